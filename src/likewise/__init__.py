@@ -1,0 +1,34 @@
+"""likewise: how alike are these neural networks, and what follows from it?"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Names are looked up on first use, so that `import likewise` stays light.
+_HOMES = {
+    "Activations": "likewise.views",
+    "Outputs": "likewise.views",
+    "Score": "likewise.score",
+    "SimilarityMatrix": "likewise.matrix",
+    "bootstrap": "likewise.trust",
+    "calibrate": "likewise.trust",
+    "compare": "likewise.compare_views",
+    "errors": "likewise.errors",
+    "measures": "likewise.measures",
+    "testing": "likewise.testing",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'likewise' has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    return home if home.__name__ == f"likewise.{name}" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,50 @@
+"""Every error a caller can cause, each also the built-in error they would expect.
+
+A message is a sentence: what is wrong, what was given, what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class LikewiseError(Exception):
+    """The parent of everything `likewise` raises on purpose."""
+
+
+class InputError(LikewiseError, ValueError):
+    """Something handed in cannot be used as it is."""
+
+
+class OptionError(LikewiseError, TypeError):
+    """A measure or a command was given an option it does not have."""
+
+
+class UnknownNameError(LikewiseError, KeyError):
+    """A name that no registry holds."""
+
+    def __str__(self) -> str:  # KeyError would show the sentence in quotes
+        return str(self.args[0])
+
+
+class UndefinedError(LikewiseError, ArithmeticError):
+    """The measure has no value for these inputs; in a batch run it becomes NaN with this reason."""
+
+
+class MissingDependencyError(LikewiseError, ImportError):
+    """An optional part is not installed."""
+
+
+class StoreError(LikewiseError, OSError):
+    """A store cannot be read or written."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """' Did you mean ...?' for the nearest known name, or an empty string.
+
+    >>> did_you_mean("ckaa", ["cka", "rsa"])
+    " Did you mean 'cka'?"
+    """
+    close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,198 @@
+"""What we look at in a network: its activations on the probe, and what it answered.
+
+A view checks itself when it is made (shape, finite, enough rows), so that measures can be plain maths.
+The check reads the values once: a column sum is finite only if every entry of the column is, and the
+sums are wanted anyway as the column means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.errors import InputError
+from likewise.views.reduction import Reduction, reduced
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a network answered: logits `(n, c)`, and the true labels `(n,)` where they are known."""
+
+    logits: Any
+    labels: Any = None
+
+    def __post_init__(self) -> None:
+        logits = as_tensor(self.logits, "the logits")
+        if logits.ndim != 2 or not logits.numel():
+            raise InputError(
+                f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input."
+            )
+        _column_means(logits, "the logits")
+        object.__setattr__(self, "logits", logits)
+        if self.labels is not None:
+            object.__setattr__(self, "labels", _labels(self.labels, logits))
+
+    @cached_property
+    def predictions(self) -> Tensor:
+        """The most likely class of every input, `(n,)`."""
+        return self.logits.argmax(dim=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Activations:
+    """One network's activations `(n, d)` on a probe, with where they came from.
+
+    `probe` names the inputs and their order (a content hash); views of different probes are never
+    compared. `about` records how the view was made: network, layer, reduction, versions.
+
+    >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
+    Activations('tiny', n=3, d=2)
+    """
+
+    values: Any
+    name: str = ""
+    probe: str | None = None
+    outputs: Outputs | None = None
+    reduce: Reduction | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    mean: Tensor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = as_tensor(self.values, self.label)
+        if self.reduce is not None and values.ndim > 2:
+            values = reduced(values, self.reduce, self.label)
+        if values.ndim != 2:
+            raise InputError(_wrong_rank(values, self.label))
+        if not values.numel():
+            raise InputError(
+                f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows "
+                "and one column."
+            )
+        if values.shape[0] < 2:
+            raise InputError(f"{self.label} has one row. A comparison needs at least two inputs.")
+        object.__setattr__(self, "mean", _column_means(values, self.label))
+        object.__setattr__(self, "values", values)
+        if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
+            raise InputError(
+                f"{self.label} has {values.shape[0]} rows and its outputs have "
+                f"{self.outputs.logits.shape[0]}. Take both from one pass over the probe."
+            )
+
+    @property
+    def label(self) -> str:
+        return repr(self.name) if self.name else "the input"
+
+    @property
+    def n(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def d(self) -> int:
+        return int(self.values.shape[1])
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything a score can depend on: values, logits and labels, not the name."""
+        content = hashlib.sha256()
+        outputs = self.outputs
+        parts = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
+        for part in parts:
+            if part is None:
+                continue
+            array = part.detach().cpu().contiguous().numpy()
+            content.update(f"{array.dtype}{array.shape}".encode())
+            content.update(memoryview(array).cast("B"))
+        return content.hexdigest()
+
+    def named(self, name: str) -> Activations:
+        """The same view under another name."""
+        return self if self.name == name else replace(self, name=name, reduce=None)
+
+    def __repr__(self) -> str:
+        return f"Activations({self.name!r}, n={self.n}, d={self.d})"
+
+
+def as_tensor(values: Any, label: str) -> Tensor:
+    """A floating tensor that shares memory where it can: float64 on the CPU, as it is elsewhere."""
+    if isinstance(values, Tensor):
+        tensor = values.detach()
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise InputError(
+                f"{label} holds {array.dtype.name} entries, not numbers. "
+                "Pass an array of one numeric type."
+            )
+        if array.dtype.byteorder not in "=|" or any(step < 0 for step in array.strides):
+            array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        if not array.flags.writeable:  # torch would warn; nothing here writes into its input
+            array = array.view()
+            array = array.copy() if not _made_writeable(array) else array
+        tensor = torch.from_numpy(array)
+    if tensor.is_complex():
+        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
+    if tensor.device.type == "cpu":
+        return tensor.to(torch.float64)
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+
+
+def _made_writeable(array: np.ndarray) -> bool:
+    try:
+        array.flags.writeable = True
+    except ValueError:
+        return False
+    return True
+
+
+def _column_means(values: Tensor, label: str) -> Tensor:
+    means = values.mean(dim=0)
+    if torch.isfinite(means.sum()):
+        return means
+    bad = ~torch.isfinite(values)
+    if not bad.any():  # finite entries whose sum overflows
+        return (values / values.shape[0]).sum(dim=0)
+    rows, columns = int(bad.any(dim=1).sum()), int(bad.any(dim=0).sum())
+    first = tuple(int(i) for i in bad.nonzero()[0])
+    raise InputError(
+        f"{label} has NaN or infinite entries in {rows} of {values.shape[0]} rows and {columns} of "
+        f"{values.shape[1]} columns, the first at row {first[0]}, column {first[1]}. "
+        "Drop or repair them."
+    )
+
+
+def _labels(labels: Any, logits: Tensor) -> Tensor:
+    tensor = torch.as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels)
+    tensor = tensor.to(logits.device)
+    n, classes = logits.shape
+    if tensor.shape != (n,) or tensor.is_floating_point() or tensor.is_complex():
+        raise InputError(
+            f"labels must be {n} whole numbers, got {_shape(tensor)} of {tensor.dtype}. "
+            "Pass one class index an input."
+        )
+    tensor = tensor.long()
+    if int(tensor.min()) < 0 or int(tensor.max()) >= classes:
+        raise InputError(
+            f"labels run from {int(tensor.min())} to {int(tensor.max())}, but the logits have "
+            f"{classes} classes. Labels count from 0 to {classes - 1}."
+        )
+    return tensor
+
+
+def _wrong_rank(values: Tensor, label: str) -> str:
+    advice = {
+        1: "Pass (inputs, neurons): one row an input, even if there is one neuron.",
+        3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",
+        4: "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'.",
+    }.get(values.ndim, "Pass (inputs, neurons).")
+    return f"{label} has shape {_shape(values)}, not (inputs, neurons). {advice}"
+
+
+def _shape(values: Tensor) -> str:
+    return "(" + ", ".join(str(size) for size in values.shape) + ")"

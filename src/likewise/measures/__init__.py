@@ -1,0 +1,48 @@
+"""Measures: how alike two views are. Each is a short function with its facts declared beside it.
+
+`likewise.measures.cka(x, y)` works on bare arrays; `get("jaccard", k=5)` binds options; `names()` lists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likewise.errors import UnknownNameError
+from likewise.measures import (  # noqa: F401  importing a family declares its measures
+    rsm,  # isort: skip
+    cca,
+    alignment,
+    neighbors,
+    topology,
+    statistics,
+    functional,
+)
+from likewise.measures.facts import Info, Measure
+from likewise.measures.pair import Pair
+from likewise.measures.registry import get, measure, names, register, registry, unregister
+from likewise.measures.representation import Representation
+from likewise.measures.rsm import pointwise
+
+__all__ = [
+    "Info",
+    "Measure",
+    "Pair",
+    "Representation",
+    "get",
+    "measure",
+    "names",
+    "pointwise",
+    "register",
+    "unregister",
+]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return registry.get(name)
+    except UnknownNameError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(entry.replace("-", "_") for entry in registry.names())])

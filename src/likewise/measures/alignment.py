@@ -1,0 +1,300 @@
+"""Alignment measures: two networks are alike if one can be turned, permuted or regressed onto the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from likewise._optional import require
+from likewise.errors import UndefinedError
+from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.pair import Pair, nuclear_norm, polar
+from likewise.measures.registry import measure
+from likewise.measures.representation import Representation
+
+SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
+WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
+
+
+def _procrustes(pair: Pair, a: float, b: float) -> float:
+    """The least |X Q / a - Y / b| over rotations Q, X and Y centred."""
+    own = (pair.a.size / a) ** 2 + (pair.b.size / b) ** 2
+    square = own - 2 * pair.nuclear / (a * b)
+    if square > 1e-4 * own:
+        return math.sqrt(square)
+    # Near zero the difference above is rounding: turn one onto the other and look.
+    x, y, turn = pair.a.centred / a, pair.b.centred / b, pair.rotation
+    residual = x @ turn - y if turn.shape[0] <= turn.shape[1] else x - y @ turn.T
+    return float(torch.linalg.vector_norm(residual))
+
+
+@measure(
+    name="procrustes", family="alignment", aliases=("OrthProc", "orthogonal-procrustes"),
+    larger_is="less alike", bounds=(0, math.sqrt(2)), identity=0, invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True, cross=True, source=SCHOENEMANN,
+)  # fmt: skip
+def procrustes(pair: Pair) -> float:
+    """How far apart two networks stay after the best rotation, at equal size.
+
+    min over rotations Q of |X Q - Y|, X and Y centred and divided by their Frobenius norm; the narrower is
+    padded with zeros. 0: equal up to rotation and scale; sqrt 2: nothing in common.
+    """
+    return _procrustes(pair, pair.a.size, pair.b.size)
+
+
+@measure(
+    name="procrustes-size", family="alignment", aliases=("ProcDist", "bures", "size-and-shape"),
+    larger_is="less alike", bounds=(0, None), identity=0, invariant_to={ROTATION, SHIFT}, metric=True,
+    cross=True, source=f"{WILLIAMS}; as Bures distance: Harvey et al. 2023, arXiv:2311.11436",
+)  # fmt: skip
+def procrustes_size(pair: Pair) -> float:
+    """How far apart two networks stay after the best rotation, in the units of the activations.
+
+    min over rotations Q of |X Q - Y|, X and Y centred. 0: equal up to rotation. The same number as the
+    Bures distance of the centred Gram matrices, sqrt(tr K + tr L - 2 tr (K½ L K½)½).
+    """
+    sizes = [float(torch.linalg.vector_norm(rep.centred)) for rep in (pair.a, pair.b)]
+    if min(sizes) <= 1e-13 * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
+        return max(sizes)
+    return _procrustes(pair, 1.0, 1.0)
+
+
+@measure(
+    name="angular-shape", family="alignment", aliases=("AngShape",), larger_is="less alike",
+    bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
+    source=WILLIAMS,
+)  # fmt: skip
+def angular_shape(pair: Pair) -> float:
+    """The angle between two networks after the best rotation.
+
+    arccos of the largest <X Q, Y> over rotations Q, X and Y centred and of Frobenius norm 1. 0: equal up to
+    rotation and scale; pi/2: nothing in common.
+    """
+    return 2 * math.asin(min(1.0, _procrustes(pair, pair.a.size, pair.b.size) / 2))
+
+
+@measure(
+    name="shape", family="alignment", aliases=("shape-metric",), larger_is="less alike",
+    bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
+    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS,
+)  # fmt: skip
+def shape(pair: Pair, *, alpha: float = 0.5) -> float:
+    """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
+
+    With X = U S Vᵀ centred, |S| = 1, the singular values become alpha S + (1 - alpha) / sqrt(rank); then the
+    angle after the best rotation. 0: the same shape; pi/2: nothing in common.
+    """
+    x, y = (_partly_whitened(rep, alpha) for rep in (pair.a, pair.b))
+    cosine = nuclear_norm(x[:, None] * pair.overlap * y) / float(x.norm() * y.norm())
+    return math.acos(min(1.0, cosine))
+
+
+def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
+    return alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank)
+
+
+@measure(
+    name="nbs", family="alignment", aliases=("normalized-bures",), larger_is="more alike", bounds=(0, 1),
+    identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    source="Tang et al. 2020, arXiv:2003.11498",
+)  # fmt: skip
+def nbs(pair: Pair) -> float:
+    """Normalised Bures similarity: how well one network turns into the other.
+
+    |Xᵀ Y|* / (|X| |Y|): nuclear norm over Frobenius norms, X and Y centred; the cosine of `angular-shape`. 1:
+    equal up to rotation and scale; above 0 for unrelated networks.
+    """
+    return min(1.0, pair.nuclear / (pair.a.size * pair.b.size))
+
+
+@measure(
+    name="aligned-cosine", family="alignment", aliases=("AlignCos",), larger_is="more alike",
+    bounds=(-1, 1), identity=1, invariant_to={ROTATION, SCALE}, cross=True,
+    source="Hamilton et al. 2016, arXiv:1605.09096",
+)  # fmt: skip
+def aligned_cosine(pair: Pair) -> float:
+    """How well each input points the same way in both networks, after the best rotation.
+
+    Mean over inputs of cos(x_i Q, y_i), Q the rotation nearest to taking X onto Y, neither centred nor
+    scaled. Inputs that are zero in either network have no direction and are left out. 1: equal up to
+    rotation and a scale for each input; independent noise scores 0.95 at n = 100, d = 512.
+    """
+    a, b = pair.a, pair.b
+    directed = a.directed & b.directed
+    if not bool(directed.any()):
+        raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
+    turned = ((a.compact @ polar(pair.raw_cross)) * b.compact).sum(dim=1)
+    return float((turned[directed] / (a.norms * b.norms)[directed]).mean())
+
+
+@measure(
+    name="permutation-procrustes", family="alignment", aliases=("PermProc",), larger_is="less alike",
+    bounds=(0, None), identity=0, invariant_to={PERMUTATION}, metric=True, cost="n·d² + d³", cross=True,
+    source=WILLIAMS,
+)  # fmt: skip
+def permutation_procrustes(pair: Pair) -> float:
+    """How far apart two networks stay after the best one-to-one matching of neurons.
+
+    min over permutations P of |X P - Y|, neither centred nor scaled; neurons left over are matched with
+    zeros. 0: equal up to the order of neurons.
+    """
+    a, b = pair.a, pair.b
+    products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
+    rows, columns = _matched(products)
+    gaps = a.values[:, rows] - b.values[:, columns]
+    total = a.norm**2 - _square(a.values[:, rows]) + b.norm**2 - _square(b.values[:, columns])
+    return math.sqrt(_square(gaps) + (total if a.d != b.d else 0.0))
+
+
+def _square(values: Tensor) -> float:
+    return float(torch.linalg.vector_norm(values)) ** 2
+
+
+def _matched(gains: Tensor) -> tuple[Tensor, Tensor]:
+    rows, columns = linear_sum_assignment(gains.cpu().numpy(), maximize=True)
+    return torch.from_numpy(rows).to(gains.device), torch.from_numpy(columns).to(gains.device)
+
+
+def _correlations(pair: Pair) -> Tensor:
+    """Pearson correlations between neurons, 0 for a neuron that never varies."""
+
+    def compute() -> Tensor:
+        pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+        x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
+        return x[:, None] * pair.neuron_cross * y
+
+    return pair.kept("neuron correlations", compute)
+
+
+def _inverse_spreads(rep: Representation) -> Tensor:
+    def compute() -> Tensor:
+        spread = torch.linalg.vector_norm(rep.centred_neurons, dim=0)
+        largest = torch.linalg.vector_norm(rep.values, dim=0)
+        return torch.where(spread > 1e-13 * largest, spread, torch.inf).reciprocal()
+
+    return rep.kept("inverse spreads", compute)
+
+
+@measure(
+    name="hard-correlation", family="alignment", aliases=("HardCorr",), larger_is="more alike",
+    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cost="n·d² + d³", cross=True,
+    source="Li et al. 2015, arXiv:1511.07543",
+)  # fmt: skip
+def hard_correlation(pair: Pair) -> float:
+    """How well neurons of two networks pair off one to one.
+
+    Mean Pearson correlation over the matching of neurons with the largest sum; surplus neurons of the wider
+    network are ignored, a neuron that never varies has correlation 0. 1: the same neurons up to order.
+    """
+    gains = _correlations(pair)
+    rows, columns = _matched(gains)
+    return float(gains[rows, columns].mean())
+
+
+@measure(
+    name="soft-correlation", family="alignment", aliases=("SoftCorr",), larger_is="more alike",
+    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
+    source="Li et al. 2015, arXiv:1511.07543",
+)  # fmt: skip
+def soft_correlation(pair: Pair) -> float:
+    """How well each neuron finds a partner in the other network, partners shared if need be.
+
+    Mean over neurons of X of the best Pearson correlation with any neuron of Y, the same from Y to X, and
+    the mean of both. 1: every neuron has a twin.
+    """
+    gains = _correlations(pair)
+    return float((gains.amax(dim=1).mean() + gains.amax(dim=0).mean()) / 2)
+
+
+@measure(
+    name="soft-matching", family="alignment", aliases=("soft-matching-distance",), larger_is="less alike",
+    bounds=(0, None), identity=0, invariant_to={PERMUTATION, SHIFT}, metric=True, cost="n·d² + d³·log d",
+    cross=True, source="Khosla & Williams 2024, arXiv:2311.09466",
+)  # fmt: skip
+def soft_matching(pair: Pair) -> float:
+    """How far apart neurons stay after the best matching, split between partners if widths differ.
+
+    sqrt of the least sum of T_ij |x_i - y_j|² over transport plans T between neurons of equal weight, x_i and
+    y_j centred neurons. 0: the same neurons up to order (and doubling).
+    """
+    x, y = pair.a.centred_neurons, pair.b.centred_neurons
+    if pair.a.d == pair.b.d:
+        rows, columns = _matched(pair.neuron_cross)
+        weights = torch.full((pair.a.d,), 1 / pair.a.d, dtype=x.dtype, device=x.device)
+    else:
+        ot = require("ot", extra="measures", to="compute soft-matching between different widths")
+        squares = [v.square().sum(dim=0) for v in (x, y)]
+        costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
+        uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]
+        plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().numpy(), numItermax=10**7)).to(x)
+        rows, columns = plan.nonzero(as_tuple=True)
+        weights = plan[rows, columns]
+    gaps = (x[:, rows] - y[:, columns]).square().sum(dim=0)
+    return math.sqrt(float(weights @ gaps))
+
+
+@measure(
+    name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
+    bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
+)  # fmt: skip
+def linear_regression(pair: Pair) -> float:
+    """How much of the first network is a linear function of the second, on the same inputs.
+
+    |Vᵀ X|² / |X|², V an orthonormal basis of the columns of Y, both centred: the share of the variance of X
+    that Y explains in sample. 1: all of it, always so if Y is as wide as there are inputs; `ridge-predictivity` is
+    the out-of-sample form.
+    """
+    a, b = pair.a, pair.b
+    scales, vectors, basis = b.spectrum
+    projected = basis.T @ a.centred if basis.numel() else (vectors / scales).T @ pair.cross.T
+    return min(1.0, (float(torch.linalg.vector_norm(projected)) / a.size) ** 2)
+
+
+@measure(
+    name="ridge-predictivity", family="alignment", aliases=("predictivity", "ridge"),
+    larger_is="more alike", bounds=(None, 1), symmetric=False, invariant_to={ROTATION, SCALE, SHIFT},
+    cost="folds·n·d²", rows=lambda o: 2 * int(o["folds"]), limits={"folds": (2, None), "seed": (0, None)},
+    source="Schrimpf et al. 2018, doi:10.1101/407007",
+)  # fmt: skip
+def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
+    """How well the first network can be predicted linearly from the second, on inputs not fitted.
+
+    Pooled R² of ridge regression of X on Y over shuffled folds, the penalty chosen inside each fold by
+    generalised cross-validation. 1: perfectly; 0: no better than the mean; below 0: worse.
+    """
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    target, source = pair.a.compact, pair.b.compact
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(pair.n)).to(target.device)
+    error = total = 0.0
+    for test in order.tensor_split(folds):
+        train = torch.ones(pair.n, dtype=torch.bool, device=target.device)
+        train[test] = False
+        mean = target[train].mean(dim=0)
+        guess = mean + _ridge(source[train], target[train] - mean, source[test])
+        error += _square(target[test] - guess)
+        total += _square(target[test] - mean)
+    return 1 - error / total
+
+
+def _ridge(source: Tensor, target: Tensor, new: Tensor) -> Tensor:
+    """Predictions at `new`, with the penalty of least generalised cross-validation error."""
+    mean, n = source.mean(dim=0), source.shape[0]
+    basis, scales, rows = torch.linalg.svd(source - mean, full_matrices=False)
+    projected, squares = basis.T @ target, scales.square()
+    outside = _square(target) - _square(projected)
+    energy = projected.square().sum(dim=1)
+    errors, best = math.inf, squares
+    for penalty in torch.logspace(-6, 6, 25, dtype=squares.dtype) * float(squares.mean()):
+        kept = squares / (squares + penalty)
+        freedom = 1 - (float(kept.sum()) + 1) / n
+        error = (outside + float((energy * (1 - kept).square()).sum())) / max(freedom, 1e-12) ** 2
+        if error < errors:
+            errors, best = error, squares + penalty
+    return (new - mean) @ rows.T @ ((scales / best)[:, None] * projected)
+
+

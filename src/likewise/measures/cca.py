@@ -1,0 +1,131 @@
+"""Canonical measures: two networks are alike if directions of one can be matched with those of the other.
+
+All three read the overlap of the networks' orthonormal bases, whose singular values are the canonical
+correlations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.pair import Pair
+from likewise.measures.registry import measure
+from likewise.measures.representation import Representation
+
+
+@measure(
+    name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
+    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806",
+)  # fmt: skip
+def mean_cca(pair: Pair) -> float:
+    """How well, on average, each direction of the smaller network is found in the other.
+
+    Mean of the canonical correlations of X and Y, centred, over the smaller rank. 1: equal up to an
+    invertible linear map; 0: unrelated in the limit of many inputs. With n <= d it is 1 for any data.
+    """
+    return float(pair.correlations.mean())
+
+
+@measure(
+    name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
+    source="Raghu et al. 2017, arXiv:1706.05806",
+)  # fmt: skip
+def svcca(pair: Pair, *, variance: float = 0.99) -> float:
+    """Mean canonical correlation of the directions that matter.
+
+    Each side keeps its first principal components that explain 99 % of the variance; then the mean of
+    their canonical correlations. 1: the same main directions; 0: unrelated in the limit of many inputs.
+    """
+    k, l = (_explaining(rep, variance) for rep in (pair.a, pair.b))
+    return float(torch.linalg.svdvals(pair.overlap[:k, :l]).clamp(max=1).mean())
+
+
+def _explaining(rep: Representation, share: float) -> int:
+    explained = rep.spectrum[0].square().cumsum(0)
+    return int((explained < share * explained[-1] * (1 - 1e-12)).sum()) + 1
+
+
+@svcca.variant(
+    "resi", invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
+    differs="One component a side if the squared norm is above 1.01: fractions are compared with 99 % of it.",
+)  # fmt: skip
+def svcca_resi(pair: Pair) -> float:
+    """Mean canonical correlation of the components the reference keeps."""
+    parts = [_kept_by_reference(rep) for rep in (pair.a, pair.b)]
+    (k, x), (l, y) = parts
+    return float(torch.linalg.svdvals(x[:, None] * pair.overlap[:k, :l] * y).mean())
+
+
+def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
+    """How many components, and what a ridge of 1e-10 of the first leaves of each."""
+    squares = rep.spectrum[0].square()
+    enough = squares.cumsum(0) / rep.size**2 >= 0.99 * rep.size**2
+    k = int(enough.int().argmax()) + 1
+    scaled = squares[:k] / squares[0]
+    scaled = scaled[scaled >= 1e-10]
+    return int(scaled.numel()), (scaled / (scaled + 1e-10)).sqrt()
+
+
+@measure(
+    name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
+    symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
+    source="Morcos et al. 2018, arXiv:1806.05759",
+)  # fmt: skip
+def pwcca(pair: Pair) -> float:
+    """Canonical correlations weighted by how much of the network each direction carries.
+
+    Sum of a_i rho_i, with a_i = sum over neurons j of |<h_i, x_j>| made to sum to 1, h_i the canonical
+    variates of the side with fewer neurons (the first if equal) and x_j its centred neurons. 1: all that the
+    smaller network does is in the other.
+    """
+    rep, overlap = (pair.a, pair.overlap) if pair.a.d <= pair.b.d else (pair.b, pair.overlap.T)
+    left, rho, _ = torch.linalg.svd(overlap, full_matrices=False)
+    weights = (left.T @ _loadings(rep)).abs().sum(dim=1)
+    return float((weights * rho.clamp(max=1)).sum() / weights.sum())
+
+
+def _loadings(rep: Representation) -> Tensor:
+    """Inner products of the basis with each centred neuron, (rank, d)."""
+    if rep.wide:
+        return rep.basis().T @ rep.centred_neurons
+    scales, vectors, _ = rep.spectrum
+    return scales[:, None] * vectors.T
+
+
+@pwcca.variant(
+    "resi", invariant_to=frozenset(), bounds=(None, None),
+    differs="Weights from unwhitened directions with the means added back, against uncentred neurons.",
+)  # fmt: skip
+def pwcca_resi(pair: Pair) -> float:
+    """Sum of a_i rho_i with the reference's weights.
+
+    The means are added to directions whose sign is arbitrary, so the sign LAPACK gives matters: numpy's
+    decomposition of the same matrix is used.
+    """
+    a, b = pair.a, pair.b
+    if a.d >= pair.n or a.d > b.d or a.rank < a.d or b.rank < b.d:
+        raise UndefinedError(
+            f"the reference's PWCCA is undefined for {pair}: it needs more rows than neurons, no dead "
+            "or dependent neuron, and no more neurons on the first side than on the second. "
+            "Use the default variant."
+        )
+    left, right = (_whitening(rep) for rep in (a, b))
+    directions, rho, _ = np.linalg.svd((left @ pair.cross @ right).cpu().numpy(), full_matrices=False)
+    u = torch.from_numpy(directions).to(a.values)
+    means = pair.n * torch.outer(a.mean, a.mean)
+    # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.
+    triangle = torch.linalg.cholesky(u.T @ a.covariance @ u + means)
+    products = torch.linalg.solve_triangular(triangle, u.T @ a.covariance + means, upper=False)
+    weights = products.abs().sum(dim=1).cpu().numpy()
+    return float(weights @ rho / weights.sum())
+
+
+def _whitening(rep: Representation) -> Tensor:
+    """The symmetric inverse root of the covariance."""
+    scales, vectors, _ = rep.spectrum
+    return (vectors / scales) @ vectors.T

@@ -1,0 +1,55 @@
+"""The recipe of a measure in words, made from its facts."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+from likewise.measures.facts import Info, Measure
+
+
+def explain(measure: Measure) -> str:
+    """Everything a reader needs to compare a number with another tool's."""
+    info = measure.info
+    lines = [f"{measure.key}  ({info.family})", "", *_wrapped(info.summary)]
+    if info.recipe:
+        lines += ["", *_wrapped(info.recipe)]
+    lines += ["", *(f"  {name:<14}{value}" for name, value in facts(info).items())]
+    if measure.defaults:
+        lines += ["", "Options:", *(f"  {_option(measure, name)}" for name in measure.defaults)]
+    for name, other in measure.variants.items():
+        lines += ["", *_wrapped(f'variant="{name}": {other.info.differs}')]
+    if info.differs:
+        lines += ["", *_wrapped(f"Differs from the default: {info.differs}")]
+    return "\n".join(lines)
+
+
+def facts(info: Info) -> dict[str, str]:
+    """The facts as words, in the order of every table."""
+    return {
+        "direction": f"larger is {info.larger_is}",
+        "range": bounds(info),
+        "with itself": "depends" if info.identity is None else f"{info.identity:g}",
+        "symmetric": "yes" if info.symmetric else "no",
+        "metric": "yes" if info.metric else "no",
+        "ignores": ", ".join(sorted(info.invariant_to)) or "nothing",
+        "looks at": info.on,
+        "cost": info.cost,
+        "also called": ", ".join(info.aliases) or "-",
+        "source": info.source,
+    }
+
+
+def bounds(info: Info) -> str:
+    low, high = (("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds))
+    return f"{low} … {high}"
+
+
+def _option(measure: Measure, name: str) -> str:
+    default = measure.defaults[name]
+    must = default is inspect.Parameter.empty
+    return f"{name} must be given" if must else f"{name} = {measure.resolved[name]!r}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), 96)

@@ -1,0 +1,242 @@
+"""What is declared beside every measure, and the object that carries it.
+
+The facts are the only list: tables, documentation, contract tests and the scheduler of `compare` all
+read them here. A fact that is not declared is claimed not to hold, and is tested to fail.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
+from likewise.measures.pair import Kernel, Pair, pair_of
+
+PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
+INVARIANCES = (PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR)
+_IMPLIED = {ROTATION: {PERMUTATION}, LINEAR: {PERMUTATION, ROTATION, SCALE}}
+
+Direction = Literal["more alike", "less alike"]
+Limit = tuple[float | None, float | None] | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Info:
+    """The facts of one measure.
+
+    larger_is     what a larger value says of the two networks
+    bounds        the range, None where there is no end
+    identity      the value of a network with itself, None where it depends on the network
+    invariant_to  changes of one side that are not noticed
+    metric        obeys the triangle inequality
+    paired        compares input by input; else only what holds of all inputs together
+    rows          how many inputs are needed, by the options
+    cost          how the time of a pair grows
+    cross         works on the cross-covariance of the pair
+    kernels       n x n matrices whose inner products are all it needs, by the options
+    limits        smallest and largest value of an option, or its choices
+    shapes        how the reference turns maps into rows (the variant "resi" only)
+    """
+
+    name: str
+    family: str
+    larger_is: Direction
+    bounds: tuple[float | None, float | None]
+    source: str
+    summary: str = ""
+    recipe: str = ""
+    aliases: tuple[str, ...] = ()
+    symmetric: bool = True
+    identity: float | None = None
+    invariant_to: frozenset[str] = frozenset()
+    metric: bool = False
+    paired: bool = True
+    rows: Callable[[Mapping[str, Any]], int] | int = 2
+    cost: str = "n·d²"
+    cross: bool = False
+    kernels: Callable[[Mapping[str, Any]], tuple[Kernel, ...]] | None = None
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    shapes: Literal["spatial", "flatten"] = "spatial"
+    on: Literal["representation", "outputs"] = "representation"
+    version: int = 1
+    variant: str | None = None
+    differs: str = ""
+
+    @property
+    def similarity(self) -> bool:
+        return self.larger_is == "more alike"
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A measure with its options bound: call it on two arrays, or score a `Pair`.
+
+    >>> import numpy as np, likewise
+    >>> jaccard = likewise.measures.get("jaccard", k=3)
+    >>> x = np.random.default_rng(0).normal(size=(50, 8))
+    >>> jaccard(x, 2 * x)
+    1.0
+    """
+
+    info: Info
+    function: Callable[..., float]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variants: dict[str, Measure] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def key(self) -> str:
+        """The name with its variant and options, as shown in results."""
+        chosen = [f"{k}={_short(v)}" for k, v in self.options.items() if self.defaults.get(k) is not v]
+        tags = ([self.info.variant] if self.info.variant else []) + chosen
+        return self.name + (f"[{', '.join(tags)}]" if tags else "")
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Options by name with their default; `inspect.Parameter.empty` where one must be given."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @property
+    def missing(self) -> list[str]:
+        """Options that must be given and were not."""
+        return [
+            name
+            for name, default in self.defaults.items()
+            if default is inspect.Parameter.empty and name not in self.options
+        ]
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """All options with the values in force."""
+        return {**self.defaults, **self.options}
+
+    def __call__(self, x: Any, y: Any, *, reduce: str | None = None) -> float:
+        return self.score(pair_of(x, y, reduce=reduce, shapes=self.shapes, on=self.info.on))
+
+    @property
+    def shapes(self) -> str | None:
+        return self.info.shapes if self.info.variant == "resi" else None
+
+    def score(self, pair: Pair) -> float:
+        """The value for a pair, or an error that says why there is none."""
+        if self.missing:
+            raise OptionError(f"{self.name} needs the option {self.missing[0]!r}. {self._usage()}")
+        needed = self.rows
+        if pair.n < needed:
+            raise InputError(
+                f"{self.key} needs at least {needed} rows, got {pair.n}. Show the networks more inputs"
+                + (" or lower k." if "k" in self.defaults else ".")
+            )
+        value = float(self.function(pair, **self.options))
+        if value != value:
+            raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave 0/0.")
+        return value
+
+    @property
+    def rows(self) -> int:
+        rows = self.info.rows
+        return rows(self.resolved) if callable(rows) else rows
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The n x n matrices this measure takes inner products of."""
+        return self.info.kernels(self.resolved) if self.info.kernels else ()
+
+    def bind(self, variant: str | None = None, **options: Any) -> Measure:
+        """This measure with a variant and options chosen."""
+        chosen = self
+        if variant is not None:
+            if variant not in self.variants:
+                known = ", ".join(repr(v) for v in self.variants) or "none"
+                raise OptionError(f"{self.name} has no variant {variant!r}; it has {known}.")
+            chosen = self.variants[variant]
+        for name, value in options.items():
+            chosen._check_option(name, value)
+        return replace(chosen, options={**chosen.options, **options})
+
+    def _check_option(self, name: str, value: Any) -> None:
+        if name not in self.defaults:
+            raise OptionError(
+                f"{self.key} has no option {name!r}.{did_you_mean(name, self.defaults)} {self._usage()}"
+            )
+        limit = self.info.limits.get(name)
+        if limit is None:
+            return
+        if isinstance(limit[0], str):
+            if value not in limit:
+                raise InputError(f"{self.name}: {name} must be one of {_listed(limit)}, got {value!r}.")
+            return
+        default = self.defaults[name]
+        whole = isinstance(default, int) and not isinstance(default, bool)
+        number = isinstance(value, int) if whole else isinstance(value, (int, float))
+        low, high = limit
+        fits = (
+            number
+            and not isinstance(value, bool)
+            and (low is None or value >= float(low))
+            and (high is None or value <= float(high))
+        )
+        if not fits:
+            kind = "a whole number" if whole else "a number"
+            raise InputError(f"{self.name}: {name} must be {kind}{_range(low, high)}, got {value!r}.")
+
+    def _usage(self) -> str:
+        if not self.defaults:
+            return "It has none."
+        return f"Its options are {_listed(tuple(self.defaults))}."
+
+    def variant(self, name: str, *, differs: str, **facts: Any) -> Callable[[Any], Any]:
+        """Declare another form of this measure; facts not named again stay the same."""
+
+        def declare(function: Callable[..., float]) -> Measure:
+            info = replace(self.info, variant=name, differs=differs, **facts)
+            self.variants[name] = made = Measure(described(info, function), function)
+            return made
+
+        return declare
+
+    def explain(self) -> str:
+        """The exact recipe: formula, direction, range, what it does not notice, options, source."""
+        from likewise.measures.explain import explain
+
+        return explain(self)
+
+
+def described(info: Info, function: Callable[..., float]) -> Info:
+    """The facts with the docstring's first sentence as summary and the rest as recipe."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    first, _, rest = text.partition("\n\n")
+    return replace(
+        info,
+        summary=" ".join(first.split()),
+        recipe=rest.partition("\n>>>")[0].strip(),
+        invariant_to=closed(info.invariant_to),
+    )
+
+
+def closed(invariances: frozenset[str] | set[str]) -> frozenset[str]:
+    """With everything that follows: who ignores rotations ignores permutations."""
+    unknown = set(invariances) - set(INVARIANCES)
+    if unknown:
+        raise InputError(f"no invariance named {min(unknown)!r}. There are {_listed(INVARIANCES)}.")
+    return frozenset(invariances).union(*(_IMPLIED.get(item, set()) for item in invariances))
+
+
+def _listed(words: tuple[Any, ...]) -> str:
+    return ", ".join(str(word) for word in words)
+
+
+def _range(low: Any, high: Any) -> str:
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    return f" of at least {low}" if low is not None else ""
+
+
+def _short(value: Any) -> str:
+    return str(value) if isinstance(value, (int, float, str)) else type(value).__name__

@@ -1,0 +1,153 @@
+"""Functional measures: two networks are alike if they answer alike.
+
+They look at outputs, not at activations: logits `(n, c)`, and for some the true labels, which come with the
+view or as the option `labels`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from likewise.errors import InputError, UndefinedError
+from likewise.measures.pair import Pair
+from likewise.measures.registry import measure
+from likewise.views.activations import Outputs
+
+FACTS: dict[str, Any] = {
+    "family": "functional",
+    "on": "outputs",
+    "cost": "n·c",
+    "invariant_to": (),
+}
+KLABUNDE = "Klabunde et al. 2023, arXiv:2305.06329"
+
+
+def _predictions(pair: Pair) -> tuple[Tensor, Tensor]:
+    a, b = pair.a.outputs, pair.b.outputs
+    if a.logits.shape != b.logits.shape:
+        raise InputError(
+            f"{pair} answer with {a.logits.shape[1]} and {b.logits.shape[1]} classes. "
+            "Only networks with the same classes can be compared by their outputs."
+        )
+    return a.predictions, b.predictions
+
+
+def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
+    """Which inputs each network gets right."""
+    p, q = _predictions(pair)
+    if labels is not None:
+        labels = Outputs(pair.a.outputs.logits, labels).labels
+    else:
+        known = [rep.outputs.labels for rep in (pair.a, pair.b) if rep.outputs.labels is not None]
+        if not known:
+            raise InputError(
+                f"the true labels of {pair} are not known. Pass labels=..., or views with "
+                "Outputs(logits, labels)."
+            )
+        labels = known[0]
+    return p == labels, q == labels
+
+
+@measure(
+    name="accuracy-difference", aliases=("AbsoluteAccDiff",), larger_is="less alike", bounds=(0, 1),
+    identity=0, metric=True, paired=False, source=KLABUNDE, **FACTS,
+)  # fmt: skip
+def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
+    """How much more often one network is right than the other.
+
+    |accuracy of X - accuracy of Y|. 0: equally often, though perhaps on different inputs.
+    """
+    a, b = _correct(pair, labels)
+    return abs(float(a.double().mean() - b.double().mean()))
+
+
+@measure(
+    name="disagreement", aliases=("Disagreement",), larger_is="less alike", bounds=(0, 1), identity=0,
+    metric=True, source="Madani et al. 2004; Klabunde et al. 2023, arXiv:2305.06329", **FACTS,
+)  # fmt: skip
+def disagreement(pair: Pair) -> float:
+    """How often two networks predict different classes.
+
+    Share of inputs whose most likely class differs. 0: never; independent networks of accuracy q disagree
+    on at least |q - q'|.
+    """
+    p, q = _predictions(pair)
+    return float((p != q).double().mean())
+
+
+@measure(
+    name="disagreement-normalised", aliases=("min-max-disagreement",), larger_is="less alike",
+    bounds=(0, 1), identity=None, source="Klabunde & Lemmerich 2023, arXiv:2205.10070", **FACTS,
+)  # fmt: skip
+def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
+    """Disagreement on the scale from the least to the most that the two accuracies allow.
+
+    (d - |e - e'|) / (min(e + e', 1) - |e - e'|), d the disagreement, e and e' the error rates. 0: as alike as the
+    accuracies allow; 1: as different. Undefined where the accuracies leave no choice.
+    """
+    a, b = (1 - float(right.double().mean()) for right in _correct(pair, labels))
+    least, most = abs(a - b), min(a + b, 1.0)
+    if most - least < 1e-12:
+        raise UndefinedError(
+            f"normalised disagreement is undefined for {pair}: error rates {a:.3g} and {b:.3g} allow "
+            "one disagreement only."
+        )
+    return max(0.0, (disagreement.function(pair) - least) / (most - least))
+
+
+@measure(
+    name="jsd", aliases=("JSD", "jensen-shannon"), larger_is="less alike", bounds=(0, 1), identity=0,
+    source="Lin 1991, doi:10.1109/18.61115", **FACTS,
+)  # fmt: skip
+def jsd(pair: Pair) -> float:
+    """How far apart two networks' predicted probabilities are.
+
+    Mean over inputs of the Jensen-Shannon divergence, base 2, of the softmax of the logits. 0: the same
+    probabilities; 1: never the same class possible.
+    """
+    _predictions(pair)
+    p, q = (rep.outputs.logits.log_softmax(dim=1) for rep in (pair.a, pair.b))
+    mid = torch.logaddexp(p, q) - math.log(2)
+    gaps = (p.exp() * (p - mid) + q.exp() * (q - mid)).sum(dim=1) / (2 * math.log(2))
+    return float(gaps.clamp(0, 1).mean())
+
+
+@measure(
+    name="error-consistency", aliases=("kappa",), larger_is="more alike", bounds=(-1, 1), identity=1,
+    source="Geirhos et al. 2020, arXiv:2006.16736", **FACTS,
+)  # fmt: skip
+def error_consistency(pair: Pair, *, labels: Any = None) -> float:
+    """Whether two networks are right and wrong on the same inputs, beyond chance.
+
+    Cohen's kappa of correctness: (o - e) / (1 - e), o the share of inputs both get right or both wrong, e the
+    share expected of independent networks of their accuracies. 1: the same inputs; 0: chance; below: opposite.
+    """
+    a, b = (right.double() for right in _correct(pair, labels))
+    expected = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean()))
+    if expected > 1 - 1e-12:
+        raise UndefinedError(
+            f"error consistency is undefined for {pair}: both are always right, or both always wrong."
+        )
+    return (float((a == b).double().mean()) - expected) / (1 - expected)
+
+
+@measure(
+    name="same-mistake", aliases=("same-mistake-rate",), larger_is="more alike", bounds=(0, 1), identity=1,
+    source="Klabunde et al. 2023, arXiv:2305.06329", **FACTS,
+)  # fmt: skip
+def same_mistake(pair: Pair, *, labels: Any = None) -> float:
+    """How often two networks that are both wrong are wrong in the same way.
+
+    Of the inputs both get wrong, the share with the same predicted class. 1: always; undefined where they
+    are never wrong together.
+    """
+    a, b = _correct(pair, labels)
+    both = ~a & ~b
+    if not bool(both.any()):
+        raise UndefinedError(f"{pair} are never wrong on the same input, so no mistake is shared.")
+    p, q = _predictions(pair)
+    return float((p == q)[both].double().mean())

@@ -1,0 +1,200 @@
+"""Two representations on the same probe, and everything that needs both, at most once each.
+
+The cross-covariance is the one large product of a pair. Uncentred, whitened and neuron-wise forms follow
+from it by small corrections, so every alignment and canonical measure starts from the same matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from likewise.errors import InputError
+from likewise.measures.kernels import Kernel, Linear, Table, fill
+from likewise.measures.representation import Representation, quantity
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations, Outputs
+from likewise.views.activations import as_tensor
+
+T = TypeVar("T")
+__all__ = ["Kernel", "Pair", "pair_of"]
+
+
+class Pair:
+    """Two networks looked at together. `tables` are inner products shared with other pairs."""
+
+    def __init__(
+        self, a: Representation, b: Representation, tables: dict[Kernel, Table] | None = None
+    ) -> None:
+        check_same_probe(a.view, b.view)
+        self.a, self.b = a, b
+        self.tables = {} if tables is None else tables
+        self._held: dict[object, Any] = {}
+
+    def kept(self, name: object, compute: Callable[[], T]) -> T:
+        if name not in self._held:
+            self._held[name] = compute()
+        return cast(T, self._held[name])
+
+    def __repr__(self) -> str:
+        return f"{self.a.name} and {self.b.name}"
+
+    @property
+    def n(self) -> int:
+        return self.a.n
+
+    # --- cross-covariance -----------------------------------------------------------------------
+
+    @quantity
+    def cross(self) -> Tensor:
+        """Xᵀ Y of the centred compact values."""
+        return self.a.centred.T @ self.b.centred
+
+    @quantity
+    def raw_cross(self) -> Tensor:
+        """Xᵀ Y of the compact values, not centred."""
+        return torch.addr(self.cross, self.a.compact_mean, self.b.compact_mean, alpha=self.n)
+
+    @quantity
+    def neuron_cross(self) -> Tensor:
+        """Xᵀ Y of the centred values, a row a neuron of X and a column a neuron of Y."""
+        if not (self.a.wide or self.b.wide):
+            return self.cross
+        return self.a.centred_neurons.T @ self.b.centred_neurons
+
+    @quantity
+    def nuclear(self) -> float:
+        """Sum of the singular values of `cross`: how far one side turns into the other."""
+        return nuclear_norm(self.cross)
+
+    @quantity
+    def rotation(self) -> Tensor:
+        """The orthogonal map that takes the centred compact X nearest to Y, (wide x wide)."""
+        return polar(self.cross)
+
+    # --- column spaces --------------------------------------------------------------------------
+
+    def _overlap(self, centred: bool) -> Tensor:
+        (s, v, u), (t, w, p) = (
+            (rep.spectrum if centred else rep.raw_spectrum) for rep in (self.a, self.b)
+        )
+        if u.numel() or p.numel():
+            return self.a.basis(centred).T @ self.b.basis(centred)
+        return (v / s).T @ (self.cross if centred else self.raw_cross) @ (w / t)
+
+    @quantity
+    def overlap(self) -> Tensor:
+        """Uᵀ V, the orthonormal bases of the centred column spaces against each other."""
+        return self._overlap(centred=True)
+
+    @quantity
+    def raw_overlap(self) -> Tensor:
+        """`overlap` of the column spaces of the values as they are."""
+        return self._overlap(centred=False)
+
+    @quantity
+    def correlations(self) -> Tensor:
+        """Canonical correlations, largest first: cosines of the angles between the column spaces."""
+        return torch.linalg.svdvals(self.overlap).clamp(max=1)
+
+    # --- inner products of n x n matrices -------------------------------------------------------
+
+    def table(self, kernel: Kernel) -> Table:
+        """The table that holds this pair's inner products of a kernel."""
+        table = self.tables.setdefault(kernel, Table())
+        a, b = self.a, self.b
+        if not {(a.key, b.key), (b.key, a.key)} & table.inner.keys():
+            if isinstance(kernel, Linear) and not (a.wide or b.wide):
+                self._fill_linear(table)
+            else:
+                fill(table, kernel, [a, b] if b is not a else [a])
+        return table
+
+    def _fill_linear(self, table: Table) -> None:
+        """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
+        for rep in (self.a, self.b):
+            rep.size  # noqa: B018  refuses a constant representation
+            table.inner[rep.key, rep.key] = rep.energy**2
+            table.sums[rep.key] = torch.zeros_like(rep.squares)
+            table.diagonals[rep.key] = rep.squares
+        table.inner[self.a.key, self.b.key] = float(torch.linalg.vector_norm(self.cross)) ** 2
+
+
+def check_same_probe(a: Activations, b: Activations) -> None:
+    """Same inputs in the same order, or no comparison."""
+    if a.n != b.n:
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: they have {a.n} and {b.n} rows. "
+            "Show both networks the same inputs."
+        )
+    if a.probe != b.probe and None not in (a.probe, b.probe):
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: they were shown different inputs "
+            f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r}). Extract both on one probe."
+        )
+    if a.values.device != b.values.device:
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: one is on {a.values.device}, the other on "
+            f"{b.values.device}. Move both to one device."
+        )
+
+
+def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
+    """A pair of two bare arrays or views; `shapes` is the reference's way with tokens and maps."""
+    x, y = (v if isinstance(v, Activations) else as_tensor(v, f"the {place} input")
+            for v, place in ((x, "first"), (y, "second")))  # fmt: skip
+    if shapes is not None and reduce is None:
+        x, y = _as_reference(x, y, shapes)
+    workspace = Workspace()
+    views = (
+        v if isinstance(v, Activations) else _view(v, name, reduce, on)
+        for v, name in ((x, "x"), (y, "y"))
+    )
+    a, b = (Representation(view, workspace) for view in views)
+    return Pair(a, b)
+
+
+def _view(values: Tensor, name: str, reduce: Any, on: str) -> Activations:
+    outputs = Outputs(values) if on == "outputs" and values.ndim == 2 else None
+    return Activations(values, name=name, reduce=reduce, outputs=outputs)
+
+
+def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
+    """Tokens become rows; maps are flattened, or pooled alike, laid out by position and thinned."""
+    if isinstance(x, Activations) or isinstance(y, Activations) or x.ndim != y.ndim:
+        return x, y
+    if x.ndim == 3:
+        return x.flatten(0, 1), y.flatten(0, 1)
+    if x.ndim != 4:
+        return x, y
+    if shapes == "flatten":
+        return x.flatten(1), y.flatten(1)
+    size = (min(x.shape[2], y.shape[2]), min(x.shape[3], y.shape[3]))
+    maps = [v if v.shape[2:] == size else F.adaptive_avg_pool2d(v, size) for v in (x, y)]
+    rows = [v.permute(0, 2, 3, 1).flatten(0, 2) for v in maps]
+    step = max(1, rows[0].shape[0] // 5000)
+    return rows[0][::step], rows[1][::step]
+
+
+def nuclear_norm(matrix: Tensor) -> float:
+    """Sum of singular values, from the cheaper eigenvalues of AᵀA where that costs no digits."""
+    small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    squares = torch.linalg.eigvalsh(small.T @ small)
+    if float(squares[0]) > 1e-10 * float(squares[-1]):
+        return float(squares.sqrt().sum())
+    return float(torch.linalg.svdvals(matrix).sum())
+
+
+def polar(matrix: Tensor) -> Tensor:
+    """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
+    if matrix.shape[0] < matrix.shape[1]:
+        return polar(matrix.T).T
+    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    if float(squares[0]) > 1e-9 * float(squares[-1]):
+        return matrix @ (vectors / squares.sqrt()) @ vectors.T
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    return left @ right

@@ -1,0 +1,86 @@
+"""Ranks of all row correlations of a network: what RSA compares.
+
+The ranks are kept centred and of norm 1, so that Spearman's correlation of two networks is their inner
+product. Sorting n²/2 numbers is the costly part and happens once per network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.kernels import condensed
+from likewise.measures.representation import Representation
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Centred ranks of the correlations above the diagonal, as a kernel given by rows."""
+
+    def prepare(self, rep: Representation) -> None:
+        rank_vector(rep)
+
+    def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
+        """The piece of the vector that belongs to these rows."""
+        ranks, n = rank_vector(rep), rep.n
+        first, last = (i * (2 * n - i - 1) // 2 for i in (start, stop))
+        return ranks[first:last]
+
+
+def rank_vector(rep: Representation) -> Tensor:
+    """Ranks of the row correlations over pairs i < j, ties averaged, centred, of norm 1."""
+    return rep.kept("ranks", lambda: _rank_vector(rep))
+
+
+def _rank_vector(rep: Representation) -> Tensor:
+    similarities = condensed(rep, rep.correlation_rows)
+    small = 8 * 4 * similarities.numel() <= rep.workspace.limit // 2
+    array = similarities.cpu().numpy()
+    ranks = average_ranks(array) if small else _ranks_in_place(array, rep)
+    ranks -= ranks.dtype.type((array.size + 1) / 2)
+    norm = np.sqrt(sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(ranks)))
+    if norm <= 1e-9 * array.size:
+        raise UndefinedError(
+            f"all inputs are equally correlated in {rep.name} (its width is {rep.d}), so their order "
+            "is undefined. Use a wider layer, or a measure other than rsa."
+        )
+    ranks /= ranks.dtype.type(norm)
+    return torch.from_numpy(ranks).to(similarities.device)
+
+
+def average_ranks(array: np.ndarray) -> np.ndarray:
+    """Ranks from 1, equal numbers sharing their mean rank."""
+    order = np.argsort(array)
+    ordered = array[order]
+    positions = np.arange(1, array.size + 1, dtype=np.float64)
+    new = np.flatnonzero(np.diff(ordered)) + 1
+    if new.size < array.size - 1:
+        starts, stops = np.append(0, new), np.append(new, array.size)
+        positions = np.repeat((starts + 1 + stops) / 2, stops - starts)
+    ranks = np.empty_like(positions)
+    ranks[order] = positions
+    return ranks
+
+
+def _ranks_in_place(array: np.ndarray, rep: Representation) -> np.ndarray:
+    """The same in a third of the memory: sort the only copy, then look each number up again."""
+    array.sort()
+    n, position = rep.n, 0
+    ranks = np.empty(array.size, dtype=np.float32)
+    for start, stop in rep.blocks(4):
+        block = rep.correlation_rows(start, stop).cpu().numpy()
+        for i in range(start, stop):
+            row = block[i - start, i + 1 :]
+            order = np.argsort(row)  # ordered look-ups stay in the cache
+            low, high = (np.searchsorted(array, row[order], side) for side in ("left", "right"))
+            ranks[position : position + n - 1 - i][order] = (low + high + 1) / 2
+            position += n - 1 - i
+    return ranks
+
+
+def _parts(array: np.ndarray, size: int = 1 << 22) -> list[np.ndarray]:
+    return [array[i : i + size] for i in range(0, array.size, size)]

@@ -1,0 +1,157 @@
+"""The registry of measures: declare, register, look up, choose sets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from likewise._registry import Registry
+from likewise.errors import InputError
+from likewise.measures.facts import Info, Measure, described
+from likewise.measures.pair import Pair
+
+registry: Registry[Measure] = Registry("measure")
+FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
+
+RESI = {  # the paper's abbreviations, in its order of families
+    "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc", "ProcDist",
+    "SoftCorr", "CKA", "DistCorr", "EOS", "GULP", "RSA", "RSMDiff", "2nd-Cos", "Jaccard", "RankSim",
+    "IMD", "ConcDiff", "MagDiff", "UnifDiff",
+}  # fmt: skip
+
+
+def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Callable[[Any], Measure]:
+    """Declare a measure: a function of a `Pair` (or of two arrays) with its facts beside it."""
+
+    def declare(function: Callable[..., float]) -> Measure:
+        unknown = set(facts) - set(Info.__dataclass_fields__)
+        if unknown:
+            raise InputError(f"a measure has no fact {min(unknown)!r}; see likewise.measures.Info.")
+        info = Info(name=name, invariant_to=frozenset(invariant_to), **facts)
+        made = Measure(described(info, function), on_pairs(function))
+        if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
+            made.variant("resi", differs="Nothing in value.")(function)
+        return registry.add(name, made, aliases=info.aliases)
+
+    return declare
+
+
+def register(
+    function: Callable[..., float] | None = None, *, name: str | None = None, **facts: Any
+) -> Any:
+    """Add a measure of your own, as a decorator or by a call.
+
+    The function takes a `Pair`, or two arrays `(n, d)`. Facts left out are not claimed: the measure
+    counts as asymmetric, unbounded, noticing every change.
+
+    >>> import numpy as np, likewise
+    >>> @likewise.measures.register(name="mean-gap", larger_is="less alike", symmetric=True)
+    ... def mean_gap(x, y):
+    ...     return float(np.abs(x.mean() - y.mean()))
+    >>> likewise.measures.get("mean-gap")(np.zeros((5, 2)), np.ones((5, 3)))
+    1.0
+    >>> likewise.measures.unregister("mean-gap")
+    """
+
+    def declare(function: Callable[..., float]) -> Measure:
+        given = {
+            "family": "custom",
+            "larger_is": "more alike",
+            "bounds": (None, None),
+            "source": "registered by the user",
+            "symmetric": False,
+            **facts,
+        }
+        return measure(name=name or function.__name__.replace("_", "-"), **given)(function)
+
+    return declare if function is None else declare(function)
+
+
+def unregister(name: str) -> None:
+    """Forget a measure that was registered."""
+    registry.remove(get(name).name)
+
+
+def on_pairs(function: Callable[..., float]) -> Callable[..., float]:
+    """A function of two arrays as a function of a pair; one of a pair as it is."""
+    positional = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    if len(positional) == 1:
+        return function
+    if len(positional) != 2:
+        raise InputError(
+            f"{function.__name__} takes {len(positional)} arguments. A measure takes a Pair, or two arrays."
+        )
+    options = {
+        p.name: p
+        for p in inspect.signature(function).parameters.values()
+        if p.default is not p.empty
+    }
+
+    def of_pair(pair: Pair, **given: Any) -> float:
+        return function(pair.a.values.cpu().numpy(), pair.b.values.cpu().numpy(), **given)
+
+    keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values()]
+    first = inspect.Parameter("pair", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    of_pair.__signature__ = inspect.Signature([first, *keyword])  # type: ignore[attr-defined]
+    return of_pair
+
+
+def get(name: str | Measure, variant: str | None = None, **options: Any) -> Measure:
+    """The measure of that name or alias, with variant and options bound."""
+    found = name if isinstance(name, Measure) else registry.get(name)
+    return found.bind(variant, **options)
+
+
+def names(family: str | None = None) -> list[str]:
+    """Names of all measures, or of one family, in the order of the families."""
+    if family is None:
+        return registry.names()
+    families = list(dict.fromkeys(entry.info.family for entry in registry))
+    if family not in families:
+        raise InputError(f"no family named {family!r}. There are {', '.join(families)}.")
+    return [entry.name for entry in registry if entry.info.family == family]
+
+
+def chosen(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Measure]:
+    """A name, an alias, a set ("all", "resi", a family), a measure, a function, or a mix of them."""
+    if isinstance(measures, (str, Measure)) or callable(measures):
+        measures = [measures]
+    found: list[Measure] = []
+    for item in measures:
+        found += _expanded(item, set(on))
+    if not found:
+        raise InputError("no measure was asked for. Name one, or a set like 'resi' or 'all'.")
+    return list({entry.key: entry for entry in found}.values())
+
+
+def _expanded(item: Any, on: set[str]) -> list[Measure]:
+    if isinstance(item, Measure):
+        return [item]
+    if not isinstance(item, str):
+        if callable(item):
+            return [_wrapped(item)]
+        raise InputError(f"{item!r} is not a measure. Pass a name, a measure or a function.")
+    if item == "resi":
+        return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
+    if item == "all":
+        return [m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"]
+    if item in FAMILIES and item not in registry:
+        return [m for m in registry if m.info.family == item and not m.missing]
+    return [get(item)]
+
+
+def _wrapped(function: Callable[..., float]) -> Measure:
+    info = Info(
+        name=getattr(function, "__name__", "measure").replace("_", "-"),
+        family="custom",
+        larger_is="more alike",
+        bounds=(None, None),
+        source="given by the user",
+        symmetric=False,
+    )
+    return Measure(described(info, function), on_pairs(function))

@@ -1,0 +1,305 @@
+"""One network's activations on the probe, and everything that follows from them alone.
+
+Each quantity is computed when first asked for, at most once, and kept in a `Workspace` that may move it
+to disk. Three ideas keep the work small:
+
+* `compact`: measures that do not notice a rotation see the activations only through their inner
+  products, so a network wider than the probe is long is replaced by an n x n matrix with the same ones.
+* One matrix of inner products (`gram_rows`) serves distances, cosines and correlations of rows: they
+  differ from it by outer products of vectors.
+* What would be n x n is handed out by rows, from a kept matrix if there is room, else made anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations, Outputs
+
+T = TypeVar("T")
+_counter = itertools.count()
+
+CONSTANT = 1e-13  # spread below this share of the norm is rounding
+WELL_CONDITIONED = 1e-8  # smallest eigenvalue of a covariance we trust, as a share of the largest
+
+
+class quantity(property):  # noqa: N801
+    """A property computed at most once, kept in the owner's workspace."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        name = compute.__name__
+        super().__init__(lambda owner: owner.kept(name, lambda: compute(owner)))
+        self.__doc__ = compute.__doc__
+
+
+class Representation:
+    """A view prepared for measures."""
+
+    def __init__(self, view: Activations, workspace: Workspace | None = None) -> None:
+        self.view = view
+        self.workspace = workspace or Workspace()
+        self.key = next(_counter)
+
+    def kept(self, name: object, compute: Callable[[], T]) -> T:
+        return cast(T, self.workspace.get((self.key, name), compute))
+
+    @property
+    def name(self) -> str:
+        return self.view.label
+
+    @property
+    def values(self) -> Tensor:
+        """The activations, (n, d)."""
+        return cast(Tensor, self.view.values)
+
+    @property
+    def n(self) -> int:
+        return self.view.n
+
+    @property
+    def d(self) -> int:
+        return self.view.d
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean activation of every neuron, (d,)."""
+        return self.view.mean
+
+    @property
+    def outputs(self) -> Outputs:
+        if self.view.outputs is None:
+            raise UndefinedError(
+                f"{self.name} carries no outputs. Make it with Activations(..., outputs=Outputs(...))."
+            )
+        return self.view.outputs
+
+    # --- size and shape -------------------------------------------------------------------------
+
+    @property
+    def wide(self) -> bool:
+        return self.d > self.n
+
+    @quantity
+    def compact(self) -> Tensor:
+        """A matrix with the inner products of the values, (n, min(n, d)): Xᵀ = Q R, so X ~ Rᵀ."""
+        if not self.wide:
+            return self.values
+        return torch.linalg.qr(self.values.T, mode="r").R.T.contiguous()
+
+    @quantity
+    def compact_mean(self) -> Tensor:
+        return self.compact.mean(dim=0) if self.wide else self.mean
+
+    @quantity
+    def centred(self) -> Tensor:
+        """`compact` with column means taken off."""
+        return self.compact - self.compact_mean
+
+    @quantity
+    def centred_neurons(self) -> Tensor:
+        """The values with column means taken off, (n, d): for measures that look at neurons."""
+        return self.values - self.mean if self.wide else self.centred
+
+    @quantity
+    def norm(self) -> float:
+        """Frobenius norm of the values."""
+        return float(torch.linalg.vector_norm(self.values))
+
+    @quantity
+    def size(self) -> float:
+        """Frobenius norm of the centred values; a representation that has none is refused."""
+        size = float(torch.linalg.vector_norm(self.centred))
+        if size <= CONSTANT * self.norm or self.norm == 0:
+            raise UndefinedError(
+                f"{self.name} is constant: all {self.n} rows are the same, so there is nothing to "
+                "compare. Look at another layer."
+            )
+        return size
+
+    # --- spectrum -------------------------------------------------------------------------------
+
+    @quantity
+    def covariance(self) -> Tensor:
+        """Xᵀ X of the centred compact values (not divided by n)."""
+        return self.centred.T @ self.centred
+
+    @quantity
+    def energy(self) -> float:
+        """Frobenius norm of `covariance`, which is that of the centred Gram matrix."""
+        if self.size and self.wide:
+            return float(torch.linalg.vector_norm(self.gram))
+        return float(torch.linalg.vector_norm(self.covariance))
+
+    @quantity
+    def spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Singular values, right singular vectors and left basis of the centred values.
+
+        The basis is empty where the whitening V / S may be used in its place.
+        """
+        self.size  # noqa: B018  refuses a constant representation
+        return spectrum_of(self.covariance, lambda: self.centred, self.n)
+
+    @quantity
+    def raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
+        """`spectrum` of the values as they are, not centred."""
+        if self.norm == 0:
+            raise UndefinedError(f"{self.name} is zero everywhere, so it spans nothing.")
+        mean = self.compact_mean
+        moment = self.covariance + self.n * torch.outer(mean, mean)
+        return spectrum_of(moment, lambda: self.compact, self.n)
+
+    @property
+    def rank(self) -> int:
+        return int(self.spectrum[0].numel())
+
+    def basis(self, centred: bool = True) -> Tensor:
+        """Orthonormal basis of the column space, (n, rank)."""
+        scales, vectors, basis = self.spectrum if centred else self.raw_spectrum
+        if basis.numel():
+            return basis
+        return (self.centred if centred else self.compact) @ (vectors / scales)
+
+    # --- rows against rows ----------------------------------------------------------------------
+
+    @quantity
+    def gram(self) -> Tensor:
+        """Inner products of the centred rows, (n, n). Only where there is room."""
+        rows = self.centred_neurons if self.wide else self.centred
+        return rows @ rows.T
+
+    def gram_rows(self, start: int, stop: int) -> Tensor:
+        """Rows of `gram`."""
+        if self.workspace.keeps_squares(self.n):
+            return self.gram[start:stop]
+        rows = self.centred_neurons if self.wide else self.centred
+        return rows[start:stop] @ rows.T
+
+    @quantity
+    def squares(self) -> Tensor:
+        """Squared norms of the centred rows, (n,)."""
+        rows = self.centred_neurons if self.wide else self.centred
+        return torch.linalg.vector_norm(rows, dim=1).square_()
+
+    @quantity
+    def norms(self) -> Tensor:
+        """Norms of the rows as they are, (n,)."""
+        return torch.linalg.vector_norm(self.values, dim=1)
+
+    def blocks(self, copies: int = 1) -> Iterator[tuple[int, int]]:
+        """Row ranges small enough for `copies` matrices of that many rows and n columns."""
+        step = self.workspace.block(self.n, copies)
+        return ((i, min(i + step, self.n)) for i in range(0, self.n, step))
+
+    def squared_distance_rows(self, start: int, stop: int) -> Tensor:
+        """Squared Euclidean distances from some rows to all, a matrix the caller may change."""
+        block = self.gram_rows(start, stop) * -2
+        block += self.squares[start:stop, None]
+        block += self.squares
+        block.clamp_(min=0)
+        block.diagonal(start).zero_()
+        return block
+
+    def distance_rows(self, start: int, stop: int) -> Tensor:
+        """Euclidean distances from some rows to all."""
+        return self.squared_distance_rows(start, stop).sqrt_()
+
+    @quantity
+    def distances(self) -> Tensor:
+        """All Euclidean distances, (n, n). Only where there is room."""
+        return self.distance_rows(0, self.n)
+
+    def kept_distance_rows(self, start: int, stop: int) -> Tensor:
+        """Rows of `distances`; not to be changed."""
+        if self.workspace.keeps_squares(self.n):
+            return self.distances[start:stop]
+        return self.distance_rows(start, stop)
+
+    @quantity
+    def _toward_mean(self) -> tuple[Tensor, float]:
+        """Inner products of the centred rows with the mean row, and the mean row's with itself."""
+        return self.centred_neurons @ self.mean, float(self.mean @ self.mean)
+
+    def raw_gram_rows(self, start: int, stop: int) -> Tensor:
+        """Inner products of the rows as they are."""
+        toward, square = self._toward_mean
+        block = self.gram_rows(start, stop) + (toward[start:stop, None] + square)
+        block += toward
+        return block
+
+    def cosine_rows(self, start: int, stop: int) -> Tensor:
+        """Cosines between rows; a zero row has cosine 0 with every other."""
+        inverse = _inverse(self.norms)
+        block = self.raw_gram_rows(start, stop)
+        block *= inverse[start:stop, None]
+        block *= inverse
+        return block
+
+    def cosines_at(self, columns: Tensor) -> Tensor:
+        """Cosines of each row with the rows listed for it, (n, k)."""
+        if self.workspace.keeps_squares(self.n):
+            return self.kept("cosines", lambda: self.cosine_rows(0, self.n)).gather(1, columns)
+        inverse = _inverse(self.norms)
+        found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
+        step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))
+        for i in range(0, self.n, step):
+            listed = columns[i : i + step]
+            rows = self.values[i : i + step] * inverse[i : i + step, None]
+            products = torch.einsum("nd,nkd->nk", rows, self.values[listed])
+            found[i : i + step] = products * inverse[listed]
+        return found
+
+    @property
+    def directed(self) -> Tensor:
+        """Which rows are not zero, and so have a direction."""
+        return self.norms > 0
+
+    @quantity
+    def _row_profile(self) -> tuple[Tensor, Tensor]:
+        """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
+        means = self.values.mean(dim=1)
+        spread = torch.linalg.vector_norm(self.values - means[:, None], dim=1)
+        spread[spread <= CONSTANT * self.norms] = 0
+        return means, spread
+
+    def correlation_rows(self, start: int, stop: int) -> Tensor:
+        """Pearson correlations between rows; a row constant over neurons has 0 with every other."""
+        means, spread = self._row_profile
+        inverse = _inverse(spread)
+        if bool((self.norms > 1e3 * spread).any()):  # taking the row means off would cancel
+            rows = (self.values - means[:, None]) * inverse[:, None]
+            return rows[start:stop] @ rows.T
+        block = self.raw_gram_rows(start, stop)
+        block.addr_(means[start:stop], means, alpha=-self.d)
+        block *= inverse[start:stop, None]
+        block *= inverse
+        return block
+
+
+def spectrum_of(
+    moment: Tensor, matrix: Callable[[], Tensor], n: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular values, right vectors and basis of a matrix whose second moment is known.
+
+    An eigendecomposition of the moment is several times cheaper than one of the matrix, but squares
+    its condition: where that would cost digits, the matrix itself is decomposed and the rank cut at
+    rounding, as numpy's `matrix_rank` does.
+    """
+    values, vectors = torch.linalg.eigh(moment)
+    if float(values[0]) > WELL_CONDITIONED * float(values[-1]):
+        return values.flip(0).sqrt(), vectors.flip(1), values.new_empty(0)
+    basis, scales, rows = torch.linalg.svd(matrix(), full_matrices=False)
+    floor = scales[0] * max(n, moment.shape[0]) * torch.finfo(scales.dtype).eps
+    rank = int((scales > floor).sum())
+    return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
+
+
+def _inverse(values: Tensor) -> Tensor:
+    """1 / value, and 0 for 0."""
+    return torch.where(values > 0, values, torch.inf).reciprocal()

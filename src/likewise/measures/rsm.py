@@ -1,0 +1,360 @@
+"""Similarity-matrix measures: two networks are alike if they find the same inputs alike.
+
+Each network is seen through the n x n matrix of its inputs' inner products, distances or correlations.
+Most are inner products of such matrices, so over many networks all pairs come from one product.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import torch
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
+from likewise.measures.kernels import Distance, Gaussian, Linear
+from likewise.measures.pair import Pair, pair_of
+from likewise.measures.ranks import Ranks
+from likewise.measures.registry import measure
+from likewise.measures.representation import Representation
+
+KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
+
+
+@measure(
+    name="cka", family="rsm", aliases=("CKA", "linear-cka"), larger_is="more alike", bounds=(0, 1), identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT}, cross=True, kernels=lambda o: (Linear(),), source=KORNBLITH,
+    shapes="flatten",
+)  # fmt: skip
+def cka(pair: Pair) -> float:
+    """How far two networks agree on which inputs are alike, by the biased estimator.
+
+    |Xᵀ Y|² / (|Xᵀ X| |Yᵀ Y|) with X (n, d) and Y (n, d') centred by columns and | | the Frobenius norm.
+    0: no direction of one goes with any of the other; 1: equal up to rotation and scale. Biased upwards
+    when n is not much larger than d (0.84 for independent noise at n = 100, d = 512): then read
+    `cka-debiased`.
+    """
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    table = pair.table(Linear())
+    return table.dot(pair.a, pair.b) / math.sqrt(
+        table.dot(pair.a, pair.a) * table.dot(pair.b, pair.b)
+    )
+
+
+def _debiased(pair: Pair, kernel: Any) -> float:
+    table = pair.table(kernel)
+    own = table.unbiased(pair.a, pair.a), table.unbiased(pair.b, pair.b)
+    if min(own) <= 0:
+        raise UndefinedError(
+            f"the unbiased estimate of a network's own similarity is not positive for {pair}. "
+            "Show the networks more inputs."
+        )
+    return table.unbiased(pair.a, pair.b) / math.sqrt(own[0] * own[1])
+
+
+@measure(
+    name="cka-debiased", family="rsm", aliases=("debiased-cka", "cka-unbiased"), larger_is="more alike",
+    bounds=(None, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, rows=4, cross=True,
+    kernels=lambda o: (Linear(),), source="Song et al. 2012, JMLR 13; Murphy et al. 2024, arXiv:2405.01012",
+)  # fmt: skip
+def cka_debiased(pair: Pair) -> float:
+    """How far two networks agree on which inputs are alike, about 0 for unrelated ones whatever n and d.
+
+    CKA with the unbiased estimator of HSIC (HSIC1): the diagonals of the Gram matrices are left out and
+    their means corrected for. 0: unrelated (a little below is chance); 1: equal up to rotation and scale.
+    """
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    return _debiased(pair, Linear())
+
+
+@measure(
+    name="cka-minibatch", family="rsm", aliases=("minibatch-cka",), larger_is="more alike",
+    bounds=(None, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, rows=lambda o: 4,
+    cost="n·b·d", limits={"batch": (4, None)}, source="Nguyen et al. 2021, arXiv:2010.15327",
+)  # fmt: skip
+def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
+    """Debiased CKA from small batches, for activations that never stand in memory together.
+
+    Sum over batches of HSIC1(X_b, Y_b), divided by the root of the product of the sums of HSIC1(X_b, X_b)
+    and HSIC1(Y_b, Y_b): a ratio of sums, never a mean of ratios. Batches are taken in the order of the
+    inputs; a last one of fewer than four rows is left out. Approaches `cka-debiased` as batches grow.
+    """
+    sums = np.zeros(3)
+    for start in range(0, pair.n, batch):
+        stop = min(start + batch, pair.n)
+        if stop - start >= 4:
+            k, l = (_hollow(rep.centred_neurons[start:stop]) for rep in (pair.a, pair.b))
+            sums += [_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)]
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    if min(sums[1:]) <= 0:
+        raise UndefinedError(
+            f"the unbiased estimate of a network's own similarity is not positive for {pair}. "
+            "Use larger batches."
+        )
+    return float(sums[0] / math.sqrt(sums[1] * sums[2]))
+
+
+def _hollow(rows: Tensor) -> Tensor:
+    return (rows @ rows.T).fill_diagonal_(0)
+
+
+def _hsic1(k: Tensor, l: Tensor) -> float:
+    n = k.shape[0]
+    r, s = k.sum(dim=1), l.sum(dim=1)
+    inner = float((k * l).sum()) + float(r.sum() * s.sum()) / ((n - 1) * (n - 2))
+    return (inner - 2 / (n - 2) * float(r @ s)) / (n * (n - 3))
+
+
+@measure(
+    name="cka-rbf", family="rsm", aliases=("rbf-cka",), larger_is="more alike", bounds=(0, 1), identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d", kernels=lambda o: (Gaussian(o["bandwidth"]),),
+    limits={"bandwidth": (1e-3, 1e3)}, rows=3, source=KORNBLITH,
+)  # fmt: skip
+def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
+    """How far two networks agree on which inputs are near each other, with a Gaussian kernel.
+
+    CKA of K_ij = exp(-|x_i - x_j|² / 2 s²), s = bandwidth times the median distance of the network, centred,
+    biased. 0: unrelated; 1: the same neighbourhoods. Small bandwidths look at near inputs only.
+    """
+    table = pair.table(Gaussian(bandwidth))
+    return table.centred(pair.a, pair.b) / math.sqrt(
+        table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b)
+    )
+
+
+@measure(
+    name="cka-deconfounded", family="rsm", aliases=("deconfounded-cka", "dcka"), larger_is="more alike",
+    bounds=(-1, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    source="Cui et al. 2022, arXiv:2202.00095",
+)  # fmt: skip
+def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
+    """CKA without what the inputs themselves already have in common.
+
+    `confounder` (n, p) holds the inputs, or their features. With centred Gram matrices K, L and C, what C
+    explains of K and L by least squares is taken off, K - C <K, C> / <C, C>, and CKA taken of the rest.
+    1: equal beyond the inputs; 0: nothing in common but the inputs.
+    """
+    third = pair_of(confounder, pair.a.view).a
+    kl, kc, lc = (
+        Pair(x, y).table(Linear()).dot(x, y)
+        for x, y in ((pair.a, pair.b), (pair.a, third), (pair.b, third))
+    )
+    kk, ll, cc = pair.a.energy**2, pair.b.energy**2, third.energy**2
+    left, right = kk - kc**2 / cc, ll - lc**2 / cc
+    if min(left / kk, right / ll) < 1e-9:
+        raise UndefinedError(f"the confounder explains all of one side of {pair}; nothing is left.")
+    return (kl - kc * lc / cc) / math.sqrt(left * right)
+
+
+@measure(
+    name="distance-correlation", family="rsm", aliases=("DistCorr",), larger_is="more alike",
+    bounds=(0, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d",
+    kernels=lambda o: (Distance(),), source="Székely et al. 2007, arXiv:0803.4101", shapes="flatten",
+)  # fmt: skip
+def distance_correlation(pair: Pair) -> float:
+    """How far distances between inputs in one network go with those in the other.
+
+    With A, B the Euclidean distance matrices, centred by rows and columns: the root of
+    mean(A B) / sqrt(mean(A A) mean(B B)). 1: equal up to rotation and scale; 0 only in the limit of many
+    inputs: independent noise scores 0.98 at n = 100, d = 512.
+    """
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    table = pair.table(Distance())
+    own = table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b)
+    return math.sqrt(max(0.0, table.centred(pair.a, pair.b)) / math.sqrt(own))
+
+
+@measure(
+    name="rsa", family="rsm", aliases=("RSA",), larger_is="more alike", bounds=(-1, 1), identity=1,
+    invariant_to={"permutation", SCALE}, cost="n²·log n", rows=3, kernels=lambda o: (Ranks(),),
+    source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008", shapes="flatten",
+)  # fmt: skip
+def rsa(pair: Pair) -> float:
+    """Whether two networks order pairs of inputs alike, from most to least correlated.
+
+    Spearman correlation over pairs i < j of the Pearson correlations between rows i and j of X and of Y.
+    1: same order; 0: unrelated; -1: reversed. Rows are centred over neurons, so a rotation changes it.
+    """
+    return pair.table(Ranks()).dot(pair.a, pair.b)
+
+
+@measure(
+    name="rsm-difference", family="rsm", aliases=("RSMDiff",), larger_is="less alike", bounds=(0, None),
+    identity=0, invariant_to={ROTATION, SHIFT}, metric=True, cost="n²·d", kernels=lambda o: (Distance(),),
+    source="Yin & Shen 2018, arXiv:1812.04224", shapes="flatten",
+)  # fmt: skip
+def rsm_difference(pair: Pair) -> float:
+    """How much distances between inputs differ, in the units of the activations.
+
+    Frobenius norm of D - D', the Euclidean distance matrices of X and Y. 0: equal up to rotation and shift;
+    it grows with scale and with n.
+    """
+    table, a, b = pair.table(Distance()), pair.a, pair.b
+    own = table.dot(a, a) + table.dot(b, b)
+    square = own - 2 * table.dot(a, b)
+    if square > 1e-6 * own:
+        return math.sqrt(square)
+    exact = (a.kept_distance_rows(i, j) - b.kept_distance_rows(i, j) for i, j in a.blocks(3))
+    return math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
+
+
+@rsm_difference.variant(
+    "resi", differs="The spectral norm of D - D', not the Frobenius norm.", kernels=None,
+    cost="n²·iterations",
+)  # fmt: skip
+def rsm_difference_resi(pair: Pair) -> float:
+    """The largest eigenvalue, by size, of the difference of the distance matrices.
+
+    Found by Lanczos iteration: the matrix is only ever multiplied by vectors.
+    """
+    n, a, b = pair.n, pair.a, pair.b
+    single = not a.workspace.keeps_squares(n)
+    kind = torch.float32 if single else a.values.dtype
+    difference = torch.empty(n, n, dtype=kind, device=a.values.device)
+    for i, j in a.blocks(4):
+        torch.sub(a.kept_distance_rows(i, j), b.kept_distance_rows(i, j), out=difference[i:j])
+    if not bool(difference.any()):
+        return 0.0
+    if n < 64:
+        return float(torch.linalg.eigvalsh(difference.double()).abs().max())
+
+    def product(vector: np.ndarray) -> np.ndarray:
+        v = torch.from_numpy(vector.ravel()).to(difference.device)
+        if not single:
+            return (difference @ v).cpu().numpy()
+        return torch.cat([difference[i:j].double() @ v for i, j in a.blocks(4)]).cpu().numpy()
+
+    start = product(np.ones(n))
+    found = eigsh(
+        LinearOperator((n, n), matvec=product, dtype=np.float64), k=1, v0=start, ncv=min(n, 12),
+        tol=1e-9, return_eigenvectors=False,
+    )  # fmt: skip
+    return float(abs(found[0]))
+
+
+@measure(
+    name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
+    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264",
+)  # fmt: skip
+def eos(pair: Pair) -> float:
+    """How far two networks span the same space of functions on the inputs.
+
+    |Uᵀ V|² / max(rank, rank'), U and V the left singular vectors of X and Y as they are, not centred.
+    1: the same column space; 0: orthogonal ones. With n <= d both span everything and the score is 1.
+    """
+    shared = float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2
+    return shared / max(pair.raw_overlap.shape)
+
+
+@eos.variant("resi", differs="Divided by the larger width, not the larger rank.", identity=None)
+def eos_resi(pair: Pair) -> float:
+    """|Uᵀ V|² / max(d, d')."""
+    return float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2 / max(pair.a.d, pair.b.d)
+
+
+@measure(
+    name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
+    invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
+    source="Boix-Adserà et al. 2022, arXiv:2210.06545",
+)  # fmt: skip
+def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
+    """How differently two networks can predict, over all linear targets, by ridge regression.
+
+    With S_x, S_y, S_xy the covariances of X and Y, centred and scaled to mean squared norm 1, and
+    P = (S + ridge I)^-1 (pseudo-inverse): sqrt(tr(P_x S_x P_x S_x) + tr(P_y S_y P_y S_y)
+    - 2 tr(P_x S_xy P_y S_yx)). 0: equal up to an invertible linear map; at ridge 0 it is at most
+    sqrt(d + d'). A ridge above 0 makes it notice linear maps.
+    """
+    x, y = (_shrinkage(rep, ridge) for rep in (pair.a, pair.b))
+    # Of X = U S Vᵀ only S enters besides the overlap of the bases U.
+    shared = x.sqrt()[:, None] * pair.overlap * y.sqrt()
+    square = float(x.square().sum() + y.square().sum()) - 2 * float(shared.square().sum())
+    if square > 1e-9 * (x.numel() + y.numel()):
+        return math.sqrt(square)
+    return _gulp_near_zero(pair, x, y)
+
+
+def _shrinkage(rep: Representation, ridge: float) -> Tensor:
+    """s² / (s² + ridge) of each direction, at mean squared norm 1."""
+    squares = (rep.spectrum[0] / rep.size).square()
+    return squares / (squares + ridge)
+
+
+def _gulp_near_zero(pair: Pair, x: Tensor, y: Tensor) -> float:
+    """|U x Uᵀ - V y Vᵀ| directly: the difference of large numbers would leave only rounding."""
+    u, v = pair.a.basis(), pair.b.basis()
+    left, right = u * x - v @ (v.T @ (u * x)), v * y - u @ (u.T @ (v * y))
+    inner = (x[:, None] - y) * pair.overlap
+    return math.sqrt(sum(float(torch.linalg.vector_norm(m)) ** 2 for m in (left, right, inner)))
+
+
+@gulp.variant("resi", differs="The square of the distance, with widths for ranks.", metric=False)
+def gulp_resi(pair: Pair) -> float:
+    """d + d' - 2 times the sum of squared canonical correlations."""
+    for rep in (pair.a, pair.b):
+        dead = int((rep.values == rep.values[0]).all(dim=0).sum())
+        if pair.n < rep.d or rep.rank + dead < rep.d:
+            raise UndefinedError(
+                f"the reference's GULP is undefined for {pair}: {rep.name} has {rep.d} neurons that span "
+                f"{rep.rank} dimensions on {pair.n} inputs. Use the default variant."
+            )
+    return pair.a.d + pair.b.d - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
+
+
+@measure(
+    name="riemann", family="rsm", aliases=("riemannian", "airm"), larger_is="less alike", bounds=(0, None),
+    identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cost="n·d² + d³",
+    limits={"shrinkage": (1e-6, 1)}, source="Shahbazi et al. 2021, doi:10.1016/j.neuroimage.2021.118271",
+)  # fmt: skip
+def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
+    """The shortest path between two networks' similarity matrices among positive definite matrices.
+
+    sqrt(sum log² λ), λ the generalised eigenvalues of K and L, the centred Gram matrices scaled to trace n
+    and shrunk towards the identity, (1 - s) K + s I, so that they are invertible. 0: equal up to rotation
+    and scale. The affine-invariant metric.
+    """
+    # Outside the span of both networks K and L are both s I and add nothing: work inside it.
+    bases = torch.cat([pair.a.basis(), pair.b.basis()], dim=1)
+    joint, scales, _ = torch.linalg.svd(bases, full_matrices=False)
+    joint = joint[:, scales > 1e-10 * scales[0]]
+    shrunk = []
+    for rep in (pair.a, pair.b):
+        factors = (joint.T @ rep.basis()) * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
+        identity = torch.eye(joint.shape[1], dtype=joint.dtype, device=joint.device)
+        shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().numpy())
+    eigenvalues = scipy.linalg.eigh(shrunk[0], shrunk[1], eigvals_only=True)
+    return float(np.sqrt(np.square(np.log(eigenvalues)).sum()))
+
+
+@measure(
+    name="pnka", family="rsm", aliases=("PNKA",), larger_is="more alike", bounds=(-1, 1), identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d",
+    source="Kolling et al. 2023, arXiv:2305.05281",
+)  # fmt: skip
+def pnka(pair: Pair) -> float:
+    """How alike two networks place each single input among the others, on average.
+
+    The mean over inputs of `pointwise(x, y)`: the cosine between row i of the centred Gram matrices of X
+    and Y. 1: every input keeps its place; 0: unrelated.
+    """
+    return float(_pnka_points(pair).mean())
+
+
+def pointwise(x: Any, y: Any) -> np.ndarray:
+    """PNKA of every input, (n,): which inputs two networks place alike, and which not."""
+    return _pnka_points(pair_of(x, y)).cpu().numpy()
+
+
+def _pnka_points(pair: Pair) -> Tensor:
+    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    points = []
+    for start, stop in pair.a.blocks(4):
+        k, l = pair.a.gram_rows(start, stop), pair.b.gram_rows(start, stop)
+        norms = torch.linalg.vector_norm(k, dim=1) * torch.linalg.vector_norm(l, dim=1)
+        points.append(torch.where(norms > 0, (k * l).sum(dim=1) / norms, 0.0))
+    return torch.cat(points)

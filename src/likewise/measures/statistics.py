@@ -1,0 +1,112 @@
+"""Descriptive measures: one number a network, compared by difference.
+
+They need no correspondence between inputs, and say little of likeness: equal numbers do not make equal
+networks.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from likewise.errors import UndefinedError
+from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.pair import Pair
+from likewise.measures.registry import measure
+from likewise.measures.representation import Representation
+
+WANG = "Wang et al. 2022, arXiv:2012.11311"
+
+
+@measure(
+    name="magnitude-difference", family="statistics", aliases=("MagDiff",), larger_is="less alike",
+    bounds=(0, None), identity=0, invariant_to={ROTATION}, paired=False, cost="n·d", source=WANG,
+    shapes="flatten",
+)  # fmt: skip
+def magnitude_difference(pair: Pair) -> float:
+    """How differently long the mean activations of two networks are.
+
+    | |mean of X| - |mean of Y| |, means over inputs, Euclidean norms. 0: equally long.
+    """
+    a, b = (float(torch.linalg.vector_norm(rep.mean)) for rep in (pair.a, pair.b))
+    return abs(a - b)
+
+
+@measure(
+    name="concentricity-difference", family="statistics", aliases=("ConcDiff",), larger_is="less alike",
+    bounds=(0, 2), identity=0, invariant_to={ROTATION, SCALE}, paired=False, cost="n·d", source=WANG,
+    shapes="flatten",
+)  # fmt: skip
+def concentricity_difference(pair: Pair) -> float:
+    """How differently tight two networks' activations gather around their mean direction.
+
+    The difference of mean over inputs of cos(x_i, mean of X); a zero row counts as 0. 0: equally tight.
+    """
+    return abs(concentricity(pair.a) - concentricity(pair.b))
+
+
+def concentricity(rep: Representation) -> float:
+    """Mean cosine of the rows with the mean row."""
+
+    def compute() -> float:
+        length = float(torch.linalg.vector_norm(rep.mean))
+        if rep.norm and length <= 1e-12 * rep.norm / math.sqrt(rep.n):
+            raise UndefinedError(
+                f"the mean of {rep.name} is zero up to rounding, so no row has an angle with it. "
+                "Concentricity is for activations that are not centred."
+            )
+        cosines = torch.where(rep.norms > 0, rep.values @ rep.mean / rep.norms, 0.0)
+        return float(cosines.mean()) / length if length else 0.0
+
+    return rep.kept("concentricity", compute)
+
+
+@measure(
+    name="uniformity-difference", family="statistics", aliases=("UnifDiff",), larger_is="less alike",
+    bounds=(0, 8), identity=0, invariant_to={ROTATION, SCALE}, paired=False, cost="n²·d",
+    source=f"{WANG}; Wang & Isola 2020, arXiv:2005.10242",
+)  # fmt: skip
+def uniformity_difference(pair: Pair) -> float:
+    """How differently evenly two networks spread the inputs over the directions they have.
+
+    The difference of log mean over i != j of exp(-2 |x_i - x_j|²), rows scaled to length 1 (zero rows left
+    out). 0: equally even.
+    """
+    return abs(uniformity(pair.a) - uniformity(pair.b))
+
+
+def uniformity(rep: Representation) -> float:
+    """log mean over pairs of exp(-2 squared distance) on the unit sphere: 0 for a point, at least -8."""
+
+    def compute() -> float:
+        directed = rep.directed.double()
+        count = int(directed.sum())
+        if count < 2:
+            raise UndefinedError(f"fewer than two rows of {rep.name} have a direction.")
+        total = -float(count)  # each row with itself: exp(0)
+        for start, stop in rep.blocks(3):
+            block = rep.cosine_rows(start, stop).sub_(1).mul_(4)
+            block.diagonal(start).zero_()
+            total += float(directed[start:stop] @ block.exp_().double() @ directed)
+        return math.log(max(total, 0.0) / (count * (count - 1))) if total > 0 else -8.0
+
+    return rep.kept("uniformity", compute)
+
+
+@uniformity_difference.variant(
+    "resi", bounds=(0, None), invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
+    differs="Rows as they are, and i = j counted: about 0 for any wide layer.",
+)  # fmt: skip
+def uniformity_difference_resi(pair: Pair) -> float:
+    """The same on unscaled rows, each row also with itself."""
+    a, b = (_raw_uniformity(rep) for rep in (pair.a, pair.b))
+    return abs(a - b)
+
+
+def _raw_uniformity(rep: Representation) -> float:
+    def compute() -> float:
+        blocks = (rep.squared_distance_rows(i, j).mul_(-2).exp_() for i, j in rep.blocks(3))
+        return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)
+
+    return rep.kept("raw uniformity", compute)

@@ -1,0 +1,151 @@
+"""Keeps what was computed once, inside a memory limit.
+
+Least recently used tensors move to a scratch folder when the limit is reached and come back when asked
+for; nothing is computed twice. A workspace also says whether n x n matrices may be kept at all: where
+they may not, they are made a few rows at a time and never stand whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from likewise.errors import InputError
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def parse_memory(memory: str | int | float | None) -> int:
+    """Bytes of '4GB', of a number, or half of what is free where nothing is said.
+
+    >>> parse_memory("1.5GB")
+    1500000000
+    """
+    if memory is None:
+        return max(_available() // 2, 10**9)
+    if isinstance(memory, (int, float)) and not isinstance(memory, bool):
+        amount = int(memory)
+    else:
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?I?B?)\s*", str(memory).upper())
+        unit = match[2].replace("I", "") if match else ""
+        if match is None or (unit and unit not in _UNITS and unit + "B" not in _UNITS):
+            raise InputError(f"memory={memory!r} is not a size. Write it like '4GB' or '500MB'.")
+        amount = int(float(match[1]) * _UNITS.get(unit, _UNITS.get(unit + "B", 1)))
+    if amount < 10**7:
+        raise InputError(f"memory={memory!r} is less than 10 MB, too little for any comparison.")
+    return amount
+
+
+def _available() -> int:
+    try:
+        with open("/proc/meminfo") as lines:  # noqa: PTH123
+            for line in lines:
+                if line.startswith("MemAvailable"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 10**9
+
+
+class Workspace:
+    """What representations and pairs have computed so far."""
+
+    def __init__(self, limit: int | None = None, *, networks: int = 2) -> None:
+        self._limit = limit
+        self.networks = networks
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+        self._on_disk: dict[Hashable, tuple[Path, bool, str]] = {}
+        self._bytes = 0
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def limit(self) -> int:
+        if self._limit is None:
+            self._limit = parse_memory(None)
+        return self._limit
+
+    def keeps_squares(self, n: int) -> bool:
+        """Whether three n x n matrices a network fit into half of the limit."""
+        return 3 * self.networks * n * n * 8 <= self.limit // 2
+
+    def block(self, n: int, copies: int = 1) -> int:
+        """How many rows of n x n matrices to make at a time, with `copies` of them alive."""
+        return max(1, min(n, self.limit // 8 // (8 * n * max(copies, 1))))
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """The value under `key`, computed at most once."""
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        value = self._reload(key) if key in self._on_disk else compute()
+        self._held[key] = value
+        size = _size(value)
+        if size:
+            self._bytes += size
+            while self._bytes > self.limit // 2 and self._spill_oldest(keep=key):
+                pass
+        return value
+
+    def has(self, key: Hashable) -> bool:
+        return key in self._held or key in self._on_disk
+
+    def put(self, key: Hashable, value: Any) -> None:
+        """Hold a value that came about on the way to another."""
+        self.get(key, lambda: value)
+
+    def drop(self, owner: Hashable) -> None:
+        """Forget everything of one owner (keys are tuples that begin with it)."""
+        for key in [k for k in (*self._held, *self._on_disk) if isinstance(k, tuple) and k[0] == owner]:
+            self._bytes -= _size(self._held.pop(key, None))
+            path = self._on_disk.pop(key, None)
+            if path is not None:
+                path[0].unlink(missing_ok=True)
+
+    def _spill_oldest(self, keep: Hashable) -> bool:
+        for key, value in self._held.items():
+            if key != keep and _size(value):
+                if key not in self._on_disk:
+                    self._on_disk[key] = (
+                        self._write(value),
+                        isinstance(value, tuple),
+                        str((value[0] if isinstance(value, tuple) else value).device),
+                    )
+                del self._held[key]
+                self._bytes -= _size(value)
+                return True
+        return False
+
+    def _write(self, value: Any) -> Path:
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(
+                prefix="likewise-", ignore_cleanup_errors=True
+            )
+        path = Path(self._scratch.name) / f"{len(self._on_disk)}-{id(value)}.safetensors"
+        parts = value if isinstance(value, tuple) else (value,)
+        save_file({str(i): part.contiguous() for i, part in enumerate(parts)}, path)
+        return path
+
+    def _reload(self, key: Hashable) -> Any:
+        path, several, device = self._on_disk[key]
+        parts = load_file(path, device=device)
+        return tuple(parts[str(i)] for i in range(len(parts))) if several else parts["0"]
+
+
+def _size(value: Any) -> int:
+    """Bytes of a tensor or of a tuple of tensors; other things are small and stay."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size() if value.numel() > 10_000 else 0
+    if isinstance(value, tuple) and value and all(isinstance(v, Tensor) for v in value):
+        return sum(int(v.numel()) * v.element_size() for v in value)
+    return 0

@@ -14,7 +14,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, nuclear_norm, polar
 from likewise.measures.registry import measure
-from likewise.measures.representation import Representation
+from likewise.measures.representation import CONSTANT, Representation
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
@@ -89,7 +89,7 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     angle after the best rotation. 0: the same shape; pi/2: nothing in common.
     """
     x, y = (_partly_whitened(rep, alpha) for rep in (pair.a, pair.b))
-    cosine = nuclear_norm(x[:, None] * pair.overlap * y) / float(x.norm() * y.norm())
+    cosine = nuclear_norm(x[:, None] * pair.principal_overlap * y) / float(x.norm() * y.norm())
     return math.acos(min(1.0, cosine))
 
 
@@ -173,8 +173,8 @@ def _correlations(pair: Pair) -> Tensor:
 def _inverse_spreads(rep: Representation) -> Tensor:
     def compute() -> Tensor:
         spread = torch.linalg.vector_norm(rep.centred_neurons, dim=0)
-        largest = torch.linalg.vector_norm(rep.values, dim=0)
-        return torch.where(spread > 1e-13 * largest, spread, torch.inf).reciprocal()
+        rounding = CONSTANT * math.sqrt(rep.n) * rep.mean.abs()
+        return torch.where(spread > rounding, spread, torch.inf).reciprocal()
 
     return rep.kept("inverse spreads", compute)
 
@@ -250,8 +250,8 @@ def linear_regression(pair: Pair) -> float:
     the out-of-sample form.
     """
     a, b = pair.a, pair.b
-    scales, vectors, basis = b.spectrum
-    projected = basis.T @ a.centred if basis.numel() else (vectors / scales).T @ pair.cross.T
+    white = b.whitening()
+    projected = white.T @ pair.cross.T if white.numel() else b.basis().T @ a.centred
     return min(1.0, (float(torch.linalg.vector_norm(projected)) / a.size) ** 2)
 
 

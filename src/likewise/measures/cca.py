@@ -42,7 +42,7 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     their canonical correlations. 1: the same main directions; 0: unrelated in the limit of many inputs.
     """
     k, l = (_explaining(rep, variance) for rep in (pair.a, pair.b))
-    return float(torch.linalg.svdvals(pair.overlap[:k, :l]).clamp(max=1).mean())
+    return float(torch.linalg.svdvals(pair.principal_overlap[:k, :l]).clamp(max=1).mean())
 
 
 def _explaining(rep: Representation, share: float) -> int:
@@ -58,7 +58,7 @@ def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
     parts = [_kept_by_reference(rep) for rep in (pair.a, pair.b)]
     (k, x), (l, y) = parts
-    return float(torch.linalg.svdvals(x[:, None] * pair.overlap[:k, :l] * y).mean())
+    return float(torch.linalg.svdvals(x[:, None] * pair.principal_overlap[:k, :l] * y).mean())
 
 
 def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
@@ -93,8 +93,8 @@ def _loadings(rep: Representation) -> Tensor:
     """Inner products of the basis with each centred neuron, (rank, d)."""
     if rep.wide:
         return rep.basis().T @ rep.centred_neurons
-    scales, vectors, _ = rep.spectrum
-    return scales[:, None] * vectors.T
+    white = rep.whitening()
+    return white.T @ rep.covariance if white.numel() else rep.basis().T @ rep.centred
 
 
 @pwcca.variant(
@@ -127,5 +127,9 @@ def pwcca_resi(pair: Pair) -> float:
 
 def _whitening(rep: Representation) -> Tensor:
     """The symmetric inverse root of the covariance."""
-    scales, vectors, _ = rep.spectrum
-    return (vectors / scales) @ vectors.T
+
+    def compute() -> Tensor:
+        scales, vectors, _ = rep.spectrum
+        return (vectors / scales) @ vectors.T
+
+    return rep.kept("symmetric whitening", compute)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
+from likewise.engine import one_thread
 from likewise.measures.pair import Kernel, Pair, pair_of
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
@@ -96,13 +98,13 @@ class Measure:
         tags = ([self.info.variant] if self.info.variant else []) + chosen
         return self.name + (f"[{', '.join(tags)}]" if tags else "")
 
-    @property
+    @cached_property
     def defaults(self) -> dict[str, Any]:
         """Options by name with their default; `inspect.Parameter.empty` where one must be given."""
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
-    @property
+    @cached_property
     def missing(self) -> list[str]:
         """Options that must be given and were not."""
         return [
@@ -117,7 +119,8 @@ class Measure:
         return {**self.defaults, **self.options}
 
     def __call__(self, x: Any, y: Any, *, reduce: str | None = None) -> float:
-        return self.score(pair_of(x, y, reduce=reduce, shapes=self.shapes, on=self.info.on))
+        with one_thread(for_inputs=(x, y)):
+            return self.score(pair_of(x, y, reduce=reduce, shapes=self.shapes, on=self.info.on))
 
     @property
     def shapes(self) -> str | None:

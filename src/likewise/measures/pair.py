@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -79,22 +80,28 @@ class Pair:
     # --- column spaces --------------------------------------------------------------------------
 
     def _overlap(self, centred: bool) -> Tensor:
-        (s, v, u), (t, w, p) = (
-            (rep.spectrum if centred else rep.raw_spectrum) for rep in (self.a, self.b)
-        )
-        if u.numel() or p.numel():
-            return self.a.basis(centred).T @ self.b.basis(centred)
-        return (v / s).T @ (self.cross if centred else self.raw_cross) @ (w / t)
+        left, right = self.a.whitening(centred), self.b.whitening(centred)
+        if left.numel() and right.numel():
+            return left.T @ (self.cross if centred else self.raw_cross) @ right
+        return self.a.basis(centred).T @ self.b.basis(centred)
 
     @quantity
     def overlap(self) -> Tensor:
-        """Uᵀ V, the orthonormal bases of the centred column spaces against each other."""
+        """Uᵀ V, orthonormal bases of the centred column spaces against each other."""
         return self._overlap(centred=True)
 
     @quantity
     def raw_overlap(self) -> Tensor:
         """`overlap` of the column spaces of the values as they are."""
         return self._overlap(centred=False)
+
+    @quantity
+    def principal_overlap(self) -> Tensor:
+        """`overlap` with the left singular vectors as bases, largest singular value first."""
+        (s, v, u), (t, w, p) = self.a.spectrum, self.b.spectrum
+        if u.numel() or p.numel():
+            return self.a.principal_basis.T @ self.b.principal_basis
+        return (v / s).T @ self.cross @ (w / t)
 
     @quantity
     def correlations(self) -> Tensor:
@@ -145,27 +152,28 @@ def check_same_probe(a: Activations, b: Activations) -> None:
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
     """A pair of two bare arrays or views; `shapes` is the reference's way with tokens and maps."""
-    x, y = (v if isinstance(v, Activations) else as_tensor(v, f"the {place} input")
-            for v, place in ((x, "first"), (y, "second")))  # fmt: skip
     if shapes is not None and reduce is None:
         x, y = _as_reference(x, y, shapes)
     workspace = Workspace()
-    views = (
-        v if isinstance(v, Activations) else _view(v, name, reduce, on)
-        for v, name in ((x, "x"), (y, "y"))
+    a, b = (
+        Representation(_view(v, name, reduce, on), workspace) for v, name in ((x, "x"), (y, "y"))
     )
-    a, b = (Representation(view, workspace) for view in views)
     return Pair(a, b)
 
 
-def _view(values: Tensor, name: str, reduce: Any, on: str) -> Activations:
-    outputs = Outputs(values) if on == "outputs" and values.ndim == 2 else None
+def _view(values: Any, name: str, reduce: Any, on: str) -> Activations:
+    if isinstance(values, Activations):
+        return values
+    outputs = Outputs(values) if on == "outputs" and np.ndim(values) == 2 else None
     return Activations(values, name=name, reduce=reduce, outputs=outputs)
 
 
 def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
     """Tokens become rows; maps are flattened, or pooled alike, laid out by position and thinned."""
-    if isinstance(x, Activations) or isinstance(y, Activations) or x.ndim != y.ndim:
+    if isinstance(x, Activations) or isinstance(y, Activations) or np.ndim(x) < 3:
+        return x, y
+    x, y = as_tensor(x, "'x'"), as_tensor(y, "'y'")
+    if x.ndim != y.ndim:
         return x, y
     if x.ndim == 3:
         return x.flatten(0, 1), y.flatten(0, 1)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding
-WELL_CONDITIONED = 1e-8  # smallest eigenvalue of a covariance we trust, as a share of the largest
+ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
 class quantity(property):  # noqa: N801
@@ -103,14 +103,18 @@ class Representation:
         return self.compact - self.compact_mean
 
     @quantity
+    def _centred_wide(self) -> Tensor:
+        return self.values - self.mean
+
+    @property
     def centred_neurons(self) -> Tensor:
         """The values with column means taken off, (n, d): for measures that look at neurons."""
-        return self.values - self.mean if self.wide else self.centred
+        return cast(Tensor, self._centred_wide if self.wide else self.centred)
 
     @quantity
     def norm(self) -> float:
         """Frobenius norm of the values."""
-        return float(torch.linalg.vector_norm(self.values))
+        return float(torch.linalg.vector_norm(self.norms))
 
     @quantity
     def size(self) -> float:
@@ -128,7 +132,7 @@ class Representation:
     @quantity
     def covariance(self) -> Tensor:
         """Xᵀ X of the centred compact values (not divided by n)."""
-        return self.centred.T @ self.centred
+        return symmetric(self.centred.T)
 
     @quantity
     def energy(self) -> float:
@@ -141,51 +145,70 @@ class Representation:
     def spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
         """Singular values, right singular vectors and left basis of the centred values.
 
-        The basis is empty where the whitening V / S may be used in its place.
+        The basis is empty where the whitening V / S may be used in its place: an eigendecomposition of
+        the covariance is cheaper than one of the values, but squares their condition. Where that would
+        cost digits, the values themselves are decomposed and the rank cut at rounding.
         """
         self.size  # noqa: B018  refuses a constant representation
-        return spectrum_of(self.covariance, lambda: self.centred, self.n)
+        if self._whitening.numel():
+            squares, vectors = torch.linalg.eigh(self.covariance)
+            return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
+        return decomposed(self.centred)
 
     @quantity
-    def raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
-        """`spectrum` of the values as they are, not centred."""
+    def _whitening(self) -> Tensor:
+        self.size  # noqa: B018  refuses a constant representation
+        return whitening(self.covariance)
+
+    @quantity
+    def _raw_whitening(self) -> Tensor:
         if self.norm == 0:
             raise UndefinedError(f"{self.name} is zero everywhere, so it spans nothing.")
-        mean = self.compact_mean
-        moment = self.covariance + self.n * torch.outer(mean, mean)
-        return spectrum_of(moment, lambda: self.compact, self.n)
+        return whitening(torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n))
 
-    @property
-    def rank(self) -> int:
-        return int(self.spectrum[0].numel())
+    @quantity
+    def _raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
+        return decomposed(self.compact)
+
+    def whitening(self, centred: bool = True) -> Tensor:
+        """W with X W orthonormal; empty where X is too near to singular to be whitened so."""
+        return cast(Tensor, self._whitening if centred else self._raw_whitening)
 
     def basis(self, centred: bool = True) -> Tensor:
         """Orthonormal basis of the column space, (n, rank)."""
-        scales, vectors, basis = self.spectrum if centred else self.raw_spectrum
-        if basis.numel():
-            return basis
-        return (self.centred if centred else self.compact) @ (vectors / scales)
+        white = self.whitening(centred)
+        if white.numel():
+            return (self.centred if centred else self.compact) @ white
+        return cast(Tensor, (self.spectrum if centred else self._raw_spectrum)[2])
+
+    @property
+    def principal_basis(self) -> Tensor:
+        """The left singular vectors of the centred values, (n, rank)."""
+        scales, vectors, basis = self.spectrum
+        return basis if basis.numel() else self.centred @ (vectors / scales)
+
+    @property
+    def rank(self) -> int:
+        white = self._whitening
+        return int(white.shape[1]) if white.numel() else int(self.spectrum[0].numel())
 
     # --- rows against rows ----------------------------------------------------------------------
 
     @quantity
     def gram(self) -> Tensor:
         """Inner products of the centred rows, (n, n). Only where there is room."""
-        rows = self.centred_neurons if self.wide else self.centred
-        return rows @ rows.T
+        return symmetric(self.centred_neurons)
 
     def gram_rows(self, start: int, stop: int) -> Tensor:
         """Rows of `gram`."""
         if self.workspace.keeps_squares(self.n):
             return self.gram[start:stop]
-        rows = self.centred_neurons if self.wide else self.centred
-        return rows[start:stop] @ rows.T
+        return self.centred_neurons[start:stop] @ self.centred_neurons.T
 
     @quantity
     def squares(self) -> Tensor:
         """Squared norms of the centred rows, (n,)."""
-        rows = self.centred_neurons if self.wide else self.centred
-        return torch.linalg.vector_norm(rows, dim=1).square_()
+        return torch.linalg.vector_norm(self.centred_neurons, dim=1).square_()
 
     @quantity
     def norms(self) -> Tensor:
@@ -282,20 +305,36 @@ class Representation:
         return block
 
 
-def spectrum_of(
-    moment: Tensor, matrix: Callable[[], Tensor], n: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Singular values, right vectors and basis of a matrix whose second moment is known.
+def symmetric(rows: Tensor) -> Tensor:
+    """R Rᵀ, each inner product computed once: torch has no call for it."""
+    n = rows.shape[0]
+    step = max(128, -(-n // 8))
+    if n <= step:
+        return rows @ rows.T
+    out = torch.empty(n, n, dtype=rows.dtype, device=rows.device)
+    for i in range(0, n, step):
+        j = min(i + step, n)
+        torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
+        out[:i, i:j] = out[i:j, :i].T
+    return out
 
-    An eigendecomposition of the moment is several times cheaper than one of the matrix, but squares
-    its condition: where that would cost digits, the matrix itself is decomposed and the rank cut at
-    rounding, as numpy's `matrix_rank` does.
-    """
-    values, vectors = torch.linalg.eigh(moment)
-    if float(values[0]) > WELL_CONDITIONED * float(values[-1]):
-        return values.flip(0).sqrt(), vectors.flip(1), values.new_empty(0)
-    basis, scales, rows = torch.linalg.svd(matrix(), full_matrices=False)
-    floor = scales[0] * max(n, moment.shape[0]) * torch.finfo(scales.dtype).eps
+
+def whitening(moment: Tensor) -> Tensor:
+    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits."""
+    triangle, failed = torch.linalg.cholesky_ex(moment)
+    if not int(failed):
+        identity = torch.eye(moment.shape[0], dtype=moment.dtype, device=moment.device)
+        inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
+        condition = float(moment.trace()) * float(torch.linalg.vector_norm(inverse)) ** 2
+        if condition < ILL_CONDITIONED:
+            return inverse.T
+    return moment.new_empty(0)
+
+
+def decomposed(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular values, right and left vectors, without the directions that are only rounding."""
+    basis, scales, rows = torch.linalg.svd(matrix, full_matrices=False)
+    floor = float(scales[0]) * max(matrix.shape) * torch.finfo(scales.dtype).eps
     rank = int((scales > floor).sum())
     return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
 

@@ -270,27 +270,22 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     - 2 tr(P_x S_xy P_y S_yx)). 0: equal up to an invertible linear map; at ridge 0 it is at most
     sqrt(d + d'). A ridge above 0 makes it notice linear maps.
     """
+    if not ridge:
+        square = sum(pair.overlap.shape) - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
+        if square > 1e-6 * sum(pair.overlap.shape):
+            return math.sqrt(square)
+    # Of X = U S Vᵀ only S enters besides the overlap of the bases U: |U x Uᵀ - V y Vᵀ|.
     x, y = (_shrinkage(rep, ridge) for rep in (pair.a, pair.b))
-    # Of X = U S Vᵀ only S enters besides the overlap of the bases U.
-    shared = x.sqrt()[:, None] * pair.overlap * y.sqrt()
-    square = float(x.square().sum() + y.square().sum()) - 2 * float(shared.square().sum())
-    if square > 1e-9 * (x.numel() + y.numel()):
-        return math.sqrt(square)
-    return _gulp_near_zero(pair, x, y)
+    u, v = pair.a.principal_basis, pair.b.principal_basis
+    left, right = u * x - v @ (v.T @ (u * x)), v * y - u @ (u.T @ (v * y))
+    inner = (x[:, None] - y) * pair.principal_overlap
+    return math.sqrt(sum(float(torch.linalg.vector_norm(m)) ** 2 for m in (left, right, inner)))
 
 
 def _shrinkage(rep: Representation, ridge: float) -> Tensor:
     """s² / (s² + ridge) of each direction, at mean squared norm 1."""
     squares = (rep.spectrum[0] / rep.size).square()
     return squares / (squares + ridge)
-
-
-def _gulp_near_zero(pair: Pair, x: Tensor, y: Tensor) -> float:
-    """|U x Uᵀ - V y Vᵀ| directly: the difference of large numbers would leave only rounding."""
-    u, v = pair.a.basis(), pair.b.basis()
-    left, right = u * x - v @ (v.T @ (u * x)), v * y - u @ (u.T @ (v * y))
-    inner = (x[:, None] - y) * pair.overlap
-    return math.sqrt(sum(float(torch.linalg.vector_norm(m)) ** 2 for m in (left, right, inner)))
 
 
 @gulp.variant("resi", differs="The square of the distance, with widths for ranks.", metric=False)
@@ -319,12 +314,12 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     and scale. The affine-invariant metric.
     """
     # Outside the span of both networks K and L are both s I and add nothing: work inside it.
-    bases = torch.cat([pair.a.basis(), pair.b.basis()], dim=1)
+    bases = torch.cat([pair.a.principal_basis, pair.b.principal_basis], dim=1)
     joint, scales, _ = torch.linalg.svd(bases, full_matrices=False)
     joint = joint[:, scales > 1e-10 * scales[0]]
     shrunk = []
     for rep in (pair.a, pair.b):
-        factors = (joint.T @ rep.basis()) * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
+        factors = (joint.T @ rep.principal_basis) * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
         identity = torch.eye(joint.shape[1], dtype=joint.dtype, device=joint.device)
         shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().numpy())
     eigenvalues = scipy.linalg.eigh(shrunk[0], shrunk[1], eigvals_only=True)

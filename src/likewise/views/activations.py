@@ -8,6 +8,7 @@ sums are wanted anyway as the column means.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -153,7 +154,7 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 def _column_means(values: Tensor, label: str) -> Tensor:
     means = values.mean(dim=0)
-    if torch.isfinite(means.sum()):
+    if math.isfinite(float(means.sum())):
         return means
     bad = ~torch.isfinite(values)
     if not bad.any():  # finite entries whose sum overflows

@@ -11,11 +11,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Activations": "likewise.views",
     "Outputs": "likewise.views",
+    "Comparison": "likewise.matrix",
     "Score": "likewise.score",
     "SimilarityMatrix": "likewise.matrix",
     "bootstrap": "likewise.trust",
     "calibrate": "likewise.trust",
-    "compare": "likewise.compare_views",
+    "compare": "likewise.comparing",
     "errors": "likewise.errors",
     "measures": "likewise.measures",
     "testing": "likewise.testing",

@@ -40,16 +40,15 @@ def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     """Which inputs each network gets right."""
     p, q = _predictions(pair)
     if labels is not None:
-        labels = Outputs(pair.a.outputs.logits, labels).labels
-    else:
-        known = [rep.outputs.labels for rep in (pair.a, pair.b) if rep.outputs.labels is not None]
-        if not known:
-            raise InputError(
-                f"the true labels of {pair} are not known. Pass labels=..., or views with "
-                "Outputs(logits, labels)."
-            )
-        labels = known[0]
-    return p == labels, q == labels
+        known = Outputs(pair.a.outputs.logits, labels).labels
+        return p == known, q == known
+    left, right = pair.a.outputs.labels, pair.b.outputs.labels
+    if left is None and right is None:
+        raise InputError(
+            f"the true labels of {pair} are not known. Pass labels=..., or views with "
+            "Outputs(logits, labels)."
+        )
+    return p == (right if left is None else left), q == (left if right is None else right)
 
 
 @measure(

@@ -81,6 +81,7 @@ def median_distance(rep: Representation) -> float:
 def condensed(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:
     """The part of an n x n matrix above its diagonal as one vector, row after row."""
     n = rep.n
+    rep.workspace.reserve(8 * n * n // 2)
     out = torch.empty(n * (n - 1) // 2, dtype=rep.values.dtype, device=rep.values.device)
     position = 0
     for start, stop in rep.blocks(4):

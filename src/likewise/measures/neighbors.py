@@ -54,8 +54,8 @@ def _nearest(rep: Representation, k: int, metric: str, start: int, stop: int) ->
 
 def _nearest_of_reference(cosines: Tensor, k: int) -> Tensor:
     """The first of k + 1 dropped in the belief that it is the point itself."""
-    cosines[cosines.abs() < TIE] = 0  # rows without a common neuron tie exactly
-    distances = (1 - cosines).clamp_(0, 2).cpu().numpy()
+    rounded = (cosines / TIE).round_().mul_(TIE)  # what ties in exact arithmetic ties here
+    distances = (1 - rounded).clamp_(0, 2).cpu().numpy()
     lists = np.argpartition(distances, k, axis=1)[:, : k + 1]
     order = np.argsort(np.take_along_axis(distances, lists, axis=1), axis=1)
     return torch.from_numpy(np.take_along_axis(lists, order, axis=1)[:, 1:]).to(cosines.device)

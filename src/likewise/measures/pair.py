@@ -41,6 +41,15 @@ class Pair:
             self._held[name] = compute()
         return cast(T, self._held[name])
 
+    @property
+    def swapped(self) -> Pair:
+        """The pair the other way round, sharing what does not mind."""
+        other = Pair(self.b, self.a, self.tables)
+        for name in ("cross", "neuron_cross", "overlap", "raw_overlap", "principal_overlap"):
+            if name in self._held:
+                other._held[name] = self._held[name].T
+        return other
+
     def __repr__(self) -> str:
         return f"{self.a.name} and {self.b.name}"
 

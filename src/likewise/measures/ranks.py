@@ -37,8 +37,10 @@ def rank_vector(rep: Representation) -> Tensor:
 
 
 def _rank_vector(rep: Representation) -> Tensor:
+    pairs = rep.n * (rep.n - 1) // 2
+    small = 8 * 4 * pairs <= rep.workspace.limit // 2
+    rep.workspace.reserve(pairs * (32 if small else 12))
     similarities = condensed(rep, rep.correlation_rows)
-    small = 8 * 4 * similarities.numel() <= rep.workspace.limit // 2
     array = similarities.cpu().numpy()
     ranks = average_ranks(array) if small else _ranks_in_place(array, rep)
     ranks -= ranks.dtype.type((array.size + 1) / 2)
@@ -84,3 +86,25 @@ def _ranks_in_place(array: np.ndarray, rep: Representation) -> np.ndarray:
 
 def _parts(array: np.ndarray, size: int = 1 << 22) -> list[np.ndarray]:
     return [array[i : i + size] for i in range(0, array.size, size)]
+
+
+class Square:
+    """The rank vector laid out as an n x n matrix, so that a permutation of the inputs is an index."""
+
+    def __init__(self, rep: Representation) -> None:
+        vector, n = rank_vector(rep), rep.n
+        self.matrix = torch.zeros(n, n, dtype=vector.dtype, device=vector.device)
+        position = 0
+        for i in range(n - 1):
+            self.matrix[i, i + 1 :] = vector[position : position + n - 1 - i]
+            position += n - 1 - i
+        self.matrix += self.matrix.T.clone()
+        self.upper = torch.ones(n, n, dtype=torch.bool, device=vector.device).triu_(1)
+
+    @staticmethod
+    def of(rep: Representation) -> Square:
+        return rep.kept("rank square", lambda: Square(rep))
+
+    def taken(self, index: Tensor) -> Tensor:
+        """The rank vector with the inputs in another order."""
+        return self.matrix[index][:, index][self.upper]

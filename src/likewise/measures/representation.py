@@ -56,8 +56,11 @@ class Representation:
 
     @property
     def values(self) -> Tensor:
-        """The activations, (n, d)."""
-        return cast(Tensor, self.view.values)
+        """The activations, (n, d), in the precision of the means: float64 on the CPU."""
+        values = cast(Tensor, self.view.values)
+        if values.dtype == self.mean.dtype:
+            return values
+        return self.kept("values", lambda: values.to(self.mean.dtype))
 
     @property
     def n(self) -> int:

@@ -215,6 +215,7 @@ def rsm_difference_resi(pair: Pair) -> float:
     n, a, b = pair.n, pair.a, pair.b
     single = not a.workspace.keeps_squares(n)
     kind = torch.float32 if single else a.values.dtype
+    a.workspace.reserve(n * n * (4 if single else 8))
     difference = torch.empty(n, n, dtype=kind, device=a.values.device)
     for i, j in a.blocks(4):
         torch.sub(a.kept_distance_rows(i, j), b.kept_distance_rows(i, j), out=difference[i:j])

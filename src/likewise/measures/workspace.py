@@ -7,19 +7,23 @@ they may not, they are made a few rows at a time and never stand whole.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import tempfile
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+import numpy as np
+import torch
 from torch import Tensor
 
 from likewise.errors import InputError
 
+_ABSENT = object()
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -65,7 +69,10 @@ class Workspace:
         self._limit = limit
         self.networks = networks
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
-        self._on_disk: dict[Hashable, tuple[Path, bool, str]] = {}
+        self._on_disk: dict[Hashable, list[tuple[Path, str]]] = {}
+        self._files = itertools.count()
+        self._lock = threading.RLock()
+        self._owner_locks: dict[int, threading.RLock] = {}
         self._bytes = 0
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
@@ -83,63 +90,74 @@ class Workspace:
         """How many rows of n x n matrices to make at a time, with `copies` of them alive."""
         return max(1, min(n, self.limit // 8 // (8 * n * max(copies, 1))))
 
-    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """The value under `key`, computed at most once."""
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key]
-        value = self._reload(key) if key in self._on_disk else compute()
-        self._held[key] = value
-        size = _size(value)
-        if size:
-            self._bytes += size
-            while self._bytes > self.limit // 2 and self._spill_oldest(keep=key):
-                pass
-        return value
+    def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
+        """The value under `key` (owner, name), computed at most once, by whichever thread is first."""
+        value = self._held.get(key, _ABSENT)
+        if value is not _ABSENT:
+            with self._lock:
+                if key in self._held:
+                    self._held.move_to_end(key)
+            return value
+        with self._owner_lock(key[0]):
+            if key in self._held:
+                return self._held[key]
+            value = self._reload(key) if key in self._on_disk else compute()
+            self._hold(key, value)
+            return value
 
-    def has(self, key: Hashable) -> bool:
-        return key in self._held or key in self._on_disk
+    def _owner_lock(self, owner: int) -> threading.RLock:
+        with self._lock:
+            return self._owner_locks.setdefault(owner, threading.RLock())
 
-    def put(self, key: Hashable, value: Any) -> None:
-        """Hold a value that came about on the way to another."""
-        self.get(key, lambda: value)
+    def _hold(self, key: tuple[int, Any], value: Any) -> None:
+        with self._lock:
+            self._held[key] = value
+            self._bytes += _size(value)
+            if self._bytes > self.limit // 2:
+                self._spill(down_to=self.limit // 2, keep=key)
 
-    def drop(self, owner: Hashable) -> None:
-        """Forget everything of one owner (keys are tuples that begin with it)."""
-        for key in [k for k in (*self._held, *self._on_disk) if isinstance(k, tuple) and k[0] == owner]:
-            self._bytes -= _size(self._held.pop(key, None))
-            path = self._on_disk.pop(key, None)
-            if path is not None:
-                path[0].unlink(missing_ok=True)
+    def find(self, key: tuple[int, Any]) -> Any:
+        """The value under `key` if it was computed, else None."""
+        return self.get(key, lambda: None) if key in self._held or key in self._on_disk else None
 
-    def _spill_oldest(self, keep: Hashable) -> bool:
-        for key, value in self._held.items():
+    def reserve(self, size: int) -> None:
+        """Make room for something large that is about to be computed."""
+        with self._lock:
+            self._spill(down_to=max(0, self.limit * 9 // 10 - size), keep=None)
+
+    def _spill(self, down_to: int, keep: Hashable) -> None:
+        for key, value in list(self._held.items()):
+            if self._bytes <= down_to:
+                return
             if key != keep and _size(value):
                 if key not in self._on_disk:
-                    self._on_disk[key] = (
-                        self._write(value),
-                        isinstance(value, tuple),
-                        str((value[0] if isinstance(value, tuple) else value).device),
-                    )
+                    self._on_disk[key] = self._write(value)
                 del self._held[key]
                 self._bytes -= _size(value)
-                return True
-        return False
 
-    def _write(self, value: Any) -> Path:
+    def _write(self, value: Any) -> list[tuple[Path, str]]:
+        """One npy file a tensor: written without a copy in memory, unlike safetensors."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(
                 prefix="likewise-", ignore_cleanup_errors=True
             )
-        path = Path(self._scratch.name) / f"{len(self._on_disk)}-{id(value)}.safetensors"
-        parts = value if isinstance(value, tuple) else (value,)
-        save_file({str(i): part.contiguous() for i, part in enumerate(parts)}, path)
-        return path
+        written = []
+        for part in value if isinstance(value, tuple) else (value,):
+            path = Path(self._scratch.name) / f"{next(self._files)}.npy"
+            np.save(path, part.detach().cpu().numpy())
+            written.append((path, str(part.device)))
+        if not isinstance(value, tuple):
+            return written
+        return [*written, (Path(), "")]  # marks a tuple
 
     def _reload(self, key: Hashable) -> Any:
-        path, several, device = self._on_disk[key]
-        parts = load_file(path, device=device)
-        return tuple(parts[str(i)] for i in range(len(parts))) if several else parts["0"]
+        written = self._on_disk[key]
+        parts = tuple(
+            torch.from_numpy(np.load(path, allow_pickle=False)).to(device)
+            for path, device in written
+            if device
+        )
+        return parts if written[-1][1] == "" else parts[0]
 
 
 def _size(value: Any) -> int:

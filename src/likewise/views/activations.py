@@ -121,7 +121,7 @@ class Activations:
 
 
 def as_tensor(values: Any, label: str) -> Tensor:
-    """A floating tensor that shares memory where it can: float64 on the CPU, as it is elsewhere."""
+    """A floating tensor that shares memory where it can."""
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
@@ -139,9 +139,9 @@ def as_tensor(values: Any, label: str) -> Tensor:
         tensor = torch.from_numpy(array)
     if tensor.is_complex():
         raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
-    if tensor.device.type == "cpu":
-        return tensor.to(torch.float64)
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+    if tensor.dtype in (torch.float32, torch.float64):
+        return tensor
+    return tensor.float() if tensor.is_floating_point() else tensor.double()
 
 
 def _made_writeable(array: np.ndarray) -> bool:
@@ -153,12 +153,12 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 
 def _column_means(values: Tensor, label: str) -> Tensor:
-    means = values.mean(dim=0)
+    means = values.mean(dim=0, dtype=_precise(values))
     if math.isfinite(float(means.sum())):
         return means
     bad = ~torch.isfinite(values)
     if not bad.any():  # finite entries whose sum overflows
-        return (values / values.shape[0]).sum(dim=0)
+        return (values / values.shape[0]).sum(dim=0, dtype=_precise(values))
     rows, columns = int(bad.any(dim=1).sum()), int(bad.any(dim=0).sum())
     first = tuple(int(i) for i in bad.nonzero()[0])
     raise InputError(
@@ -166,6 +166,11 @@ def _column_means(values: Tensor, label: str) -> Tensor:
         f"{values.shape[1]} columns, the first at row {first[0]}, column {first[1]}. "
         "Drop or repair them."
     )
+
+
+def _precise(values: Tensor) -> torch.dtype:
+    """What is computed in: float64 on the CPU, the values' own kind elsewhere."""
+    return torch.float64 if values.device.type == "cpu" else values.dtype
 
 
 def _labels(labels: Any, logits: Tensor) -> Tensor:

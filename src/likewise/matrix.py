@@ -1,0 +1,233 @@
+"""A measure over many networks, with their names. Everything after it takes any such matrix."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._files import write_whole
+from likewise.errors import InputError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from likewise.measures import Info
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityMatrix:
+    """How alike m networks are by one measure: `values[i, j]` is measure(names[i], names[j]).
+
+    Undefined pairs are NaN, their reasons in `reasons`. `larger_is` is known for measures of ours; for any
+    other matrix it can be given.
+
+    >>> import likewise
+    >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure="cka")
+    >>> matrix["a", "b"]
+    0.2
+    """
+
+    names: Sequence[str]
+    values: Any
+    measure: str = ""
+    larger_is: str = ""
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.names)
+        values = np.array(self.values, dtype=np.float64)
+        if values.shape != (len(names), len(names)):
+            raise InputError(
+                f"{len(names)} names need a {len(names)} x {len(names)} matrix, got {values.shape}."
+            )
+        if len(set(names)) < len(names):
+            raise InputError(f"the name {_repeated(names)!r} is given twice. Names must differ.")
+        values.setflags(write=False)
+        measure = getattr(self.measure, "key", self.measure)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "measure", str(measure))
+        if not self.larger_is:
+            info = self.info
+            object.__setattr__(self, "larger_is", info.larger_is if info else "more alike")
+
+    @property
+    def info(self) -> Info | None:
+        """The facts of the measure, if it is one of ours."""
+        from likewise.measures.registry import registry
+
+        name = self.measure.partition("[")[0]
+        return registry.get(name).info if name and name in registry else None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        for name in pair:
+            if name not in self.names:
+                raise UnknownNameError(f"no network named {name!r}.{did_you_mean(name, self.names)}")
+        return float(self.values[self.names.index(pair[0]), self.names.index(pair[1])])
+
+    def __repr__(self) -> str:
+        undefined = int(np.isnan(self.values).sum())
+        note = f", {undefined} undefined" if undefined else ""
+        return f"SimilarityMatrix({self.measure!r}, {len(self)} networks{note})"
+
+    def distances(self) -> np.ndarray:
+        """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
+        values = (self.values + self.values.T) / 2
+        top = np.nanmax(values) if np.isfinite(values).any() else 1.0
+        gaps = top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
+        gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
+        np.fill_diagonal(gaps, 0.0)
+        return np.asarray(np.maximum(gaps, 0.0))
+
+    def order(self) -> list[str]:
+        """Names with alike networks side by side (average linkage, leaves ordered best)."""
+        if len(self) < 3:
+            return list(self.names)
+        from scipy.cluster.hierarchy import leaves_list, linkage
+        from scipy.spatial.distance import squareform
+
+        gaps = squareform(self.distances(), checks=False)
+        leaves = leaves_list(linkage(gaps, "average", optimal_ordering=True))
+        return [self.names[i] for i in leaves]
+
+    def sorted(self) -> SimilarityMatrix:
+        """The same matrix in the order of `order()`."""
+        index = [self.names.index(name) for name in self.order()]
+        extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
+        return SimilarityMatrix(
+            names=[self.names[i] for i in index], values=self.values[np.ix_(index, index)],
+            measure=self.measure, larger_is=self.larger_is, reasons=self.reasons, extra=extra,
+            about=self.about,
+        )  # fmt: skip
+
+    def to_frame(self, *, long: bool = False) -> pd.DataFrame:
+        """A square frame with names on both sides; `long=True` gives a row a pair, with reasons."""
+        import pandas as pd
+
+        if long:
+            return pd.DataFrame(list(self._rows()))
+        return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for i, a in enumerate(self.names):
+            for j, b in enumerate(self.names):
+                row = {"a": a, "b": b, "measure": self.measure, "value": float(self.values[i, j])}
+                row |= {name: float(np.asarray(grid)[i, j]) for name, grid in self.extra.items()}
+                yield row | {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
+
+    def plot(self, path: str | Path | None = None, *, title: str | None = None) -> Figure:
+        """A picture of the matrix, alike networks side by side; saved if a path is given."""
+        from likewise.pictures import heatmap
+
+        return heatmap(self, path, title=title)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a `.npz` file (no pickles inside)."""
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
+        facts = {
+            "names": self.names, "measure": self.measure, "larger_is": self.larger_is,
+            "reasons": [[*pair, reason] for pair, reason in self.reasons.items()],
+            "about": dict(self.about), "extra": list(self.extra),
+        }  # fmt: skip
+        content = io.BytesIO()
+        grids = {f"extra {name}": np.asarray(grid) for name, grid in self.extra.items()}
+        np.savez(content, values=self.values, facts=np.array(json.dumps(facts)), **grids)
+        write_whole(path, content.getvalue())
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> SimilarityMatrix:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                facts = json.loads(str(file["facts"]))
+                values = file["values"]
+                extra = {name: file[f"extra {name}"] for name in facts["extra"]}
+        except (KeyError, ValueError, OSError) as error:
+            raise InputError(f"{path} is not a saved similarity matrix: {error}.") from error
+        reasons = {(a, b): reason for a, b, reason in facts["reasons"]}
+        return cls(
+            names=facts["names"], values=values, measure=facts["measure"], larger_is=facts["larger_is"],
+            reasons=reasons, extra=extra, about=facts["about"],
+        )  # fmt: skip
+
+
+class Comparison(Mapping[str, SimilarityMatrix]):
+    """Several measures over the same networks, by the name of the measure."""
+
+    def __init__(self, matrices: Mapping[str, SimilarityMatrix]) -> None:
+        self._matrices = dict(matrices)
+
+    def __getitem__(self, name: str) -> SimilarityMatrix:
+        if name in self._matrices:
+            return self._matrices[name]
+        from likewise.measures.registry import registry
+
+        if name in registry:
+            official = registry.get(name).name
+            same = [key for key in self._matrices if key.partition("[")[0] == official]
+            if len(same) == 1:
+                return self._matrices[same[0]]
+        raise UnknownNameError(
+            f"no measure {name!r} in this comparison.{did_you_mean(name, self._matrices)}"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._matrices)
+
+    def __len__(self) -> int:
+        return len(self._matrices)
+
+    def __repr__(self) -> str:
+        networks = len(next(iter(self._matrices.values())))
+        return f"Comparison({len(self)} measures, {networks} networks)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a measure and ordered pair: a, b, measure, value, larger_is, reason."""
+        import pandas as pd
+
+        return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """All matrices in one picture, in one order of networks."""
+        from likewise.pictures import heatmaps
+
+        return heatmaps(self, path)
+
+    def save(self, folder: str | Path) -> Path:
+        """One file a measure in a folder."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, matrix in self.items():
+            matrix.save(folder / _file_name(name))
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Comparison:
+        """Read what `save` wrote."""
+        found = sorted(Path(folder).glob("*.npz"))
+        if not found:
+            raise InputError(f"{folder} holds no saved matrices.")
+        matrices = [SimilarityMatrix.load(path) for path in found]
+        return cls({matrix.measure: matrix for matrix in matrices})
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-=." else "_" for c in name).strip("_") + ".npz"
+
+
+def _repeated(names: Sequence[str]) -> str:
+    return next(name for i, name in enumerate(names) if name in names[:i])

@@ -1,0 +1,116 @@
+"""A representation with its rows permuted or drawn, made from its parent's quantities by index.
+
+Whether a score is chance is asked of hundreds of permutations, and how far it would move with other inputs
+of hundreds of draws. Neither needs a new Gram matrix, decomposition or neighbour search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from likewise.measures.ranks import Square
+from likewise.measures.representation import Representation
+from likewise.views import Activations, Outputs
+
+T = TypeVar("T")
+
+SAME = {
+    "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
+    "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
+    "uniformity", "raw uniformity",
+}  # fmt: skip
+BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",
+          "_toward_mean"}  # fmt: skip
+BY_BOTH = {"gram", "distances", "cosines"}
+LISTS = {"nearest", "largest"}
+BASES = {"spectrum", "_raw_spectrum"}
+
+
+class Permuted(Representation):
+    """The rows of a representation in another order."""
+
+    def __init__(self, parent: Representation, index: Tensor) -> None:
+        super().__init__(parent.view, parent.workspace)
+        self.parent, self.index = parent, index
+        self._held: dict[Any, Any] = {}
+
+    def kept(self, name: Any, compute: Callable[[], T]) -> T:
+        if name not in self._held:
+            known = self.parent.workspace.find((self.parent.key, name))
+            derived = None if known is None else self._derived(name, known)
+            self._held[name] = compute() if derived is None else derived
+        return cast(T, self._held[name])
+
+    def _derived(self, name: Any, known: Any) -> Any:
+        kind = name[0] if isinstance(name, tuple) else name
+        if kind in SAME:
+            return known
+        if kind in BY_ROW:
+            return self._rows_of(known)
+        if kind in BY_BOTH:
+            return known[self.index][:, self.index]
+        if kind in LISTS:
+            return torch.argsort(self.index)[known[self.index]]
+        if kind in BASES:
+            scales, vectors, basis = known
+            return scales, vectors, basis[self.index] if basis.numel() else basis
+        if kind == "ranks":
+            return Square.of(self.parent).taken(self.index)
+        return None
+
+    def _rows_of(self, known: Any) -> Any:
+        if isinstance(known, tuple):
+            return tuple(part[self.index] if isinstance(part, Tensor) else part for part in known)
+        return known[self.index]
+
+    @property
+    def values(self) -> Tensor:
+        return self.kept("values", lambda: self.parent.values[self.index])
+
+    @property
+    def compact(self) -> Tensor:  # type: ignore[override]
+        return self.kept("compact", lambda: self.parent.compact[self.index])
+
+    @property
+    def outputs(self) -> Outputs:
+        parent = self.parent.outputs
+        labels = None if parent.labels is None else parent.labels[self.index]
+        return Outputs(parent.logits[self.index], labels)
+
+    def gram_rows(self, start: int, stop: int) -> Tensor:
+        if self.workspace.keeps_squares(self.n):
+            return self.gram[start:stop]
+        return super().gram_rows(start, stop)
+
+
+class Drawn(Representation):
+    """Some rows of a representation. Gram and distance matrices are the parent's, by index."""
+
+    def __init__(self, parent: Representation, index: Tensor) -> None:
+        view = parent.view
+        outputs = view.outputs and Outputs(
+            view.outputs.logits[index],
+            None if view.outputs.labels is None else view.outputs.labels[index],
+        )
+        drawn = replace(view, values=view.values[index], outputs=outputs, reduce=None, probe=None)
+        super().__init__(cast(Activations, drawn), parent.workspace)
+        self.parent, self.index = parent, index
+        self._held: dict[Any, Any] = {}
+
+    def kept(self, name: Any, compute: Callable[[], T]) -> T:
+        if name not in self._held:
+            known = self.parent.workspace.find((self.parent.key, name)) if name in BY_BOTH else None
+            self._held[name] = compute() if known is None else self._derived(name, known)
+        return cast(T, self._held[name])
+
+    def _derived(self, name: str, known: Tensor) -> Tensor:
+        square = known[self.index][:, self.index]
+        if name != "gram":
+            return square
+        means = square.mean(dim=0)
+        return square - means - means[:, None] + means.mean()

@@ -1,0 +1,100 @@
+"""Pictures of matrices. Drawn without a display; returned as figures, saved if a path is given."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from likewise.matrix import Comparison, SimilarityMatrix
+
+
+def heatmap(matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None) -> Figure:
+    """One matrix, alike networks side by side, values written in where there is room."""
+    from matplotlib.figure import Figure
+
+    size = max(4.0, 0.45 * len(matrix) + 2.6)
+    figure = Figure(figsize=(size + 0.8, size), layout="constrained")
+    _draw(figure, figure.subplots(), matrix.sorted(), title)
+    return _saved(figure, path)
+
+
+def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
+    """Several matrices, all in the order of the first."""
+    from matplotlib.figure import Figure
+
+    matrices = list(comparison.values())
+    columns = min(4, len(matrices))
+    rows = math.ceil(len(matrices) / columns)
+    side = max(3.2, 0.28 * len(matrices[0]) + 2.0)
+    figure = Figure(figsize=(side * columns * 1.15, side * rows), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    names = matrices[0].order()
+    for axis, matrix in zip(axes, matrices, strict=False):
+        index = [matrix.names.index(name) for name in names]
+        _draw(figure, axis, _reordered(matrix, index), None)
+    for axis in axes[len(matrices) :]:
+        axis.axis("off")
+    return _saved(figure, path)
+
+
+def _reordered(matrix: SimilarityMatrix, index: list[int]) -> SimilarityMatrix:
+    from likewise.matrix import SimilarityMatrix
+
+    return SimilarityMatrix(
+        names=[matrix.names[i] for i in index], values=matrix.values[np.ix_(index, index)],
+        measure=matrix.measure, larger_is=matrix.larger_is,
+    )  # fmt: skip
+
+
+def _draw(figure: Figure, axis: Any, matrix: SimilarityMatrix, title: str | None) -> None:
+    values, m = matrix.values, len(matrix)
+    colours = "viridis" if matrix.larger_is == "more alike" else "viridis_r"
+    low, high = _scale(matrix)
+    image = axis.imshow(values, cmap=colours, vmin=low, vmax=high)
+    axis.set_facecolor("#dddddd")  # undefined pairs show through
+    axis.set_xticks(range(m), matrix.names, rotation=45, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(m), matrix.names)
+    axis.tick_params(labelsize=8, length=0)
+    axis.set_title(title or f"{matrix.measure}\n(larger is {matrix.larger_is})", fontsize=10)
+    figure.colorbar(image, ax=axis, shrink=0.8)
+    if m <= 14:
+        _write(axis, matrix, image)
+
+
+def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            value = float(matrix.values[i, j])
+            red, green, blue = image.cmap(image.norm(value))[:3] if value == value else (1, 1, 1)
+            dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+            text = f"{value:.2f}" if abs(value) < 100 else f"{value:.3g}"
+            axis.text(
+                j, i, text if value == value else "–", ha="center", va="center", fontsize=7,
+                color="white" if dark else "black",
+            )  # fmt: skip
+
+
+def _scale(matrix: SimilarityMatrix) -> tuple[float, float]:
+    """From the range of the measure where it has one and it is used, else from the values."""
+    values = matrix.values[np.isfinite(matrix.values)]
+    if not values.size:
+        return 0.0, 1.0
+    bounds = matrix.info.bounds if matrix.info else (None, None)
+    low = float(values.min()) if bounds[0] is None else min(float(bounds[0]), float(values.min()))
+    high = float(values.max()) if bounds[1] is None else float(bounds[1])
+    if values.max() - values.min() < 0.2 * (high - low):  # differences would not be seen
+        low, high = float(values.min()), float(values.max())
+    return low, max(high, low + 1e-9)
+
+
+def _saved(figure: Figure, path: str | Path | None) -> Figure:
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    return figure

@@ -1,0 +1,300 @@
+"""Whether a score is more than chance, and how far it would move with other inputs.
+
+A null is made by shuffling the inputs of one side: whatever remains is owed to n, d and the measure. An interval is
+made by scoring random halves of the inputs. Both work on what was computed for the score itself: Gram and
+distance matrices, decompositions and neighbour lists are taken by index, never computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from likewise._progress import Progress
+from likewise.comparing import as_views, attempt, seeded
+from likewise.engine import one_thread
+from likewise.errors import InputError, UndefinedError
+from likewise.matrix import SimilarityMatrix
+from likewise.measures.facts import Measure
+from likewise.measures.pair import Pair
+from likewise.measures.registry import get
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Drawn, Permuted
+from likewise.measures.workspace import Workspace, parse_memory
+from likewise.views import Activations, Outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A score against its null: floats for a pair, m x m arrays for a mapping.
+
+    value          the score
+    null_mean      mean of the scores with one side's inputs shuffled
+    null_quantile  what 95 % of them do not pass: t below
+    calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
+    p              share of shuffles at least as alike, the score itself counted among them
+    """
+
+    measure: str
+    value: Any
+    null_mean: Any
+    null_quantile: Any
+    calibrated: Any
+    p: Any
+    names: tuple[str, ...] = ()
+
+    FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p")
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a pair."""
+        return _frame(self, self.FIELDS)
+
+    def __str__(self) -> str:
+        if self.names:
+            return f"Calibration({self.measure!r}, {len(self.names)} networks)"
+        return (
+            f"{self.measure} = {self.value:.4g}; noise gives {self.null_mean:.4g} (95 %: "
+            f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score with an interval over inputs: floats for a pair, m x m arrays for a mapping."""
+
+    measure: str
+    value: Any
+    low: Any
+    high: Any
+    level: float
+    names: tuple[str, ...] = ()
+
+    FIELDS = ("value", "low", "high")
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a pair."""
+        return _frame(self, self.FIELDS)
+
+    def __str__(self) -> str:
+        if self.names:
+            return f"Interval({self.measure!r}, {len(self.names)} networks)"
+        return f"{self.measure} = {self.value:.4g}  [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}"
+
+
+def _frame(result: Calibration | Interval, fields: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    names = result.names or ("x", "y")
+    pairs = [(i, j) for i in range(len(names)) for j in range(len(names)) if i != j]
+    if not result.names:
+        pairs = [(0, 1)]
+    rows = []
+    for i, j in pairs:
+        numbers = {name: _at(getattr(result, name), i, j) for name in fields}
+        rows.append({"a": names[i], "b": names[j], "measure": result.measure, **numbers})
+    return pd.DataFrame(rows)
+
+
+def _at(values: Any, i: int, j: int) -> float:
+    return float(values[i, j]) if isinstance(values, np.ndarray) else float(values)
+
+
+def calibrate(
+    x: Any, y: Any = None, measure: Any = "cka-debiased", permutations: int = 200, seed: int = 0,
+    *, memory: str | int | None = None, progress: bool = True,
+) -> Calibration:  # fmt: skip
+    """How far a score is from what unrelated networks of these sizes get.
+
+    `calibrate(x, y, "cka")` for two networks; `calibrate({"a": x, "b": y, ...}, measure="cka")` for all pairs.
+
+    >>> import numpy as np, likewise
+    >>> x, y = np.random.default_rng(0).normal(size=(2, 50, 200))
+    >>> result = likewise.calibrate(x, y, "cka", permutations=50)
+    >>> bool(result.value > 0.7 and result.calibrated < 0.05)
+    True
+    """
+    _check_count("permutations", permutations)
+    views, bound, single = _prepared(x, y, measure, seed)
+    values, nulls = _null_table(views, bound, permutations, seed, parse_memory(memory), progress)
+    parts = calibrated(values, nulls, bound)
+    if single:
+        if np.isnan(values[0, 1]):
+            raise UndefinedError(_reason(views, bound))
+        numbers = {name: float(grid[0, 1]) for name, grid in parts.items()}
+        return Calibration(measure=bound.key, value=float(values[0, 1]), **numbers)
+    return Calibration(measure=bound.key, value=values, names=tuple(v.name for v in views), **parts)
+
+
+def bootstrap(
+    x: Any, y: Any = None, measure: Any = "cka-debiased", samples: int = 200, level: float = 0.95,
+    seed: int = 0, *, memory: str | int | None = None, progress: bool = True,
+) -> Interval:  # fmt: skip
+    """How far a score would move with other inputs of the same kind.
+
+    Scores random halves of the inputs, drawn without repetition: a repeated input would be its own nearest
+    neighbour, and the spread over halves is that of the whole (the delete-half jackknife). The interval is the
+    score plus the quantiles of the halves around their mean, within the range of the measure.
+    """
+    _check_count("samples", samples)
+    if not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, got {level!r}.")
+    views, bound, single = _prepared(x, y, measure, seed)
+    values, draws = _draw_table(views, bound, samples, seed, parse_memory(memory), progress)
+    if single and np.isnan(values[0, 1]):
+        raise UndefinedError(_reason(views, bound))
+    spread = draws - np.nanmean(draws, axis=0)
+    edges = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = bound.info.bounds
+    lows, highs = (np.clip(values + edge, low, high) for edge in edges)
+    if single:
+        return Interval(
+            measure=bound.key, value=float(values[0, 1]), low=float(lows[0, 1]),
+            high=float(highs[0, 1]), level=level,
+        )  # fmt: skip
+    names = tuple(view.name for view in views)
+    return Interval(measure=bound.key, value=values, low=lows, high=highs, level=level, names=names)
+
+
+def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int) -> np.ndarray:
+    """Scores of a pair with the inputs of its second side shuffled, (permutations,)."""
+    rng = np.random.default_rng(seed)
+    scores = []
+    with one_thread(for_inputs=(pair.a.view, pair.b.view)):
+        for _ in range(permutations):
+            index = torch.from_numpy(rng.permutation(pair.n)).to(pair.b.values.device)
+            scores.append(attempt(measure, Pair(pair.a, Permuted(pair.b, index)))[0])
+    return np.array(scores)
+
+
+def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
+    """Null mean, quantile, calibrated score and p from scores and their nulls (permutations first)."""
+    sign = 1.0 if measure.info.similarity else -1.0
+    best = measure.info.identity
+    if best is None:
+        best = measure.info.bounds[1 if measure.info.similarity else 0]
+    threshold = sign * np.quantile(sign * nulls, 0.95, axis=0)
+    if best is None or not measure.info.paired:
+        score = np.full_like(values, np.nan)
+    else:
+        room = sign * (best - threshold)
+        gain = np.maximum(0.0, sign * (values - threshold))
+        score = np.where(room > 1e-9, gain / np.maximum(room, 1e-9), 0.0)
+        score = np.where(np.isnan(values), np.nan, np.minimum(score, 1.0))
+    slack = 1e-9 * np.maximum(1.0, np.abs(values))  # a shuffle that changes nothing counts
+    beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
+    p = np.where(np.isnan(values), np.nan, (1 + beyond) / (1 + len(nulls)))
+    grids = {"null_mean": nulls.mean(axis=0), "null_quantile": threshold, "calibrated": score, "p": p}
+    for grid in grids.values():
+        np.fill_diagonal(grid, np.nan)  # a network against itself has no null
+    return grids
+
+
+def calibrated_matrices(
+    matrices: Mapping[str, SimilarityMatrix], views: list[Activations], measures: list[Measure], *,
+    seed: int, limit: int, permutations: int = 200,
+) -> dict[str, SimilarityMatrix]:  # fmt: skip
+    """Matrices with null, calibrated score and p of every pair beside their values."""
+    made = {}
+    for measure in measures:
+        matrix = matrices[measure.key]
+        _, nulls = _null_table(views, measure, permutations, seed, limit, progress=True)
+        made[measure.key] = replace(matrix, extra=calibrated(matrix.values, nulls, measure))
+    return made
+
+
+def _prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
+    single = not isinstance(x, Mapping)
+    if single and y is None:
+        raise InputError("two arrays are needed, or a mapping of names to arrays.")
+    if not single and y is not None:  # calibrate(views, "cka")
+        measure = y
+    bound = seeded(get(measure), seed)
+    views = as_views({"x": x, "y": y} if single else x, None, [bound], keep_names=single)
+    labels = bound.options.get("labels")
+    if labels is not None:  # shuffled together with the side they belong to
+        bound = replace(bound, options={k: v for k, v in bound.options.items() if k != "labels"})
+        return [_labelled(view, labels) for view in views.values()], bound, single
+    return list(views.values()), bound, single
+
+
+def _labelled(view: Activations, labels: Any) -> Activations:
+    if view.outputs is None:
+        return view
+    return replace(view, outputs=Outputs(view.outputs.logits, labels), reduce=None)
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+
+def _reason(views: list[Activations], measure: Measure) -> str:
+    workspace = Workspace()
+    a, b = (Representation(view, workspace) for view in views)
+    return attempt(measure, Pair(a, b))[1]
+
+
+def _null_table(
+    views: list[Activations], measure: Measure, permutations: int, seed: int, limit: int, progress: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
+
+    def shuffled(rng: np.random.Generator, reps: list[Representation]) -> list[Representation]:
+        index = torch.from_numpy(rng.permutation(reps[0].n)).to(reps[0].values.device)
+        return [Permuted(rep, index) for rep in reps]
+
+    return _resampled(views, measure, permutations, seed, limit, progress, shuffled, one_side=True)
+
+
+def _draw_table(
+    views: list[Activations], measure: Measure, samples: int, seed: int, limit: int, progress: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (m, m), and scores of random halves of the inputs (samples, m, m)."""
+
+    def drawn(rng: np.random.Generator, reps: list[Representation]) -> list[Representation]:
+        half = np.sort(rng.permutation(reps[0].n)[: -(-reps[0].n // 2)])
+        index = torch.from_numpy(half).to(reps[0].values.device)
+        return [Drawn(rep, index) for rep in reps]
+
+    return _resampled(views, measure, samples, seed, limit, progress, drawn, one_side=False)
+
+
+def _resampled(
+    views: list[Activations], measure: Measure, count: int, seed: int, limit: int, progress: bool,
+    resample: Any, *, one_side: bool,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The table of scores, and one for each resampling of the inputs, shared by all pairs."""
+    workspace = Workspace(limit, networks=len(views))
+    reps = [Representation(view, workspace) for view in views]
+    rng = np.random.default_rng(seed)
+    with Progress(count, "resampling", shown=progress) as bar, one_thread(for_inputs=tuple(views)):
+        values = _scores(measure, reps, reps)
+        tables = np.empty((count, *values.shape))
+        for k in range(count):
+            others = resample(rng, reps)
+            tables[k] = _scores(measure, reps if one_side else others, others)
+            bar.advance()
+    return values, tables
+
+
+def _scores(measure: Measure, left: list[Representation], right: list[Representation]) -> np.ndarray:
+    """Scores of all pairs of different networks; the diagonal is the network with itself."""
+    m = len(left)
+    values = np.full((m, m), np.nan)
+    shared: dict[Any, Any] = {}
+    for i in range(m):
+        for j in range(i + 1, m):
+            pair = Pair(left[i], right[j], shared)
+            values[i, j] = values[j, i] = attempt(measure, pair)[0]
+            if not measure.info.symmetric:
+                values[j, i] = attempt(measure, Pair(left[j], right[i], shared))[0]
+    if measure.info.identity is not None:
+        np.fill_diagonal(values, measure.info.identity)
+    return values

@@ -19,7 +19,7 @@ from likewise.measures import (  # noqa: F401  importing a family declares its m
 )
 from likewise.measures.facts import Info, Measure
 from likewise.measures.pair import Pair
-from likewise.measures.registry import get, measure, names, register, registry, unregister
+from likewise.measures.registry import RESI, get, measure, names, register, registry, unregister
 from likewise.measures.representation import Representation
 from likewise.measures.rsm import pointwise
 
@@ -27,6 +27,7 @@ __all__ = [
     "Info",
     "Measure",
     "Pair",
+    "RESI",
     "Representation",
     "get",
     "measure",

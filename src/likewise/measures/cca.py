@@ -98,7 +98,7 @@ def _loadings(rep: Representation) -> Tensor:
 
 
 @pwcca.variant(
-    "resi", invariant_to=frozenset(), bounds=(None, None),
+    "resi", invariant_to=frozenset({SCALE}), bounds=(0, None),
     differs="Weights from unwhitened directions with the means added back, against uncentred neurons.",
 )  # fmt: skip
 def pwcca_resi(pair: Pair) -> float:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import InputError, UndefinedError
+from likewise.measures.facts import SCALE
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.views.activations import Outputs
@@ -21,7 +22,7 @@ FACTS: dict[str, Any] = {
     "family": "functional",
     "on": "outputs",
     "cost": "n·c",
-    "invariant_to": (),
+    "invariant_to": {SCALE},  # the most likely class stays the most likely
 }
 KLABUNDE = "Klabunde et al. 2023, arXiv:2305.06329"
 
@@ -100,7 +101,7 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
 
 @measure(
     name="jsd", aliases=("JSD", "jensen-shannon"), larger_is="less alike", bounds=(0, 1), identity=0,
-    source="Lin 1991, doi:10.1109/18.61115", **FACTS,
+    source="Lin 1991, doi:10.1109/18.61115", **{**FACTS, "invariant_to": ()},
 )  # fmt: skip
 def jsd(pair: Pair) -> float:
     """How far apart two networks' predicted probabilities are.

@@ -192,7 +192,7 @@ def _second_order(pair: Pair, k: int, metric: str = "cosine") -> float:
 
 @measure(
     name="cknna", source="Huh et al. 2024, arXiv:2405.07987",
-    **{**FACTS, "bounds": (None, None), "invariant_to": {ROTATION, SCALE, SHIFT}},
+    **{**FACTS, "bounds": (-1, 1), "invariant_to": {ROTATION, SCALE, SHIFT}},
 )  # fmt: skip
 def cknna(pair: Pair, *, k: int = 10) -> float:
     """CKA that looks only at inputs which are neighbours in both networks.

@@ -1,0 +1,116 @@
+"""The matrix job: many measures over many networks, where sharing pays; and the job larger than memory.
+
+Every job runs in a process of its own, so that peaks of memory do not mix: `python -m benchmarks.matrix`
+runs them all, `python -m benchmarks.matrix large` one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import likewise
+from benchmarks.common import about, apart, cost, networks, unit, wall_seconds, write
+from likewise import measures
+
+# name: n, whether IMD is among them, units to stay below, units the reference needs
+MATRICES = {
+    "22-n2000": (2000, False, 30, 490),
+    "22-n5000": (5000, False, 100, 4000),
+    "23-n2000": (2000, True, 60, 4300),
+}
+
+
+def matrix(n: int, imd: bool, target: float, reference: float, *, d: int = 512, m: int = 10) -> Any:
+    """The `resi` set over m networks, all pairs."""
+    wanted = [m_.variants["resi"] for m_ in every() if "resi" in m_.variants]
+    wanted = [measure for measure in wanted if imd or measure.name != "imd"]
+    views = networks(n, d, m)
+    taken = cost(lambda: likewise.compare(views, wanted, progress=False), repeats=1)
+    return {
+        "measures": len(wanted),
+        "n": n,
+        "d": d,
+        "m": m,
+        "undefined": undefined(taken.value),
+        "cpu_seconds": taken.seconds,
+        "peak_mb": taken.first_mb,
+        "units": taken.units,
+        "target_units": target,
+        "reference_units": reference,
+        "met": taken.units <= target,
+    }
+
+
+def every() -> list[measures.Measure]:
+    """All measures of representations, in their published form."""
+    found = [measures.get(name) for name in measures.names()]
+    return [measure for measure in found if measure.info.on == "representation" and not measure.missing]
+
+
+def undefined(matrices: likewise.Comparison) -> str:
+    """Measures that left a pair without a value."""
+    return " ".join(key for key, found in matrices.items() if found.reasons)
+
+
+def large(n: int = 20_000, d: int = 256, m: int = 4) -> dict[str, Any]:
+    """Everything that does not sort all pairs of inputs, where one n x n matrix would take 3.2 GB."""
+    wanted = [measure for measure in every() if "log n" not in measure.info.cost]
+    views = networks(n, d, m)
+    taken = cost(
+        lambda: likewise.compare(views, wanted, memory="4GB", progress=False), repeats=1
+    )
+    return {
+        "measures": len(taken.value),
+        "n": n,
+        "d": d,
+        "m": m,
+        "undefined": undefined(taken.value),
+        "cpu_seconds": taken.seconds,
+        "units": taken.units,
+        "peak_mb": taken.first_mb,
+        "target_mb": 4.5e9 / 2**20,
+        "met": taken.first_mb <= 4.5e9 / 2**20 and len(taken.value) == len(wanted),
+    }
+
+
+def small(n: int = 1000, d: int = 256) -> dict[str, Any]:
+    """What a person waits for one score, on the clock; the first call also wakes the libraries up."""
+    x, y = networks(n, d).values()
+    seconds = wall_seconds(lambda: likewise.compare(x, y), repeats=25)
+    middle = 1000 * statistics.median(seconds[1:])
+    return {
+        "measures": 1,
+        "n": n,
+        "d": d,
+        "m": 2,
+        "first_ms": 1000 * seconds[0],
+        "median_ms": middle,
+        "target_ms": 50,
+        "met": middle < 50,
+    }
+
+
+def jobs() -> dict[str, Callable[[], dict[str, Any]]]:
+    given = {name: (lambda facts=facts: matrix(*facts)) for name, facts in MATRICES.items()}
+    return {"small": small, **given, "large": large}
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    for name in jobs():
+        yield apart("benchmarks.matrix", name)
+
+
+def main(name: str | None = None) -> None:
+    if name is None:
+        write("matrix", rows())
+        return
+    unit()
+    print(json.dumps({"job": name, **jobs()[name](), **about()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Each measure alone, on one pair: CPU seconds and peak memory, beside the reference where it has the measure.
+
+A single call shares nothing, so this is the least flattering case. Both forms of the 23 are run, the published
+definition and the reference's. The reference's figures (`reference.csv`) were taken elsewhere, so times are
+compared in units, each with the unit of its own run.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import cost, networks, write
+from likewise import measures
+
+SIZES = ((1000, 256), (2000, 512), (5000, 512))
+TOO_LONG = {("imd", "resi", 5000)}  # 80,000 Lanczos runs; the reference did not finish in five minutes either
+
+
+def reference() -> dict[tuple[str, int, int], dict[str, float]]:
+    """CPU seconds, unit and peak of the reference by its abbreviation, n and d."""
+    with Path(__file__).with_name("reference.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    numbers = ("cpu_seconds", "unit_seconds", "peak_mb")
+    return {
+        (row["measure"], int(row["n"]), int(row["d"])): {key: float(row[key]) for key in numbers}
+        for row in rows
+    }
+
+
+def rows(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[dict[str, Any]]:
+    known = reference()
+    for n, d in sizes:
+        x, y = networks(n, d).values()
+        for measure in everything():
+            if (measure.name, measure.info.variant, n) not in TOO_LONG:
+                yield _row(measure, x, y, known)
+
+
+def everything() -> list[measures.Measure]:
+    """All measures of representations that need no option, and the reference's forms after them."""
+    found = [measures.get(name) for name in measures.names()]
+    found = [m for m in found if m.info.on == "representation" and not m.missing]
+    return found + [m.variants["resi"] for m in found if "resi" in m.variants]
+
+
+def _row(measure: measures.Measure, x: Any, y: Any, known: dict[Any, Any]) -> dict[str, Any]:
+    n, d = x.shape
+    taken = cost(lambda: measure(x, y))
+    row: dict[str, Any] = {
+        "measure": measure.name,
+        "variant": measure.info.variant or "published",
+        "n": n,
+        "d": d,
+        "value": taken.value,
+        "cpu_seconds": taken.seconds,
+        "units": taken.units,
+        "peak_mb": taken.peak_mb,
+        "first_peak_mb": taken.first_mb,
+    }
+    alias = next((a for a in measure.info.aliases if (a, n, d) in known), None)
+    if alias is None:
+        return row
+    theirs = known[alias, n, d]
+    units = theirs["cpu_seconds"] / theirs["unit_seconds"]
+    return row | {
+        "reference": alias,
+        "reference_units": units,
+        "reference_peak_mb": theirs["peak_mb"],
+        "times_faster": units / taken.units,
+        "no_slower": units >= taken.units,
+        "no_more_memory": taken.peak_mb <= theirs["peak_mb"],
+    }
+
+
+def main() -> None:
+    write("single", rows())
+
+
+if __name__ == "__main__":
+    main()

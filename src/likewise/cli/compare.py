@@ -1,0 +1,48 @@
+"""`likewise compare`: files of activations in, matrices, frame and picture out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    files: Annotated[list[str], typer.Argument(help=".npy, .npz or .safetensors; FILE:KEY picks one array.")],
+    measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="A name or set; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls and calibrated scores.")] = False,
+    reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
+    memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
+    seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:  # fmt: skip
+    """Compare networks by their activations on the same inputs."""
+    from likewise.comparing import compare as run
+    from likewise.views.files import read_arrays
+
+    views = read_arrays(files)
+    measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
+    comparison = run(
+        views, measures, reduce=reduce, store=out and out / "store", memory=memory, seed=seed,
+        calibrate=calibrate,
+    )  # fmt: skip
+    frame = comparison.to_frame()
+    if out is not None:
+        comparison.save(out / "matrices")
+        frame.to_csv(out / "scores.csv", index=False)
+        comparison.plot(out / "matrices.png")
+    if as_json:
+        typer.echo(json.dumps(json.loads(frame.to_json(orient="records"))))
+        return
+    for name, matrix in comparison.items():
+        typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
+        typer.echo(matrix.to_frame().to_string(float_format=lambda value: f"{value:.4f}"))
+        for pair, reason in list(matrix.reasons.items())[:3]:
+            typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
+    if calibrate:
+        typer.echo("\n" + frame[frame.a < frame.b].to_string(index=False))
+    if out is not None:
+        typer.echo(f"\nwritten to {out}: matrices.png, scores.csv, matrices/")

@@ -1,0 +1,54 @@
+"""`likewise measures`: the table of facts, or the recipe of one measure."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def measures(
+    name: Annotated[str | None, typer.Argument(help="A measure: prints its recipe.")] = None,
+    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List the measures with their facts, or explain one."""
+    from likewise import measures as known
+    from likewise.measures.explain import bounds, facts
+
+    if name is not None:
+        measure = known.get(name)
+        if as_json:
+            typer.echo(json.dumps({"name": measure.name, **facts(measure.info)}, ensure_ascii=False))
+        else:
+            typer.echo(measure.explain())
+        return
+    infos = [known.get(entry).info for entry in known.names(family)]
+    if as_json:
+        rows = [{"name": info.name, "family": info.family, **facts(info)} for info in infos]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    header = ("measure", "in ReSi", "family", "larger is", "range", "symmetric", "ignores")
+    rows_ = [
+        (
+            info.name,
+            next((alias for alias in info.aliases if alias in known.RESI), ""),
+            info.family,
+            info.larger_is,
+            bounds(info),
+            "yes" if info.symmetric else "no",
+            ", ".join(sorted(info.invariant_to)) or "nothing",
+        )
+        for info in infos
+    ]
+    typer.echo(table(header, rows_))
+    typer.echo(f"\n{len(infos)} measures. `likewise measures NAME` prints a recipe.")
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Columns as wide as their longest entry; plain text, so that it can be searched and piped."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+             for row in (header, *rows)]  # fmt: skip
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -1,0 +1,98 @@
+"""Facts are declared once and tested both ways, for every measure and variant."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import measures
+from likewise.measures.registry import RESI, registry
+from likewise.testing import ContractError, check_measure
+
+CONFOUNDER = np.random.default_rng(1).normal(size=(60, 5))
+ALL = [m.bind(confounder=CONFOUNDER) if m.missing else m for m in registry]
+VARIANTS = [m.variants["resi"] for m in registry if m.variants]
+
+
+@pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)
+def test_declared_facts_hold_and_undeclared_ones_do_not(measure):
+    assert check_measure(measure).lies == []
+
+
+def test_all_of_resi_and_more_are_there():
+    known = {alias for m in registry for alias in m.info.aliases}
+    assert len(RESI) == 23
+    assert known >= RESI
+    assert len(measures.names()) >= 40
+
+
+def liar(**facts):
+    def centred_cosine(x, y):
+        x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+        return float(abs((x * y).sum()) / np.linalg.norm(x) / np.linalg.norm(y))
+
+    truth = {
+        "symmetric": True, "invariant_to": {"scale", "shift"}, "bounds": (0, 1), "identity": 1,
+        "larger_is": "more alike",
+    }  # fmt: skip
+    return measures.register(centred_cosine, name="liar", **{**truth, **facts})
+
+
+@pytest.fixture(autouse=True)
+def _no_liar_stays():
+    yield
+    if "liar" in registry:
+        measures.unregister("liar")
+
+
+def test_an_honest_third_party_measure_passes():
+    assert check_measure(liar()).lies == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "lie"),
+    [
+        ({"symmetric": False}, "it is declared asymmetric"),
+        ({"invariant_to": {"scale", "shift", "rotation"}}, "it notices a rotation"),
+        ({"invariant_to": {"scale"}}, "it ignores a shift"),
+        ({"bounds": (0, 0.5)}, "1 is above the declared 0.5"),
+        ({"identity": 0}, "a network with itself scores 1, not 0"),
+        ({"paired": False}, "it looks at single inputs"),
+        ({"larger_is": "less alike", "metric": True}, "it violates the triangle inequality"),
+    ],
+)
+def test_a_lying_measure_is_caught(facts, lie):
+    with pytest.raises(ContractError, match="does not keep its contract") as caught:
+        check_measure(liar(**facts))
+    assert lie in str(caught.value)
+
+
+@pytest.mark.parametrize("measure", [m for m in ALL if m.info.on == "representation"], ids=lambda m: m.key)
+def test_numpy_and_torch_of_both_precisions_give_the_same(measure):
+    import torch
+
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, 7)).astype(np.float32)
+    y = (x @ rng.normal(size=(7, 7)) + rng.normal(size=(60, 7))).astype(np.float32)
+    expected = measure(x.astype(np.float64), y.astype(np.float64))
+    assert measure(torch.from_numpy(x), torch.from_numpy(y)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert measure(x, y) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert np.isfinite(measure(torch.from_numpy(x).half(), torch.from_numpy(y).half()))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(14, 40), d=st.integers(2, 50), e=st.integers(2, 50))
+@pytest.mark.parametrize(
+    "measure",
+    [m for m in ALL if m.info.on == "representation" and m.name not in ("rtd", "cka-deconfounded")],
+    ids=lambda m: m.key,
+)
+def test_values_stay_in_their_range_whatever_the_shapes(measure, seed, n, d, e):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(n, d)), rng.normal(size=(n, e)) * rng.exponential(size=e)
+    value = measure(x, y)
+    low, high = measure.info.bounds
+    assert low is None or value >= low - 1e-9
+    assert high is None or value <= high + 1e-9
+    if measure.info.symmetric:
+        assert measure(y, x) == pytest.approx(value, rel=1e-7, abs=1e-7)

@@ -1,1 +1,1 @@
-"""Benchmarks: what the library costs in CPU seconds and memory, beside the targets and its peers."""
+"""Benchmarks: what the library costs in CPU seconds and memory, beside targets and peers."""

@@ -1,8 +1,9 @@
 """What all benchmarks share: the unit, clocks for CPU and memory, networks to compare, and the CSV.
 
-CPU seconds of all threads are counted, never wall time, so a busy machine changes little; dividing by the
-unit, a 3000 x 3000 product in the same run, takes the machine's speed out as well. Idle threads that spin
-would count as work, so they are told to sleep, and that has to be said before torch is imported.
+CPU seconds of all threads are counted, not wall time, so a busy machine changes little; dividing
+by the unit, a 3000 x 3000 product in the same run, takes the machine's speed out as well. Idle
+threads that spin would count as work, so they are told to sleep, which must be said before torch
+is imported.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ def _timed(clock: Callable[[], float], work: Callable[[], Any]) -> float:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call took: best CPU seconds and smallest peak of a few runs, as the reference was measured.
+    """What a call took: best CPU seconds and smallest peak of three, as the reference was measured.
 
-    `first_mb` is the peak of the first run, with nothing left in the allocator from before; later runs may
-    reuse memory that an earlier one gave back to the allocator but not to the system.
+    `first_mb` is the peak of the first run, with nothing left in the allocator from before. It says
+    what the call needs; later runs reuse what went back to the allocator but not to the system.
     """
 
     value: Any
@@ -76,7 +77,7 @@ class Cost:
 
 
 def cost(work: Callable[[], Any], *, repeats: int = 3, enough: float = 2.0) -> Cost:
-    """Run at least once, at most `repeats` times (more if very short) and no longer than `enough` seconds."""
+    """Run at most `repeats` times (more if very short), and not again after `enough` seconds."""
     _give_back()
     seconds, peaks, value = [], [], None
     while not seconds or (len(seconds) < repeats and sum(seconds) < enough):
@@ -111,7 +112,7 @@ def _status(field: str) -> int:
 
 
 def networks(n: int, d: int, m: int = 2, *, seed: int = 0) -> dict[str, np.ndarray]:
-    """Activations of m networks on one probe: relu of what they share, turned, and what is their own."""
+    """Activations of m networks on one probe: relu of what they share and what is their own."""
     rng = np.random.default_rng(seed)
     shared = rng.normal(size=(n, d))
     views = {}
@@ -141,7 +142,7 @@ def write(name: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Print rows as they come, and keep them all in `results/name.csv`."""
     kept = []
     for row in rows:
-        print("  ".join(f"{key} {_short(value)}" for key, value in row.items() if value != ""), flush=True)
+        print("  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
         kept.append(row if "unit_seconds" in row else {**row, **about()})
     columns = list(dict.fromkeys(key for row in kept for key in row))
     RESULTS.mkdir(exist_ok=True)
@@ -157,7 +158,7 @@ def _short(value: Any) -> Any:
 
 
 def apart(module: str, *given: Any) -> dict[str, Any]:
-    """The row that `python -m module given...` prints, from a process of its own: peaks do not mix."""
+    """The row that `python -m module given...` prints, from a process of its own."""
     command = [sys.executable, "-m", module, *map(str, given)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,7 +1,7 @@
-"""The matrix job: many measures over many networks, where sharing pays; and the job larger than memory.
+"""The matrix job: many measures over many networks, where sharing pays; and one larger than memory.
 
-Every job runs in a process of its own, so that peaks of memory do not mix: `python -m benchmarks.matrix`
-runs them all, `python -m benchmarks.matrix large` one of them.
+Every job runs in a process of its own, so that peaks of memory do not mix: `python -m
+benchmarks.matrix` runs them all, `python -m benchmarks.matrix large` one of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def matrix(n: int, imd: bool, target: float, reference: float, *, d: int = 512, 
 def every() -> list[measures.Measure]:
     """All measures of representations, in their published form."""
     found = [measures.get(name) for name in measures.names()]
-    return [measure for measure in found if measure.info.on == "representation" and not measure.missing]
+    return [m_ for m_ in found if m_.info.on == "representation" and not m_.missing]
 
 
 def undefined(matrices: likewise.Comparison) -> str:
@@ -57,12 +57,10 @@ def undefined(matrices: likewise.Comparison) -> str:
 
 
 def large(n: int = 20_000, d: int = 256, m: int = 4) -> dict[str, Any]:
-    """Everything that does not sort all pairs of inputs, where one n x n matrix would take 3.2 GB."""
+    """Everything that does not sort all pairs of inputs; one n x n matrix would take 3.2 GB."""
     wanted = [measure for measure in every() if "log n" not in measure.info.cost]
     views = networks(n, d, m)
-    taken = cost(
-        lambda: likewise.compare(views, wanted, memory="4GB", progress=False), repeats=1
-    )
+    taken = cost(lambda: likewise.compare(views, wanted, memory="4GB", progress=False), repeats=1)
     return {
         "measures": len(taken.value),
         "n": n,
@@ -78,7 +76,7 @@ def large(n: int = 20_000, d: int = 256, m: int = 4) -> dict[str, Any]:
 
 
 def small(n: int = 1000, d: int = 256) -> dict[str, Any]:
-    """What a person waits for one score, on the clock; the first call also wakes the libraries up."""
+    """What a person waits for one score, on the clock; the first call also wakes the libraries."""
     x, y = networks(n, d).values()
     seconds = wall_seconds(lambda: likewise.compare(x, y), repeats=25)
     middle = 1000 * statistics.median(seconds[1:])

@@ -1,8 +1,10 @@
-"""Each measure alone, on one pair: CPU seconds and peak memory, beside the reference where it has the measure.
+"""Each measure alone, on one pair: CPU seconds and peak memory, beside the reference's.
 
-A single call shares nothing, so this is the least flattering case. Both forms of the 23 are run, the published
-definition and the reference's. The reference's figures (`reference.csv`) were taken elsewhere, so times are
-compared in units, each with the unit of its own run.
+A single call shares nothing, so this is the least flattering case. Both forms of the 23 are run,
+the published definition and the reference's. The reference's figures (`reference.csv`) were taken
+elsewhere, so times are compared in units, each with the unit of its own run. Memory is judged
+twice: by the smallest peak of three runs, as the reference's was taken, and by the first, which
+is stricter.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from benchmarks.common import cost, networks, write
 from likewise import measures
 
 SIZES = ((1000, 256), (2000, 512), (5000, 512))
-TOO_LONG = {("imd", "resi", 5000)}  # 80,000 Lanczos runs; the reference did not finish in five minutes either
+TOO_LONG = {("imd", "resi", 5000)}  # the reference did not finish it in five minutes either
 
 
 def reference() -> dict[tuple[str, int, int], dict[str, float]]:
@@ -72,6 +74,7 @@ def _row(measure: measures.Measure, x: Any, y: Any, known: dict[Any, Any]) -> di
         "times_faster": units / taken.units,
         "no_slower": units >= taken.units,
         "no_more_memory": taken.peak_mb <= theirs["peak_mb"],
+        "no_more_at_first": taken.first_mb <= theirs["peak_mb"],
     }
 
 

@@ -8,6 +8,7 @@ the rest goes pair by pair, several at a time, each on one thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -177,8 +178,9 @@ def seeded(measure: Measure, seed: int) -> Measure:
     return measure.bind(seed=seed) if takes and seed else measure
 
 
-def opened(store: Any) -> Store:
-    return store if isinstance(store, Store) else Store(store)
+def opened(store: Any) -> AbstractContextManager[Store]:
+    """A store by its folder, closed after use; one that is open stays open."""
+    return nullcontext(store) if isinstance(store, Store) else Store(store)
 
 
 def attempt(measure: Measure, pair: Pair) -> Result:

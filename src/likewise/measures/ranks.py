@@ -40,7 +40,7 @@ def _rank_vector(rep: Representation) -> Tensor:
     pairs = rep.n * (rep.n - 1) // 2
     small = 8 * 4 * pairs <= rep.workspace.limit // 2
     rep.workspace.reserve(pairs * (32 if small else 12))
-    similarities = condensed(rep, rep.correlation_rows)
+    similarities = condensed(rep, lambda start, stop: _rounded(rep, start, stop))
     array = similarities.cpu().numpy()
     ranks = average_ranks(array) if small else _ranks_in_place(array, rep)
     ranks -= ranks.dtype.type((array.size + 1) / 2)
@@ -52,6 +52,11 @@ def _rank_vector(rep: Representation) -> Tensor:
         )
     ranks /= ranks.dtype.type(norm)
     return torch.from_numpy(ranks).to(similarities.device)
+
+
+def _rounded(rep: Representation, start: int, stop: int) -> Tensor:
+    """Correlations without their rounding noise: what is equal in exact arithmetic ties."""
+    return rep.correlation_rows(start, stop).mul_(1e12).round_().mul_(1e-12)
 
 
 def average_ranks(array: np.ndarray) -> np.ndarray:
@@ -74,7 +79,7 @@ def _ranks_in_place(array: np.ndarray, rep: Representation) -> np.ndarray:
     n, position = rep.n, 0
     ranks = np.empty(array.size, dtype=np.float32)
     for start, stop in rep.blocks(4):
-        block = rep.correlation_rows(start, stop).cpu().numpy()
+        block = _rounded(rep, start, stop).cpu().numpy()
         for i in range(start, stop):
             row = block[i - start, i + 1 :]
             order = np.argsort(row)  # ordered look-ups stay in the cache

@@ -172,7 +172,7 @@ def _quadrature(
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
     source="Barannikov et al. 2022, arXiv:2201.00058",
 )  # fmt: skip
-def rtd(pair: Pair, *, batch: int = 200, trials: int = 10, seed: int = 0) -> float:
+def rtd(pair: Pair, *, batch: int = 100, trials: int = 10, seed: int = 0) -> float:
     """How long holes of one network's point cloud stay open while the other has them filled.
 
     Representation topology divergence: total length of the bars of dimension 1 of the R-cross-barcode, of X

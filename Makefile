@@ -1,0 +1,32 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check bench clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(READY)  ## train a few networks on digits, compare them, draw the picture
+	$(BIN)/python examples/digits.py demo
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest -n auto
+
+check: test  ## the tests, the linter and the types
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+
+bench: $(READY)  ## run the benchmarks; results in benchmarks/results
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was made
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache

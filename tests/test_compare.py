@@ -1,0 +1,192 @@
+"""compare(): matrices over many networks."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise import measures
+from likewise.measures.registry import chosen
+from likewise.views import Activations, Outputs
+
+RNG = np.random.default_rng(11)
+HIDDEN = RNG.normal(size=(90, 6))
+VIEWS = {
+    name: np.maximum(HIDDEN @ RNG.normal(size=(6, d)) + 0.6 * RNG.normal(size=(90, d)), 0)
+    for name, d in zip("abcd", (10, 10, 14, 120), strict=True)
+}
+MEASURES = chosen(["all", "resi"])
+
+
+@pytest.mark.parametrize("memory", [None, "10MB"])
+def test_a_matrix_of_all_measures_equals_pair_by_pair(memory):
+    """With little memory nothing n x n is kept and tensors move to disk; the numbers stay."""
+    result = likewise.compare(VIEWS, MEASURES, memory=memory, progress=False)
+    assert set(result) == {m.key for m in MEASURES}
+    for measure in MEASURES:
+        matrix = result[measure.key]
+        for p in VIEWS:
+            for q in VIEWS:
+                try:
+                    expected = measure(VIEWS[p], VIEWS[q])
+                except likewise.errors.UndefinedError:
+                    assert np.isnan(matrix[p, q])
+                    assert matrix.reasons[p, q]
+                    continue
+                tolerance = 1e-6 if memory else 1e-7
+                assert matrix[p, q] == pytest.approx(expected, rel=tolerance, abs=1e-6), (p, q, measure.key)
+
+
+def test_asymmetric_measures_fill_both_triangles():
+    matrix = likewise.compare(VIEWS, "linear-regression")
+    assert matrix["a", "c"] != matrix["c", "a"]
+    assert matrix["c", "a"] == pytest.approx(measures.linear_regression(VIEWS["c"], VIEWS["a"]))
+
+
+def test_one_measure_gives_a_matrix_several_give_a_mapping():
+    one = likewise.compare(VIEWS, "OrthProc")
+    assert isinstance(one, likewise.SimilarityMatrix)
+    assert (one.measure, one.names) == ("procrustes", ("a", "b", "c", "d"))
+    assert list(one.to_frame().columns) == list("abcd")
+    several = likewise.compare(VIEWS, measures=["cka", measures.get("jaccard", k=3)])
+    assert list(several) == ["cka", "jaccard[k=3]"]
+    frame = several.to_frame()
+    assert list(frame.columns) == ["a", "b", "measure", "value", "larger_is", "reason"]
+    assert len(frame) == 2 * 16
+    assert several["Jaccard"].measure == "jaccard[k=3]"
+
+
+def test_the_sets_are_what_they_say():
+    resi = likewise.compare({k: VIEWS[k] for k in "ab"}, "resi")
+    assert len(resi) == 23
+    assert all(key.endswith("[resi]") for key in resi)
+    assert set(likewise.compare(VIEWS, "statistics")) == set(measures.names("statistics"))
+
+
+def test_a_plain_function_is_a_measure():
+    def gap(x, y):
+        return float(x.mean() - y.mean())
+
+    matrix = likewise.compare(VIEWS, gap)
+    assert matrix["a", "b"] == pytest.approx(VIEWS["a"].mean() - VIEWS["b"].mean())
+    assert matrix["b", "a"] == pytest.approx(-matrix["a", "b"])
+
+
+def test_one_undefined_pair_never_stops_the_others():
+    views = {**VIEWS, "dead": np.ones((90, 5))}
+    result = likewise.compare(views, ["cka", "jaccard", "procrustes-size"])
+    frame = result.to_frame()
+    bad = frame[frame.reason != ""]
+    assert set(bad.measure) == {"cka", "jaccard"}
+    assert set(bad.a) | set(bad.b) == {*"abcd", "dead"}
+    assert bad.reason.iloc[0] == (
+        "'dead' is constant: all 90 rows are the same, so there is nothing to compare. "
+        "Look at another layer."
+    )
+    assert frame[frame.reason == ""].value.notna().all()
+    assert np.isnan(result["cka"]["dead", "dead"])  # not even with itself
+    assert result["procrustes-size"]["dead", "dead"] == 0
+
+
+def test_functional_measures_join_where_views_have_outputs():
+    labels = RNG.integers(0, 3, size=90)
+    views = {
+        name: Activations(v, outputs=Outputs(v[:, :3] + np.eye(3)[labels], labels))
+        for name, v in VIEWS.items()
+    }
+    result = likewise.compare(views, "all")
+    assert {"cka", "disagreement", "same-mistake"} <= set(result)
+    expected = measures.disagreement(views["a"].outputs.logits, views["b"].outputs.logits)
+    assert result["disagreement"]["a", "b"] == expected
+
+
+def test_order_puts_alike_networks_side_by_side():
+    values = [[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]]
+    matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values, measure="cka")
+    order = matrix.order()
+    assert abs(order.index("a") - order.index("c")) == 1
+    assert abs(order.index("b") - order.index("d")) == 1
+    distances = likewise.SimilarityMatrix(names=list("abcd"), values=1 - np.array(values), measure="procrustes")
+    assert set(map(frozenset, (order[:2], order[2:]))) == set(
+        map(frozenset, (distances.order()[:2], distances.order()[2:]))
+    )
+
+
+def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
+    matrix = likewise.compare({**VIEWS, "dead": np.ones((90, 5))}, ["cka"], calibrate=True)["cka"]
+    loaded = likewise.SimilarityMatrix.load(matrix.save(tmp_path / "cka"))
+    assert loaded.names == matrix.names
+    assert np.array_equal(loaded.values, matrix.values, equal_nan=True)
+    assert loaded.reasons == matrix.reasons
+    assert np.array_equal(loaded.extra["p"], matrix.extra["p"], equal_nan=True)
+    comparison = likewise.compare(VIEWS, ["cka", "rsa"])
+    again = likewise.Comparison.load(comparison.save(tmp_path / "all"))
+    assert again["rsa"]["a", "b"] == comparison["rsa"]["a", "b"]
+
+
+def test_a_picture_shows_every_network(tmp_path):
+    figure = likewise.compare(VIEWS, "cka").plot(tmp_path / "cka.png")
+    labels = {tick.get_text() for tick in figure.axes[0].get_xticklabels()}
+    assert labels == set("abcd")
+    assert (tmp_path / "cka.png").read_bytes()[:4] == b"\x89PNG"
+    figure = likewise.compare(VIEWS, ["cka", "procrustes", "jaccard"]).plot(tmp_path / "all.png")
+    assert sum(bool(axis.images) for axis in figure.axes) == 3
+
+
+def test_a_third_network_reuses_what_the_first_two_computed(monkeypatch):
+    """Per-network work happens once per network, however many pairs and measures."""
+    import torch
+
+    counts = {"eigh": 0, "qr": 0}
+    for name in counts:
+        original = getattr(torch.linalg, name)
+
+        def counted(*given, name=name, original=original, **options):
+            counts[name] += 1
+            return original(*given, **options)
+
+        monkeypatch.setattr(torch.linalg, name, counted)
+    views = {str(i): np.random.default_rng(i).normal(size=(60, 90)) for i in range(6)}
+    likewise.compare(views, ["procrustes", "angular-shape", "mean-cca", "linear-regression"])
+    assert counts["qr"] == 6  # one a network, not one a pair or measure
+    assert counts["eigh"] <= 15
+
+
+@pytest.mark.parametrize("engine", ["processes:2"])
+def test_other_processes_give_the_same_numbers(engine):
+    here = likewise.compare(VIEWS, ["cka", "rsa", "linear-regression", "jaccard"])
+    there = likewise.compare(VIEWS, ["cka", "rsa", "linear-regression", "jaccard"], engine=engine)
+    for name, matrix in here.items():
+        assert there[name].values == pytest.approx(matrix.values, rel=1e-9)
+
+
+def test_any_executor_is_an_engine():
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as pool:
+        there = likewise.compare(VIEWS, "cka", engine=pool)
+    assert there.values == pytest.approx(likewise.compare(VIEWS, "cka").values, rel=1e-9)
+
+
+def test_seeds_reach_measures_that_draw():
+    views = {k: VIEWS[k] for k in "ab"}
+    rtd = measures.get("rtd", batch=20, trials=2)
+    first, again, other = (likewise.compare(views, rtd, seed=s)["a", "b"] for s in (0, 0, 1))
+    assert first == again != other
+
+
+def test_importing_likewise_stays_light():
+    code = (
+        "import sys, likewise; heavy = {'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy', 'numpy'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in likewise.__all__:
+        assert getattr(likewise, name) is not None
+    assert set(likewise.__all__) <= set(dir(likewise))

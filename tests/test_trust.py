@@ -1,0 +1,183 @@
+"""Nulls, calibrated scores and intervals."""
+
+import numpy as np
+import pytest
+import torch
+
+import likewise
+from likewise import measures
+from likewise.measures.pair import Pair
+from likewise.measures.registry import chosen, registry
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Drawn, Permuted
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
+
+SEEDS = 20
+SIMILARITIES = [
+    m.name
+    for m in registry
+    if m.info.on == "representation" and m.info.similarity and not m.missing
+]
+
+
+def noise(seed, n=100, d=512):
+    return np.random.default_rng(seed).normal(size=(2, n, d))
+
+
+def related(n=80, d=12):
+    rng = np.random.default_rng(3)
+    hidden = rng.normal(size=(n, 5))
+    return [np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0) for _ in range(3)]
+
+
+def test_debiased_cka_of_noise_is_about_zero():
+    for seed in range(SEEDS):
+        assert abs(measures.cka_debiased(*noise(seed))) < 0.03
+
+
+def test_the_known_baselines_of_noise_are_what_they_are():
+    x, y = noise(0)
+    assert measures.cka(x, y) == pytest.approx(0.84, abs=0.01)
+    assert measures.distance_correlation(x, y) == pytest.approx(0.98, abs=0.01)
+    assert measures.linear_regression(x, y) == pytest.approx(1.0, abs=1e-9)
+    assert measures.aligned_cosine(x, y) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_calibrated_scores_of_noise_are_about_zero(name):
+    """Nine in ten of twenty seeds at most 0.05; slow measures get fewer permutations."""
+    shuffles = 19 if name in ("ridge-predictivity", "pwcca", "hard-correlation") else 39
+    scores = [
+        likewise.calibrate(*noise(seed), name, permutations=shuffles).calibrated
+        for seed in range(SEEDS)
+    ]
+    assert sum(score <= 0.05 for score in scores) >= 0.9 * SEEDS
+
+
+@pytest.mark.parametrize("name", ["cka", "procrustes", "jaccard", "rsa", "pwcca"])
+def test_related_networks_are_told_from_noise(name):
+    x, y, _ = related()
+    result = likewise.calibrate(x, y, name, permutations=99)
+    assert result.p == pytest.approx(1 / 100)
+    assert result.calibrated > 0.1
+    assert result.value == measures.get(name)(x, y)
+
+
+def test_an_identical_network_is_calibrated_to_one():
+    x, _, _ = related()
+    assert likewise.calibrate(x, 2 * x, "cka", permutations=19).calibrated == pytest.approx(1)
+
+
+def test_a_measure_blind_to_single_inputs_has_no_calibrated_score():
+    x, y, _ = related()
+    result = likewise.calibrate(x, y, "magnitude-difference", permutations=9)
+    assert np.isnan(result.calibrated)
+    assert result.p == 1
+
+
+def test_the_same_seed_gives_the_same_null():
+    x, y, _ = related()
+    first, again, other = (
+        likewise.calibrate(x, y, "cka", permutations=9, seed=s).null_mean for s in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_a_whole_matrix_is_calibrated_at_once():
+    views = dict(zip("abc", related(), strict=True))
+    result = likewise.calibrate(views, measure="cka", permutations=19)
+    assert result.calibrated.shape == (3, 3)
+    frame = result.to_frame()
+    assert len(frame) == 6
+    assert (frame.calibrated > 0.2).all()
+    alone = likewise.calibrate(views["a"], views["b"], "cka", permutations=19)
+    assert result.value[0, 1] == pytest.approx(alone.value)
+
+
+def test_compare_adds_the_null_to_the_frame():
+    views = dict(zip("abc", related(), strict=True))
+    frame = likewise.compare(views, ["cka", "jaccard"], calibrate=True).to_frame()
+    assert {"null_mean", "null_quantile", "calibrated", "p"} <= set(frame.columns)
+    apart = frame[frame.a != frame.b]
+    assert (apart.calibrated > 0).all()
+    assert (apart.null_mean < apart.value).all()
+
+
+def test_a_bootstrap_interval_holds_the_score_and_narrows_with_inputs():
+    widths = []
+    for n in (60, 600):
+        x, y, _ = related(n)
+        result = likewise.bootstrap(x, y, "cka", samples=60)
+        assert result.low < result.value < result.high
+        widths.append(result.high - result.low)
+    assert widths[1] < widths[0] / 2  # root of ten in the limit
+
+
+def test_a_bootstrap_interval_covers_the_truth():
+    """Debiased CKA estimates the same number at every n: intervals at n = 100 should hold it."""
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(2, 5, 8))
+
+    def drawn(n):
+        hidden = rng.normal(size=(n, 5))
+        return [hidden @ m + rng.normal(size=(n, 8)) for m in mix]
+
+    truth = measures.cka_debiased(*drawn(20000))
+    held = 0
+    for _ in range(30):
+        result = likewise.bootstrap(*drawn(100), "cka-debiased", samples=80)
+        held += result.low <= truth <= result.high
+    assert held >= 24
+
+
+def test_a_whole_matrix_has_intervals():
+    views = dict(zip("abc", related(), strict=True))
+    result = likewise.bootstrap(views, measure="jaccard", samples=20)
+    assert (result.low <= result.high).all()
+    assert list(result.to_frame().columns) == ["a", "b", "measure", "value", "low", "high"]
+
+
+@pytest.mark.parametrize("measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
+def test_resampling_by_index_equals_computing_anew(measure):
+    x, y, _ = related()
+    workspace = Workspace()
+    a, b = (Representation(Activations(v), workspace) for v in (x, y))
+    measure.score(Pair(a, b))
+    rng = np.random.default_rng(0)
+    order = torch.from_numpy(rng.permutation(80))
+    half = order[:40].sort().values
+    shuffled = measure.score(Pair(a, Permuted(b, order)))
+    assert shuffled == pytest.approx(measure(x, y[order]), rel=1e-9, abs=1e-9)
+    drawn = measure.score(Pair(Drawn(a, half), Drawn(b, half)))
+    assert drawn == pytest.approx(measure(x[half], y[half]), rel=1e-9, abs=1e-9)
+
+
+def test_labels_are_shuffled_with_the_side_they_belong_to():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, size=200)
+    logits = [np.eye(4)[labels] + rng.normal(size=(200, 4)) for _ in range(2)]
+    kappa = measures.get("error-consistency", labels=labels)
+    result = likewise.calibrate(*logits, kappa, permutations=50)
+    assert result.value == kappa(*logits)
+    assert abs(result.null_mean) < 0.05
+
+
+def test_a_score_prints_what_it_means():
+    text = str(likewise.compare(*noise(0), measure="cka"))
+    assert text.splitlines() == [
+        "cka = 0.837  (0 … 1, larger is more alike; 1 with itself)",
+        "0.84 is what noise gives at n = 100, d = 512.",
+    ]
+    x, y, _ = related()
+    score = likewise.compare(x, y[:, :7], measure="procrustes")
+    assert "larger is less alike" in str(score)
+    assert "More alike than noise, which gives 1.2 at n = 80, d = 12 and 7." in str(score)
+    assert score + 0 == measures.procrustes(x, y[:, :7])
+
+
+def test_a_score_says_when_shuffling_says_nothing():
+    x, y, _ = related()
+    assert likewise.compare(x, y, measure="imd").verdict == (
+        "It does not look at single inputs, so shuffling them gives no null."
+    )

@@ -34,6 +34,7 @@ def trained(images, labels, *, seed, width=64, epochs=60):
 
 
 def main(folder):
+    torch.set_num_threads(1)  # the networks are too small to share
     digits = load_digits()
     images = torch.tensor(digits.data / 16, dtype=torch.float32)
     labels = torch.tensor(digits.target)

@@ -36,7 +36,11 @@ def test_a_matrix_of_all_measures_equals_pair_by_pair(memory):
                     assert matrix.reasons[p, q]
                     continue
                 tolerance = 1e-6 if memory else 1e-7
-                assert matrix[p, q] == pytest.approx(expected, rel=tolerance, abs=1e-6), (p, q, measure.key)
+                assert matrix[p, q] == pytest.approx(expected, rel=tolerance, abs=1e-6), (
+                    p,
+                    q,
+                    measure.key,
+                )
 
 
 def test_asymmetric_measures_fill_both_triangles():
@@ -108,7 +112,9 @@ def test_order_puts_alike_networks_side_by_side():
     order = matrix.order()
     assert abs(order.index("a") - order.index("c")) == 1
     assert abs(order.index("b") - order.index("d")) == 1
-    distances = likewise.SimilarityMatrix(names=list("abcd"), values=1 - np.array(values), measure="procrustes")
+    distances = likewise.SimilarityMatrix(
+        names=list("abcd"), values=1 - np.array(values), measure="procrustes"
+    )
     assert set(map(frozenset, (order[:2], order[2:]))) == set(
         map(frozenset, (distances.order()[:2], distances.order()[2:]))
     )

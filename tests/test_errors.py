@@ -40,7 +40,10 @@ def test_views_of_different_probes():
     ("shape", "advice"),
     [
         ((30,), "Pass (inputs, neurons): one row an input, even if there is one neuron."),
-        ((30, 4, 5), "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'."),
+        (
+            (30, 4, 5),
+            "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",
+        ),
         ((30, 4, 5, 5), "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'."),
         ((30, 2, 2, 2, 2), "Pass (inputs, neurons)."),
     ],
@@ -289,6 +292,6 @@ def test_a_function_that_is_no_measure():
 def test_a_missing_extra_names_its_remedy():
     from likewise._optional import require
 
-    assert sentence(ImportError, require, "no_such_module", extra="vision", to="load timm:resnet18") == (
-        "to load timm:resnet18, no_such_module is needed: pip install 'likewise[vision]'."
-    )
+    assert sentence(
+        ImportError, require, "no_such_module", extra="vision", to="load timm:resnet18"
+    ) == ("to load timm:resnet18, no_such_module is needed: pip install 'likewise[vision]'.")

@@ -51,10 +51,12 @@ def check(name, case, measure, x, y, value, tolerance):
 
 
 def assert_defined_or_refused(score, x, y):
+    refusal, value = "", math.nan
     try:
-        assert math.isfinite(score(x, y))
+        value = score(x, y)
     except LikewiseError as error:
-        assert len(str(error)) > 30  # a sentence
+        refusal = str(error)
+    assert math.isfinite(value) or refusal.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,8 @@ def test_the_references_way_with_tokens_and_maps_is_reproduced(name, case, measu
 
 @pytest.mark.parametrize("variant", ["resi", None])
 @pytest.mark.parametrize(
-    ("name", "case", "measure", "x", "y", "value"), cases("expected_degenerate", "inputs_degenerate")
+    ("name", "case", "measure", "x", "y", "value"),
+    cases("expected_degenerate", "inputs_degenerate"),
 )
 def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y, value, variant):
     assert_defined_or_refused(measures.get(measure, variant=variant), x, y)
@@ -97,7 +100,8 @@ def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y,
     "case", ["constant_rows_vs_gauss_30x5", "zeros_vs_gauss_30x5", "gauss_vs_zeros_30x5"]
 )
 @pytest.mark.parametrize(
-    "measure", ["CKA", "DistCorr", "GULP", "AngShape", "OrthProc", "LinReg", "SVCCA", "PWCCA", "RSA"]
+    "measure",
+    ["CKA", "DistCorr", "GULP", "AngShape", "OrthProc", "LinReg", "SVCCA", "PWCCA", "RSA"],
 )
 def test_noise_of_a_constant_representation_is_never_a_score(case, measure):
     arrays = np.load(GOLDEN / "inputs_degenerate.npz")

@@ -29,7 +29,9 @@ TOTAL = 36 + 72 + 36 + (36 + 9)
 def start(tmp_path, name, out):
     script = tmp_path / "job.py"
     script.write_text(SCRIPT)
-    return subprocess.Popen([sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)])
+    return subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)]
+    )
 
 
 def rows(folder):
@@ -101,7 +103,11 @@ def test_options_variants_and_content_are_told_apart(tmp_path, views):
     from likewise import measures
 
     with Store(tmp_path / "s") as store:
-        for measure in ("jaccard", measures.get("jaccard", k=5), measures.get("jaccard", variant="resi")):
+        for measure in (
+            "jaccard",
+            measures.get("jaccard", k=5),
+            measures.get("jaccard", variant="resi"),
+        ):
             likewise.compare({k: views[k] for k in "ab"}, measure, store=store)
         assert len(store) == 3
         likewise.compare({"a": views["a"], "b": views["b"] + 1e-9}, "jaccard", store=store)
@@ -216,9 +222,9 @@ def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views):
     likewise.compare(views, "cka", store=store)
     pages = store._database.execute("PRAGMA page_count").fetchone()[0]
     store._database.execute(f"PRAGMA max_page_count = {pages}")
+    many = [likewise.measures.get("jaccard", k=k) for k in range(1, 39)]
     with pytest.raises(StoreError) as caught:
-        for k in range(1, 39):
-            likewise.compare(views, likewise.measures.get("jaccard", k=k), store=store)
+        likewise.compare(views, many, store=store)
     kept = len(store)
     assert str(caught.value) == (
         f"cannot write to {tmp_path / 's' / 'scores.sqlite'}: database or disk is full. The {kept} scores "

@@ -28,7 +28,10 @@ def noise(seed, n=100, d=512):
 def related(n=80, d=12):
     rng = np.random.default_rng(3)
     hidden = rng.normal(size=(n, 5))
-    return [np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0) for _ in range(3)]
+    return [
+        np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0)
+        for _ in range(3)
+    ]
 
 
 def test_debiased_cka_of_noise_is_about_zero():
@@ -138,7 +141,9 @@ def test_a_whole_matrix_has_intervals():
     assert list(result.to_frame().columns) == ["a", "b", "measure", "value", "low", "high"]
 
 
-@pytest.mark.parametrize("measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
+@pytest.mark.parametrize(
+    "measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key
+)
 def test_resampling_by_index_equals_computing_anew(measure):
     x, y, _ = related()
     workspace = Workspace()

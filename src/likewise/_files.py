@@ -40,7 +40,7 @@ def write_whole(path: Path, content: bytes) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(part, path)
+            part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise

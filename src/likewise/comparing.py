@@ -27,7 +27,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.score import Score
 from likewise.store import Store, score_key
-from likewise.views import Activations, Outputs
+from likewise.views import Activations, Outputs, Reduction
 
 DEFAULT = "cka-debiased"
 Result = tuple[float, str]
@@ -43,7 +43,7 @@ def compare(  # type: ignore[misc]
     measures: Any = None,
     *,
     measure: Any = None,
-    reduce: str | None = None,
+    reduce: Reduction | None = None,
     store: Any = None,
     engine: Any = None,
     memory: str | int | None = None,
@@ -112,7 +112,7 @@ def _compare_many(
     views: Mapping[str, Any],
     measures: Any,
     *,
-    reduce: str | None,
+    reduce: Reduction | None,
     store: Any,
     engine: Any,
     memory: str | int | None,
@@ -155,7 +155,10 @@ def _looks_at(views: Mapping[str, Any]) -> list[str]:
 
 
 def as_views(
-    views: Mapping[str, Any], reduce: str | None, measures: Iterable[Measure], keep_names: bool = False
+    views: Mapping[str, Any],
+    reduce: Reduction | None,
+    measures: Iterable[Measure],
+    keep_names: bool = False,
 ) -> dict[str, Activations]:
     """Views under their names, checked to be of one probe. Bare arrays serve as logits where asked."""
     functional = any(m.info.on == "outputs" for m in measures)
@@ -288,7 +291,11 @@ def _undefined_alone(job: Job) -> dict[tuple[int, int], list[tuple[Measure, int,
     for measure in job.measures:
         if measure.info.identity is None or m < 2:
             continue
-        undefined = {(i, j) for (key, i, j), (_, reason) in job.results.items() if key == measure.key and reason}
+        undefined = {
+            (i, j)
+            for (key, i, j), (_, reason) in job.results.items()
+            if key == measure.key and reason
+        }
         for i in range(m):
             pairs = [pair for pair in job.wanted(measure) if i in pair]
             if all(pair in undefined for pair in pairs):

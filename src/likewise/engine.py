@@ -47,7 +47,7 @@ def one_thread(*, for_inputs: tuple[Any, ...] = ()) -> Iterator[None]:
 
 def _work(values: Any) -> float:
     """Multiplications of an n x n matrix of inner products."""
-    shape = getattr(getattr(values, "values", values), "shape", ())
+    shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
     return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
 
 
@@ -55,6 +55,10 @@ class Engine:
     """This machine: pairs on threads that share what was computed."""
 
     remote = False
+
+    def score_remotely(self, *work: Any) -> None:
+        """Only engines elsewhere do."""
+        raise InputError("this engine runs here.")
 
     def map(self, score: Callable[[S], T], items: Iterable[S], beside: bool) -> Iterator[T]:
         """Results as they come; one at a time, on all cores, where memory is short."""
@@ -99,7 +103,9 @@ class Remote(Engine):
             for block in _blocks(list(pending), self.tasks):
                 work = [(pair, [(m.key, i, j) for m, i, j in pending[pair]]) for pair in block]
                 futures.append(
-                    self.executor.submit(score_block, paths, names, work, recipes, limit // self.tasks)
+                    self.executor.submit(
+                        score_block, paths, names, work, recipes, limit // self.tasks
+                    )
                 )
             try:
                 for future in as_completed(futures):
@@ -141,9 +147,7 @@ def score_block(
     pending = {tuple(pair): [(measures[key], i, j) for key, i, j in items] for pair, items in work}
     used = sorted({i for pair in pending for i in pair})
     workspace = Workspace(limit, networks=len(used))
-    reps = {
-        i: Representation(read_view(Path(paths[i])).named(names[i]), workspace) for i in used
-    }
+    reps = {i: Representation(read_view(Path(paths[i])).named(names[i]), workspace) for i in used}
     tables = filled_tables(pending, reps, workspace)
     by_key = {id(measure): key for key, measure in measures.items()}
     return [
@@ -183,7 +187,9 @@ def _named(name: str) -> Engine:
     if kind == "processes" and (not count or count.isdigit()):
         workers = int(count or torch.get_num_threads())
         context = multiprocessing.get_context("spawn")
-        return Remote(ProcessPoolExecutor(workers, mp_context=context), tasks=2 * workers, close=True)
+        return Remote(
+            ProcessPoolExecutor(workers, mp_context=context), tasks=2 * workers, close=True
+        )
     if kind == "dask":
         return engine_of(require("distributed", extra="distributed", to="run on Dask").Client())
     if kind == "ray":

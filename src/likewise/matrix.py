@@ -74,7 +74,9 @@ class SimilarityMatrix:
     def __getitem__(self, pair: tuple[str, str]) -> float:
         for name in pair:
             if name not in self.names:
-                raise UnknownNameError(f"no network named {name!r}.{did_you_mean(name, self.names)}")
+                raise UnknownNameError(
+                    f"no network named {name!r}.{did_you_mean(name, self.names)}"
+                )
         return float(self.values[self.names.index(pair[0]), self.names.index(pair[1])])
 
     def __repr__(self) -> str:
@@ -86,7 +88,9 @@ class SimilarityMatrix:
         """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
         values = (self.values + self.values.T) / 2
         top = np.nanmax(values) if np.isfinite(values).any() else 1.0
-        gaps = top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
+        gaps = (
+            top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
+        )
         gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
         np.fill_diagonal(gaps, 0.0)
         return np.asarray(np.maximum(gaps, 0.0))
@@ -144,7 +148,12 @@ class SimilarityMatrix:
         }  # fmt: skip
         content = io.BytesIO()
         grids = {f"extra {name}": np.asarray(grid) for name, grid in self.extra.items()}
-        np.savez(content, values=self.values, facts=np.array(json.dumps(facts)), **grids)
+        arrays: dict[str, Any] = {
+            "values": self.values,
+            "facts": np.array(json.dumps(facts)),
+            **grids,
+        }
+        np.savez(content, **arrays)
         write_whole(path, content.getvalue())
         return path
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from likewise.matrix import Comparison, SimilarityMatrix
 
 
-def heatmap(matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None) -> Figure:
+def heatmap(
+    matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None
+) -> Figure:
     """One matrix, alike networks side by side, values written in where there is room."""
     from matplotlib.figure import Figure
 
@@ -29,10 +31,10 @@ def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
     from matplotlib.figure import Figure
 
     matrices = list(comparison.values())
-    columns = min(4, len(matrices))
+    columns = min(4, math.ceil(math.sqrt(len(matrices))))
     rows = math.ceil(len(matrices) / columns)
-    side = max(3.2, 0.28 * len(matrices[0]) + 2.0)
-    figure = Figure(figsize=(side * columns * 1.15, side * rows), layout="constrained")
+    side = max(3.6, 0.45 * len(matrices[0]) + 2.2)
+    figure = Figure(figsize=(side * columns * 1.2, side * rows), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
     names = matrices[0].order()
     for axis, matrix in zip(axes, matrices, strict=False):

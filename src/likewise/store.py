@@ -179,7 +179,17 @@ class Store:
     def put(self, key: str, value: float, reason: str, measure: str, a: str, b: str) -> None:
         """Keep a score; a second process that computed it too changes nothing."""
         stored = None if value != value else value
-        row = (key, stored, reason, measure, a, b, self.run, time.time(), _seal(key, stored, reason))
+        row = (
+            key,
+            stored,
+            reason,
+            measure,
+            a,
+            b,
+            self.run,
+            time.time(),
+            _seal(key, stored, reason),
+        )
         try:
             self._database.execute(
                 "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
@@ -211,12 +221,16 @@ class Store:
             tensors["logits"] = view.outputs.logits.cpu().contiguous()
             if view.outputs.labels is not None:
                 tensors["labels"] = view.outputs.labels.cpu().contiguous()
-        facts = {"name": view.name, "probe": view.probe or "", "about": json.dumps(dict(view.about))}
+        facts = {
+            "name": view.name,
+            "probe": view.probe or "",
+            "about": json.dumps(dict(view.about)),
+        }
         with guarded(path):
             part = path.with_suffix(f".{uuid.uuid4().hex}.part")
             try:
                 save_file(tensors, part, metadata=facts)
-                os.replace(part, path)
+                part.replace(path)
             except SafetensorError as error:  # it wraps the operating system's error in words
                 part.unlink(missing_ok=True)
                 raise OSError(errno.ENOSPC, str(error)) from error

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from likewise.errors import LikewiseError
-from likewise.measures.facts import INVARIANCES, LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT, Measure
+from likewise.measures.facts import (
+    INVARIANCES,
+    LINEAR,
+    PERMUTATION,
+    ROTATION,
+    SCALE,
+    SHIFT,
+    Measure,
+)
 from likewise.measures.registry import chosen
 from likewise.views import Activations, Outputs
 
@@ -66,7 +74,16 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
     bound = chosen(measure)[0]
     trial = _Trial(bound, np.random.default_rng(seed))
     report = Report(bound.key)
-    for check in (_symmetry, _identity, _invariances, _range, _triangle, _pairing, _direction, _wide):
+    for check in (
+        _symmetry,
+        _identity,
+        _invariances,
+        _range,
+        _triangle,
+        _pairing,
+        _direction,
+        _wide,
+    ):
         check(trial, report)
     if strict and report.lies:
         raise ContractError(f"{bound.key} does not keep its contract: {'; '.join(report.lies)}.")
@@ -101,7 +118,10 @@ class _Trial:
 
     def score(self, x: np.ndarray, y: np.ndarray, order: np.ndarray | None = None) -> float:
         views = []
-        for values, labels in ((x, self.labels), (y, self.labels if order is None else self.labels[order])):
+        for values, labels in (
+            (x, self.labels),
+            (y, self.labels if order is None else self.labels[order]),
+        ):
             outputs = Outputs(values, labels) if self.measure.info.on == "outputs" else None
             views.append(Activations(values, outputs=outputs))
         value = self.measure(*views)
@@ -140,7 +160,9 @@ def _identity(trial: _Trial, report: Report) -> None:
         report.identity = trial.score(x, x)
         size = max(1.0, float(np.linalg.norm(x)))
         if declared is not None and abs(report.identity - declared) > TOLERANCE * size:
-            report.lies.append(f"a network with itself scores {report.identity:.6g}, not {declared:g}")
+            report.lies.append(
+                f"a network with itself scores {report.identity:.6g}, not {declared:g}"
+            )
             return
 
 

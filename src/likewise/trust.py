@@ -127,7 +127,7 @@ def calibrate(
     if single:
         if np.isnan(values[0, 1]):
             raise UndefinedError(_reason(views, bound))
-        numbers = {name: float(grid[0, 1]) for name, grid in parts.items()}
+        numbers: dict[str, Any] = {name: float(grid[0, 1]) for name, grid in parts.items()}
         return Calibration(measure=bound.key, value=float(values[0, 1]), **numbers)
     return Calibration(measure=bound.key, value=values, names=tuple(v.name for v in views), **parts)
 
@@ -190,7 +190,12 @@ def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[
     slack = 1e-9 * np.maximum(1.0, np.abs(values))  # a shuffle that changes nothing counts
     beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
     p = np.where(np.isnan(values), np.nan, (1 + beyond) / (1 + len(nulls)))
-    grids = {"null_mean": nulls.mean(axis=0), "null_quantile": threshold, "calibrated": score, "p": p}
+    grids = {
+        "null_mean": nulls.mean(axis=0),
+        "null_quantile": threshold,
+        "calibrated": score,
+        "p": p,
+    }
     for grid in grids.values():
         np.fill_diagonal(grid, np.nan)  # a network against itself has no null
     return grids
@@ -242,7 +247,12 @@ def _reason(views: list[Activations], measure: Measure) -> str:
 
 
 def _null_table(
-    views: list[Activations], measure: Measure, permutations: int, seed: int, limit: int, progress: bool
+    views: list[Activations],
+    measure: Measure,
+    permutations: int,
+    seed: int,
+    limit: int,
+    progress: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
 
@@ -284,7 +294,9 @@ def _resampled(
     return values, tables
 
 
-def _scores(measure: Measure, left: list[Representation], right: list[Representation]) -> np.ndarray:
+def _scores(
+    measure: Measure, left: list[Representation], right: list[Representation]
+) -> np.ndarray:
     """Scores of all pairs of different networks; the diagonal is the network with itself."""
     m = len(left)
     values = np.full((m, m), np.nan)

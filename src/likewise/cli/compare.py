@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
 
 def compare(
     files: Annotated[list[str], typer.Argument(help=".npy, .npz or .safetensors; FILE:KEY picks one array.")],
-    measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="A name or set; may be repeated.")] = None,
+    measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="Names or sets of measures.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls and calibrated scores.")] = False,
     reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
@@ -26,7 +26,7 @@ def compare(
     views = read_arrays(files)
     measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
     comparison = run(
-        views, measures, reduce=reduce, store=out and out / "store", memory=memory, seed=seed,
+        views, measures, reduce=cast(Any, reduce), store=out and out / "store", memory=memory, seed=seed,
         calibrate=calibrate,
     )  # fmt: skip
     frame = comparison.to_frame()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -20,7 +21,9 @@ def measures(
     if name is not None:
         measure = known.get(name)
         if as_json:
-            typer.echo(json.dumps({"name": measure.name, **facts(measure.info)}, ensure_ascii=False))
+            typer.echo(
+                json.dumps({"name": measure.name, **facts(measure.info)}, ensure_ascii=False)
+            )
         else:
             typer.echo(measure.explain())
         return
@@ -46,7 +49,7 @@ def measures(
     typer.echo(f"\n{len(infos)} measures. `likewise measures NAME` prints a recipe.")
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Columns as wide as their longest entry; plain text, so that it can be searched and piped."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -9,13 +9,13 @@ from typing import Any
 
 from likewise.errors import UnknownNameError
 from likewise.measures import (  # noqa: F401  importing a family declares its measures
-    rsm,  # isort: skip
-    cca,
     alignment,
-    neighbors,
-    topology,
-    statistics,
+    cca,
     functional,
+    neighbors,
+    rsm,  # isort: skip
+    statistics,
+    topology,
 )
 from likewise.measures.facts import Info, Measure
 from likewise.measures.pair import Pair
@@ -24,10 +24,10 @@ from likewise.measures.representation import Representation
 from likewise.measures.rsm import pointwise
 
 __all__ = [
+    "RESI",
     "Info",
     "Measure",
     "Pair",
-    "RESI",
     "Representation",
     "get",
     "measure",

@@ -296,5 +296,3 @@ def _ridge(source: Tensor, target: Tensor, new: Tensor) -> Tensor:
         if error < errors:
             errors, best = error, squares + penalty
     return (new - mean) @ rows.T @ ((scales / best)[:, None] * projected)
-
-

@@ -115,7 +115,9 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     left, right = (_whitening(rep) for rep in (a, b))
-    directions, rho, _ = np.linalg.svd((left @ pair.cross @ right).cpu().numpy(), full_matrices=False)
+    directions, rho, _ = np.linalg.svd(
+        (left @ pair.cross @ right).cpu().numpy(), full_matrices=False
+    )
     u = torch.from_numpy(directions).to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.

@@ -41,7 +41,9 @@ def facts(info: Info) -> dict[str, str]:
 
 
 def bounds(info: Info) -> str:
-    low, high = (("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds))
+    low, high = (
+        ("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds)
+    )
     return f"{low} … {high}"
 
 

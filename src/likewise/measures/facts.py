@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
 from likewise.engine import one_thread
+from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
 from likewise.measures.pair import Kernel, Pair, pair_of
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
@@ -94,7 +94,9 @@ class Measure:
     @property
     def key(self) -> str:
         """The name with its variant and options, as shown in results."""
-        chosen = [f"{k}={_short(v)}" for k, v in self.options.items() if self.defaults.get(k) is not v]
+        chosen = [
+            f"{k}={_short(v)}" for k, v in self.options.items() if self.defaults.get(k) is not v
+        ]
         tags = ([self.info.variant] if self.info.variant else []) + chosen
         return self.name + (f"[{', '.join(tags)}]" if tags else "")
 
@@ -173,7 +175,9 @@ class Measure:
             return
         if isinstance(limit[0], str):
             if value not in limit:
-                raise InputError(f"{self.name}: {name} must be one of {_listed(limit)}, got {value!r}.")
+                raise InputError(
+                    f"{self.name}: {name} must be one of {_listed(limit)}, got {value!r}."
+                )
             return
         default = self.defaults[name]
         whole = isinstance(default, int) and not isinstance(default, bool)
@@ -187,7 +191,9 @@ class Measure:
         )
         if not fits:
             kind = "a whole number" if whole else "a number"
-            raise InputError(f"{self.name}: {name} must be {kind}{_range(low, high)}, got {value!r}.")
+            raise InputError(
+                f"{self.name}: {name} must be {kind}{_range(low, high)}, got {value!r}."
+            )
 
     def _usage(self) -> str:
         if not self.defaults:

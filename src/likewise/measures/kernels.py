@@ -119,7 +119,12 @@ class Table:
         return inner + float(r.sum() * s.sum()) / ((n - 1) * (n - 2)) - 2 / (n - 2) * float(r @ s)
 
 
-def fill(table: Table, kernel: Kernel, left: Sequence[Representation], right: Sequence[Representation] = ()) -> None:
+def fill(
+    table: Table,
+    kernel: Kernel,
+    left: Sequence[Representation],
+    right: Sequence[Representation] = (),
+) -> None:
     """Inner products of every left network with every left and right one, in one pass over rows."""
     everyone = [*left, *right]
     for rep in everyone:

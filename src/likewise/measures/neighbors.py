@@ -100,7 +100,9 @@ def _jaccard(common: Tensor) -> float:
     return float((shared / (2 * common.shape[1] - shared)).mean())
 
 
-RESI_DIFFERS = "The nearest of k + 1 is dropped as the point itself, wrongly for zero or equal rows."
+RESI_DIFFERS = (
+    "The nearest of k + 1 is dropped as the point itself, wrongly for zero or equal rows."
+)
 
 
 @jaccard.variant("resi", differs=RESI_DIFFERS)
@@ -109,9 +111,7 @@ def jaccard_resi(pair: Pair, *, k: int = 10) -> float:
     return _jaccard(_common(pair, k, "reference"))
 
 
-@measure(
-    name="mutual-knn", aliases=("mknn",), source="Huh et al. 2024, arXiv:2405.07987", **FACTS
-)
+@measure(name="mutual-knn", aliases=("mknn",), source="Huh et al. 2024, arXiv:2405.07987", **FACTS)
 def mutual_knn(pair: Pair, *, k: int = 10) -> float:
     """What share of each input's nearest neighbours is the same in both networks.
 
@@ -122,7 +122,10 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
 
 
 @measure(
-    name="rank-similarity", aliases=("RankSim",), source="Wang et al. 2022, arXiv:2012.11311", **FACTS
+    name="rank-similarity",
+    aliases=("RankSim",),
+    source="Wang et al. 2022, arXiv:2012.11311",
+    **FACTS,
 )
 def rank_similarity(pair: Pair, *, k: int = 10) -> float:
     """Whether shared neighbours also stand in the same order.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import adaptive_avg_pool2d
 from torch import Tensor
 
 from likewise.errors import InputError
@@ -159,7 +159,9 @@ def check_same_probe(a: Activations, b: Activations) -> None:
         )
 
 
-def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
+def pair_of(
+    x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = ""
+) -> Pair:
     """A pair of two bare arrays or views; `shapes` is the reference's way with tokens and maps."""
     if shapes is not None and reduce is None:
         x, y = _as_reference(x, y, shapes)
@@ -191,7 +193,7 @@ def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
     if shapes == "flatten":
         return x.flatten(1), y.flatten(1)
     size = (min(x.shape[2], y.shape[2]), min(x.shape[3], y.shape[3]))
-    maps = [v if v.shape[2:] == size else F.adaptive_avg_pool2d(v, size) for v in (x, y)]
+    maps = [v if v.shape[2:] == size else adaptive_avg_pool2d(v, size) for v in (x, y)]
     rows = [v.permute(0, 2, 3, 1).flatten(0, 2) for v in maps]
     step = max(1, rows[0].shape[0] // 5000)
     return rows[0][::step], rows[1][::step]

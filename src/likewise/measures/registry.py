@@ -21,7 +21,9 @@ RESI = {  # the paper's abbreviations, in its order of families
 }  # fmt: skip
 
 
-def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Callable[[Any], Measure]:
+def measure(
+    *, name: str, invariant_to: Iterable[str] = (), **facts: Any
+) -> Callable[[Any], Measure]:
     """Declare a measure: a function of a `Pair` (or of two arrays) with its facts beside it."""
 
     def declare(function: Callable[..., float]) -> Measure:
@@ -139,7 +141,9 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
     if item == "resi":
         return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
     if item == "all":
-        return [m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"]
+        return [
+            m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"
+        ]
     if item in FAMILIES and item not in registry:
         return [m for m in registry if m.info.family == item and not m.missing]
     return [get(item)]

@@ -167,7 +167,9 @@ class Representation:
     def _raw_whitening(self) -> Tensor:
         if self.norm == 0:
             raise UndefinedError(f"{self.name} is zero everywhere, so it spans nothing.")
-        return whitening(torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n))
+        return whitening(
+            torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n)
+        )
 
     @quantity
     def _raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from likewise.measures.ranks import Square
 from likewise.measures.representation import Representation
-from likewise.views import Activations, Outputs
+from likewise.views import Outputs
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Permuted(Representation):
         return self.kept("values", lambda: self.parent.values[self.index])
 
     @property
-    def compact(self) -> Tensor:  # type: ignore[override]
+    def compact(self) -> Tensor:
         return self.kept("compact", lambda: self.parent.compact[self.index])
 
     @property
@@ -98,7 +98,7 @@ class Drawn(Representation):
             None if view.outputs.labels is None else view.outputs.labels[index],
         )
         drawn = replace(view, values=view.values[index], outputs=outputs, reduce=None, probe=None)
-        super().__init__(cast(Activations, drawn), parent.workspace)
+        super().__init__(drawn, parent.workspace)
         self.parent, self.index = parent, index
         self._held: dict[Any, Any] = {}
 

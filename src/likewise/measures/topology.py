@@ -134,7 +134,8 @@ def _power_traces(graph: sparse.csr_array, moments: int) -> np.ndarray:
     while 2 * (len(powers) - 1) < moments:
         powers.append(powers[-1] @ graph)
     return np.array(
-        [(powers[i // 2].multiply(powers[i - i // 2])).sum() for i in range(moments + 1)], dtype=float
+        [(powers[i // 2].multiply(powers[i - i // 2])).sum() for i in range(moments + 1)],
+        dtype=float,
     )
 
 
@@ -155,7 +156,9 @@ def _quadrature(
             v = graph @ v
             triangle[:, j, j] = (basis[j] * v).sum(axis=0)
             for _ in range(2):  # twice is enough to keep the basis orthogonal
-                v -= np.einsum("jnc,jc->nc", basis[: j + 1], np.einsum("jnc,nc->jc", basis[: j + 1], v))
+                v -= np.einsum(
+                    "jnc,jc->nc", basis[: j + 1], np.einsum("jnc,nc->jc", basis[: j + 1], v)
+                )
             length = np.linalg.norm(v, axis=0)
             if j + 1 < steps:
                 triangle[:, j, j + 1] = triangle[:, j + 1, j] = np.where(length > 1e-10, length, 0)
@@ -196,7 +199,9 @@ def _scaled_distances(rep: Representation, rows: np.ndarray) -> np.ndarray:
     rep.size  # noqa: B018  refuses a constant representation
     points = rep.centred[torch.from_numpy(rows).to(rep.values.device)]
     # Duplicates in the gap between rounding and truth would open holes of no size.
-    distances = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
+    distances = (
+        torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
+    )
     return np.asarray(distances / np.quantile(distances, 0.9))
 
 

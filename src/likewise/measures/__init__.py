@@ -5,23 +5,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from likewise.errors import UnknownNameError
-from likewise.measures import (  # noqa: F401  importing a family declares its measures
-    alignment,
-    cca,
-    functional,
-    neighbors,
-    rsm,  # isort: skip
-    statistics,
-    topology,
-)
 from likewise.measures.facts import Info, Measure
 from likewise.measures.pair import Pair
-from likewise.measures.registry import RESI, get, measure, names, register, registry, unregister
+from likewise.measures.registry import (
+    FAMILIES,
+    RESI,
+    get,
+    measure,
+    names,
+    register,
+    registry,
+    unregister,
+)
 from likewise.measures.representation import Representation
-from likewise.measures.rsm import pointwise
 
 __all__ = [
     "RESI",
@@ -36,6 +36,11 @@ __all__ = [
     "register",
     "unregister",
 ]
+
+for _family in FAMILIES:  # importing a family declares its measures, in this order
+    import_module(f"likewise.measures.{_family}")
+
+from likewise.measures.rsm import pointwise  # noqa: E402
 
 
 def __getattr__(name: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
-from torch.nn.functional import adaptive_avg_pool2d
 from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise.errors import InputError
 from likewise.measures.kernels import Kernel, Linear, Table, fill

@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise import __version__
 from likewise._progress import Progress
-from likewise.engine import Engine, engine_of, one_thread
+from likewise.engine import Engine, calm, engine_of, one_thread
 from likewise.errors import InputError, LikewiseError, UndefinedError
 from likewise.matrix import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
@@ -314,7 +314,7 @@ def _work_off(
     used = sorted({i for pair in pending for i in pair})
     workspace = Workspace(limit, networks=len(used))
     reps = {i: Representation(job.views[i], workspace) for i in used}
-    with one_thread():
+    with calm():
         tables = filled_tables(pending, reps, workspace)
     order = _tiled(pending, reps, limit)
 

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from likewise._optional import require
 from likewise.errors import InputError
@@ -45,6 +46,13 @@ def one_thread(*, for_inputs: tuple[Any, ...] = ()) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+@contextmanager
+def calm() -> Iterator[None]:
+    """Keep torch and every BLAS to one thread inside: work runs beside work, not threads in it."""
+    with one_thread(), threadpool_limits(1, user_api="blas"):
+        yield
+
+
 def _work(values: Any) -> float:
     """Multiplications of an n x n matrix of inner products."""
     shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
@@ -68,8 +76,9 @@ class Engine:
             return
         pool = ThreadPoolExecutor(workers, initializer=lambda: torch.set_num_threads(1))
         try:
-            for future in as_completed([pool.submit(score, item) for item in items]):
-                yield future.result()
+            with threadpool_limits(1, user_api="blas"):
+                for future in as_completed([pool.submit(score, item) for item in items]):
+                    yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
 

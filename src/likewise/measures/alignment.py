@@ -89,7 +89,7 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     angle after the best rotation. 0: the same shape; pi/2: nothing in common.
     """
     x, y = (_partly_whitened(rep, alpha) for rep in (pair.a, pair.b))
-    cosine = nuclear_norm(x[:, None] * pair.principal_overlap * y) / float(x.norm() * y.norm())
+    cosine = nuclear_norm(x[:, None] * pair.principal_overlap() * y) / float(x.norm() * y.norm())
     return math.acos(min(1.0, cosine))
 
 
@@ -145,9 +145,10 @@ def permutation_procrustes(pair: Pair) -> float:
     a, b = pair.a, pair.b
     products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
     rows, columns = _matched(products)
-    gaps = a.values[:, rows] - b.values[:, columns]
-    total = a.norm**2 - _square(a.values[:, rows]) + b.norm**2 - _square(b.values[:, columns])
-    return math.sqrt(_square(gaps) + (total if a.d != b.d else 0.0))
+    x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
+    y = b.values[:, columns]
+    unmatched = a.norm**2 - _square(x) + b.norm**2 - _square(y) if a.d != b.d else 0.0
+    return math.sqrt(_square(x - y) + unmatched)
 
 
 def _square(values: Tensor) -> float:

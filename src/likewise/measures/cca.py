@@ -42,7 +42,7 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     their canonical correlations. 1: the same main directions; 0: unrelated in the limit of many inputs.
     """
     k, l = (_explaining(rep, variance) for rep in (pair.a, pair.b))
-    return float(torch.linalg.svdvals(pair.principal_overlap[:k, :l]).clamp(max=1).mean())
+    return float(torch.linalg.svdvals(pair.principal_overlap(k, l)).clamp(max=1).mean())
 
 
 def _explaining(rep: Representation, share: float) -> int:
@@ -58,7 +58,7 @@ def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
     parts = [_kept_by_reference(rep) for rep in (pair.a, pair.b)]
     (k, x), (l, y) = parts
-    return float(torch.linalg.svdvals(x[:, None] * pair.principal_overlap[:k, :l] * y).mean())
+    return float(torch.linalg.svdvals(x[:, None] * pair.principal_overlap(k, l) * y).mean())
 
 
 def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
@@ -114,15 +114,14 @@ def pwcca_resi(pair: Pair) -> float:
             "or dependent neuron, and no more neurons on the first side than on the second. "
             "Use the default variant."
         )
-    left, right = (_whitening(rep) for rep in (a, b))
-    directions, rho, _ = np.linalg.svd(
-        (left @ pair.cross @ right).cpu().numpy(), full_matrices=False
-    )
+    white = pair.kept("white_cross", lambda: _whitening(a) @ pair.cross @ _whitening(b))
+    directions, rho, _ = np.linalg.svd(white.cpu().numpy(), full_matrices=False)
     u = torch.from_numpy(directions).to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.
-    triangle = torch.linalg.cholesky(u.T @ a.covariance @ u + means)
-    products = torch.linalg.solve_triangular(triangle, u.T @ a.covariance + means, upper=False)
+    turned = u.T @ a.covariance
+    triangle = torch.linalg.cholesky(turned @ u + means)
+    products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
     weights = products.abs().sum(dim=1).cpu().numpy()
     return float(weights @ rho / weights.sum())
 

@@ -45,7 +45,7 @@ class Pair:
     def swapped(self) -> Pair:
         """The pair the other way round, sharing what does not mind."""
         other = Pair(self.b, self.a, self.tables)
-        for name in ("cross", "neuron_cross", "overlap", "raw_overlap", "principal_overlap"):
+        for name in ("cross", "neuron_cross", "overlap", "raw_overlap", "white_cross"):
             if name in self._held:
                 other._held[name] = self._held[name].T
         return other
@@ -104,13 +104,12 @@ class Pair:
         """`overlap` of the column spaces of the values as they are."""
         return self._overlap(centred=False)
 
-    @quantity
-    def principal_overlap(self) -> Tensor:
-        """`overlap` with the left singular vectors as bases, largest singular value first."""
+    def principal_overlap(self, k: int | None = None, l: int | None = None) -> Tensor:
+        """`overlap` of the first k and l left singular vectors, largest singular value first."""
         (s, v, u), (t, w, p) = self.a.spectrum, self.b.spectrum
         if u.numel() or p.numel():
-            return self.a.principal_basis.T @ self.b.principal_basis
-        return (v / s).T @ self.cross @ (w / t)
+            return self.a.principal_basis[:, :k].T @ self.b.principal_basis[:, :l]
+        return (v[:, :k] / s[:k]).T @ self.cross @ (w[:, :l] / t[:l])
 
     @quantity
     def correlations(self) -> Tensor:
@@ -213,7 +212,8 @@ def polar(matrix: Tensor) -> Tensor:
     if matrix.shape[0] < matrix.shape[1]:
         return polar(matrix.T).T
     squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-    if float(squares[0]) > 1e-9 * float(squares[-1]):
+    # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
+    if float(squares[0]) > 1e-12 * float(squares[-1]):
         return matrix @ (vectors / squares.sqrt()) @ vectors.T
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     return left @ right

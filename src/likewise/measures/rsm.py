@@ -219,8 +219,6 @@ def rsm_difference_resi(pair: Pair) -> float:
     difference = torch.empty(n, n, dtype=kind, device=a.values.device)
     for i, j in a.blocks(4):
         torch.sub(a.kept_distance_rows(i, j), b.kept_distance_rows(i, j), out=difference[i:j])
-    if not bool(difference.any()):
-        return 0.0
     if n < 64:
         return float(torch.linalg.eigvalsh(difference.double()).abs().max())
 
@@ -231,6 +229,8 @@ def rsm_difference_resi(pair: Pair) -> float:
         return torch.cat([difference[i:j].double() @ v for i, j in a.blocks(4)]).cpu().numpy()
 
     start = product(np.ones(n))
+    if not start.any() and not bool(difference.any()):
+        return 0.0
     found = eigsh(
         LinearOperator((n, n), matvec=product, dtype=np.float64), k=1, v0=start, ncv=min(n, 12),
         tol=1e-9, return_eigenvectors=False,
@@ -279,7 +279,7 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     x, y = (_shrinkage(rep, ridge) for rep in (pair.a, pair.b))
     u, v = pair.a.principal_basis, pair.b.principal_basis
     left, right = u * x - v @ (v.T @ (u * x)), v * y - u @ (u.T @ (v * y))
-    inner = (x[:, None] - y) * pair.principal_overlap
+    inner = (x[:, None] - y) * pair.principal_overlap()
     return math.sqrt(sum(float(torch.linalg.vector_norm(m)) ** 2 for m in (left, right, inner)))
 
 

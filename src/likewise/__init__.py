@@ -16,8 +16,11 @@ _HOMES = {
     "bootstrap": "likewise.trust",
     "calibrate": "likewise.trust",
     "compare": "likewise.compare_views",
+    "data": "likewise.data",
     "errors": "likewise.errors",
     "measures": "likewise.measures",
+    "network": "likewise.networks",
+    "networks": "likewise.networks",
     "testing": "likewise.testing",
 }
 __all__ = ["__version__", *_HOMES]

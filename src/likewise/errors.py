@@ -36,6 +36,10 @@ class MissingDependencyError(LikewiseError, ImportError):
     """An optional part is not installed."""
 
 
+class MissingDataError(LikewiseError, FileNotFoundError):
+    """Data or weights are not where they were looked for."""
+
+
 class StoreError(LikewiseError, OSError):
     """A store cannot be read or written."""
 

@@ -40,7 +40,7 @@ def _declare_operators() -> None:
 
     for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
         del sys.modules[name]
-    library = torch.library.Library("torchvision", "DEF")
+    library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
     for operator in _OPERATORS:
         library.define(operator)
     _kept.append(library)

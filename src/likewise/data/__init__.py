@@ -10,7 +10,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from likewise.data import folders, imagenet, small_images
+from likewise.data import folders as folders
+from likewise.data import imagenet as imagenet
+from likewise.data import small_images as small_images
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles, Images
 from likewise.data.registry import SOURCES, dataset, load

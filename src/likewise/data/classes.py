@@ -1,7 +1,7 @@
 """What classes are called, where a list of names is known.
 
-ImageNet's names are read from `class_lists/` among the data folders, or from torchvision; the ids are
-the names of the image folders and need no list.
+ImageNet's names are read from `class_lists/` among the data folders, or from torchvision; the ids
+are the names of the image folders and need no list.
 """
 
 from __future__ import annotations
@@ -9,12 +9,24 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 from likewise._compat import prepare_torchvision
 from likewise.data.places import find
 
-CIFAR10 = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
+CIFAR10 = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 FASHION = (
     "T-shirt/top",
     "Trouser",
@@ -27,16 +39,17 @@ FASHION = (
     "Bag",
     "Ankle boot",
 )
-CIFAR100 = tuple(
-    """apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly
-    camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup
-    dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower
-    leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid
-    otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray
-    road rocket rose sea seal shark shrew skunk skyscraper snail snake spider squirrel streetcar
-    sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle
-    wardrobe whale willow_tree wolf woman worm""".split()
-)
+_CIFAR100 = """
+apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus
+butterfly camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab
+crocodile cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo
+keyboard lamp lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse
+mushroom oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy
+porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper
+snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television
+tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+CIFAR100 = tuple(_CIFAR100.split())
 # WordNet 3.0 ids of the nouns CIFAR-10 was collected with.
 CIFAR10_WNIDS = (
     "n02691156",
@@ -66,9 +79,8 @@ def _torchvision_names() -> tuple[str, ...]:
     if find_spec("torchvision") is None:
         return ()
     prepare_torchvision()
-    from torchvision.models import ResNet18_Weights
-
-    return tuple(ResNet18_Weights.IMAGENET1K_V1.meta["categories"])
+    weights = import_module("torchvision.models").ResNet18_Weights.IMAGENET1K_V1
+    return tuple(weights.meta["categories"])
 
 
 def imagenet_names(wnids: Sequence[str]) -> tuple[str, ...]:

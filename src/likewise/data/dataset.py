@@ -1,8 +1,8 @@
 """Data: inputs, labels, what the classes are called, and a hash that says which inputs these are.
 
-Inputs may be a tensor, a list of texts, or anything with a length that gives a batch when indexed (images
-read from files as they are asked for). What a network is shown is always what `batches` gives: images
-as floats in [0, 1], texts as lists of strings, and labels beside them.
+Inputs may be a tensor, a list of texts, or anything with a length that gives a batch when indexed
+(images read from files as they are asked for). What a network is shown is always what `batches`
+gives: images as floats in [0, 1], texts as lists of strings, and labels beside them.
 """
 
 from __future__ import annotations
@@ -61,12 +61,10 @@ class Data:
 
     def __getitem__(self, index: slice | Sequence[int] | Tensor) -> Data:
         """The same data, fewer inputs: by slice, by indices or by a mask."""
+        rows = positions(index, len(self))
+        part = f"[{len(rows)} of {len(self)}]"
         if isinstance(index, slice):
-            rows, part = list(range(len(self))[index]), slice_name(index)
-        else:
-            rows = torch.as_tensor(index)
-            rows = (rows.nonzero()[:, 0] if rows.dtype == torch.bool else rows).tolist()
-            part = f"[{len(rows)} of {len(self)}]"
+            part = slice_name(index)
         return replace(
             self,
             name=self.name + part,
@@ -76,7 +74,7 @@ class Data:
 
     @cached_property
     def probe(self) -> str:
-        """A hash of the inputs and their order: equal for the same inputs wherever they came from."""
+        """A hash of the inputs and their order, the same wherever these inputs came from."""
         content = hashlib.sha256(f"{self.domain} {len(self)}".encode())
         for part in _content(self.inputs):
             content.update(part)
@@ -105,13 +103,21 @@ def check_labels(labels: Tensor, n: int, classes: Sequence[str], name: str) -> N
         )
     if n and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
         raise InputError(
-            f"the labels of {name!r} run from {int(labels.min())} to {int(labels.max())}, but it has "
-            f"{len(classes)} classes. Labels count from 0 to {len(classes) - 1}."
+            f"the labels of {name!r} run from {int(labels.min())} to {int(labels.max())}, but it "
+            f"has {len(classes)} classes. Labels count from 0 to {len(classes) - 1}."
         )
 
 
+def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
+    """The rows a slice, a list of indices or a mask means."""
+    if isinstance(index, slice):
+        return list(range(n)[index])
+    rows = torch.as_tensor(index)
+    return (rows.nonzero()[:, 0] if rows.dtype == torch.bool else rows).tolist()
+
+
 def take(inputs: Any, index: slice | list[int]) -> Any:
-    """Some of the inputs: rows of a tensor, entries of a list, values of a mapping each by its rows."""
+    """Some of the inputs: rows of a tensor, entries of a list, each value of a mapping so."""
     if isinstance(inputs, dict):
         return {key: take(value, index) for key, value in inputs.items()}
     if isinstance(inputs, (list, tuple)) and not isinstance(index, slice):

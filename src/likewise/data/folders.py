@@ -33,10 +33,8 @@ def split_folder(root: Path, split: str) -> Path:
     for name in SPLITS[split]:
         if (root / name).is_dir():
             return root / name
-    raise MissingDataError(
-        f"{root} has no folder {split!r}. It holds "
-        f"{', '.join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))}; name one of them."
-    )
+    held = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
+    raise MissingDataError(f"{root} has no folder {split!r}. It holds {held}; name one of them.")
 
 
 def class_folders(folder: Path) -> list[Path]:
@@ -73,4 +71,4 @@ def natural_size(path: Path) -> int:
     """The shorter side of an image, at most 224: small images keep their size."""
     pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
     with pil.open(path) as image:
-        return min(*image.size, 224)
+        return int(min(*image.size, 224))

@@ -1,7 +1,7 @@
 """ImageNet and its parts, from folders named by WordNet id.
 
-Labels follow the order of the ids, as torchvision's and timm's networks expect; Tiny ImageNet's follow
-its own list `wnids.txt`.
+Labels follow the order of the ids, as torchvision's and timm's networks expect; Tiny ImageNet's
+follow its own list `wnids.txt`.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _by_wnid(
         found = [sub for sub in found if sub.name in wanted]
     if len(found) != (count or len(wanted or found)) or not found:
         raise InputError(
-            f"{name} has {len(found)} class folders, not {count or len(wanted or [1])}. Each class is "
-            "a folder named by its WordNet id, such as n01440764."
+            f"{name} has {len(found)} class folders, not {count or len(wanted or [1])}. Each "
+            "class is a folder named by its WordNet id, such as n01440764."
         )
     wnids = [sub.name for sub in found]
     groups = [(sub, images_in(sub)) for sub in found]

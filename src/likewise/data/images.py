@@ -1,4 +1,4 @@
-"""Images: held as bytes, shown as floats in [0, 1]; read from files only when they are asked for."""
+"""Images: held as bytes, shown as floats in [0, 1]; read from files only when asked for."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def check_images(images: Tensor, label: str) -> None:
         hint = " Move the channels forward: images.permute(0, 3, 1, 2)."
         last = images.ndim == 4 and shape[3] in (1, 3)
         raise InputError(
-            f"the images of {label} have shape {shape}, not (n, channels, height, width) with 1 or 3 "
-            f"channels.{hint if last else ' Give one image a row.'}"
+            f"the images of {label} have shape {shape}, not (n, channels, height, width) with "
+            f"1 or 3 channels.{hint if last else ' Give one image a row.'}"
         )
     if images.dtype == torch.uint8 or not images.numel():
         return
@@ -33,8 +33,8 @@ def check_images(images: Tensor, label: str) -> None:
     low, high = float(images.min()), float(images.max())
     if not (low >= 0 and high <= 1):
         raise InputError(
-            f"the images of {label} run from {low:.4g} to {high:.4g}, not within [0, 1]. Divide bytes "
-            "by 255, and leave normalisation to the network."
+            f"the images of {label} run from {low:.4g} to {high:.4g}, not within [0, 1]. Divide "
+            "bytes by 255, and leave normalisation to the network."
         )
 
 
@@ -66,10 +66,10 @@ class Images:
 
 
 class ImageFiles:
-    """Images in files, read when asked for: shorter side to `size` · 8/7, then the middle `size` square.
+    """Images in files, read when asked for: shorter side to `size` · 8/7, then the middle square.
 
-    That is the usual preparation of ImageNet's validation images (256, then 224). Images that already
-    are `size` × `size` are left untouched.
+    That is the usual preparation of ImageNet's validation images (256, then 224). Images that
+    already are `size` × `size` are left untouched.
     """
 
     def __init__(self, paths: Sequence[Path], size: int) -> None:

@@ -36,8 +36,8 @@ def given(path: str, name: str) -> Path:
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise MissingDataError(
-            f"{folder} is no folder, so {name} cannot be read from it. Give the folder of the images: "
-            f"{name}:PATH."
+            f"{folder} is no folder, so {name} cannot be read from it. Give the folder of the "
+            f"images: {name}:PATH."
         )
     return folder
 

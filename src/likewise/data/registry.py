@@ -1,7 +1,7 @@
 """From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`.
 
-An address is `name[:PATH][:split][[slice]]`. A dataset is a function of the split and the path, named by
-the decorator `dataset`; where files are looked for is said in `likewise.data.places`.
+An address is `name[:PATH][:split][[slice]]`. A dataset is a function of the split and the path,
+named by the decorator `dataset`; where files are looked for is said in `likewise.data.places`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def parse(address: str) -> Address:
 def load(address: str, *, split: str | None = None, **options: Any) -> Data:
     """The data an address names.
 
-    `split` is used where the address names none. Options go to the dataset (`size` for image folders).
+    `split` is used where the address names none. Options go to the dataset, as `size` to folders.
 
     >>> load("digits:test[:100]")
     Data('digits:test[:100]', n=100, classes=10)

@@ -1,6 +1,6 @@
 """Small images that fit in memory: digits (embedded), MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100.
 
-CIFAR is downloaded in its binary form: the better known one is a pickle, and nothing is unpickled here.
+CIFAR is downloaded in its binary form: the better known one is a pickle, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 @dataset("digits", domain="image", splits=("test", "train", "all"))
 def digits(split: str, root: str | None = None) -> Data:
-    """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth is for testing."""
+    """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth for testing."""
     with np.load(str(files("likewise.data") / "digits.npz")) as stored:
         images, labels = stored["images"], stored["labels"]
     for_testing = np.arange(len(labels)) % 5 == 4
@@ -101,7 +101,7 @@ def _data(
 
 
 def _differences(path: Path) -> Arrays:
-    """CIFAR-10 stored as 2-D differences of (R - G, G, B - G) modulo 256, which zip shrinks well."""
+    """CIFAR-10 as 2-D differences of (R - G, G, B - G) modulo 256, which zip shrinks well."""
     with np.load(path) as stored:
         rows = np.cumsum(stored["residual"], axis=-1, dtype=np.uint8)
         images, labels = np.cumsum(rows, axis=-2, dtype=np.uint8), stored["y"]

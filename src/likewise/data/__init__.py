@@ -11,13 +11,15 @@ from types import ModuleType
 from typing import Any
 
 from likewise.data import folders as folders
+from likewise.data import graph_sources as graph_sources
 from likewise.data import imagenet as imagenet
 from likewise.data import small_images as small_images
 from likewise.data.dataset import Data
+from likewise.data.graphs import GraphData
 from likewise.data.images import ImageFiles, Images
 from likewise.data.registry import SOURCES, dataset, load
 
-__all__ = ["SOURCES", "Data", "ImageFiles", "Images", "dataset", "load", "names"]
+__all__ = ["SOURCES", "Data", "GraphData", "ImageFiles", "Images", "dataset", "load", "names"]
 
 
 def names(pattern: str = "*") -> list[str]:

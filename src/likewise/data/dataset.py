@@ -159,9 +159,11 @@ def moved(value: Any, device: Any) -> Any:
     """A batch, or a part of one, on the device; as it is where none is named."""
     if device is None:
         return value
+    if hasattr(value, "to"):
+        return value.to(device)
     if isinstance(value, dict):
         return {key: moved(part, device) for key, part in value.items()}
-    return value.to(device) if hasattr(value, "to") else value
+    return value
 
 
 def slice_name(index: slice) -> str:

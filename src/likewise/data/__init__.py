@@ -14,6 +14,7 @@ from likewise.data import folders as folders
 from likewise.data import graph_sources as graph_sources
 from likewise.data import imagenet as imagenet
 from likewise.data import small_images as small_images
+from likewise.data import text as text
 from likewise.data.dataset import Data
 from likewise.data.graphs import GraphData
 from likewise.data.images import ImageFiles, Images

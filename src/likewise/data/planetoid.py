@@ -1,8 +1,8 @@
 """The files Planetoid was published in, `ind.cora.x` and its seven sisters.
 
 They are pickles, and a pickle may run anything. So they are not read by `pickle.load` but by a
-reader that knows the few classes these files are made of (sparse matrices, arrays, dictionaries) and
-refuses all else.
+reader that knows the few classes these files are made of (sparse matrices, arrays, dictionaries)
+and refuses all else.
 """
 
 from __future__ import annotations

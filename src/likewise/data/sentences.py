@@ -16,32 +16,9 @@ _THINGS = (
     "script", "music", "scenery", "opening", "finale", "editing", "voice", "lighting",
 )  # fmt: skip
 _DEGREES = ("", "quite ", "truly ", "rather ", "often ", "simply ")
-_WORDS = {  # by the label they speak for
-    1: (
-        "superb",
-        "moving",
-        "clever",
-        "charming",
-        "funny",
-        "bright",
-        "gripping",
-        "warm",
-        "honest",
-        "fresh",
-    ),
-    0: (
-        "dull",
-        "clumsy",
-        "tedious",
-        "shallow",
-        "stale",
-        "bleak",
-        "awkward",
-        "lifeless",
-        "muddled",
-        "noisy",
-    ),
-}
+_PRAISE = ("superb", "moving", "clever", "charming", "funny", "gripping", "warm", "honest", "fresh")
+_BLAME = ("dull", "clumsy", "tedious", "shallow", "stale", "bleak", "awkward", "muddled", "noisy")
+_WORDS = (_BLAME, _PRAISE)  # by the label they speak for
 _FRAMES = ("the {} was {} .", "i found the {} {} .", "what {} : {} !", "its {} is {} .")
 
 
@@ -50,10 +27,10 @@ def sentences(n: int, seed: int) -> tuple[list[str], list[int]]:
 
     >>> texts, labels = sentences(3, seed=0)
     >>> texts[0], labels[0]
-    ('although the lighting was gripping , the story was simply awkward .', 0)
+    ('i found the voice clumsy .', 0)
     """
     draw = random.Random(seed)
-    plain = list(product(_THINGS, _DEGREES, (0, 1), range(10), _FRAMES))
+    plain = list(product(_THINGS, _DEGREES, (0, 1), range(9), _FRAMES))
     made: dict[str, int] = {}
     while len(made) < n:
         thing, degree, label, word, frame = draw.choice(plain)

@@ -21,7 +21,7 @@ def data_root(*parts: str) -> Path:
 
 @pytest.fixture
 def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of real data, set as LIKEWISE_DATA, so that addresses such as `cifar10` find it."""
+    """The folder of real data, set as LIKEWISE_DATA, so that addresses find it."""
     root = data_root()
     monkeypatch.setenv("LIKEWISE_DATA", str(root))
     return root

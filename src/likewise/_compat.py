@@ -1,9 +1,10 @@
 """Lets torchvision import beside a CPU build of torch.
 
-torchvision's wheels carry compiled operators for one build of torch. Beside another build they do not
-load, and then its import fails on the first operator it wants to describe. Nothing here uses those
-operators, so where they are missing their names are declared, and the import goes through. timm and
-transformers import torchvision themselves: whoever imports them calls `prepare_torchvision` first.
+torchvision's wheels carry compiled operators for one build of torch. Beside another build they do
+not load, and then its import fails on the first operator it wants to describe. Nothing here uses
+those operators, so where they are missing their names are declared, and the import goes through.
+timm and transformers import torchvision themselves: whoever imports them calls
+`prepare_torchvision` first.
 """
 
 from __future__ import annotations

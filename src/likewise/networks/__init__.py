@@ -1,0 +1,22 @@
+"""Networks: from an address to a network, its classifier, its weights and its training."""
+
+from likewise.networks import graph as graph
+from likewise.networks import language as language
+from likewise.networks import zoo as zoo
+from likewise.networks.building import Recipe, network, recipe, save
+from likewise.networks.call import call, logits
+from likewise.networks.heads import Head, head
+from likewise.networks.normalise import Normalised, inner
+
+__all__ = [
+    "Head",
+    "Normalised",
+    "Recipe",
+    "call",
+    "head",
+    "inner",
+    "logits",
+    "network",
+    "recipe",
+    "save",
+]

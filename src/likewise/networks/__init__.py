@@ -7,16 +7,23 @@ from likewise.networks.building import Recipe, network, recipe, save
 from likewise.networks.call import call, logits
 from likewise.networks.heads import Head, head
 from likewise.networks.normalise import Normalised, inner
+from likewise.networks.optimisation import Settings
+from likewise.networks.steps import evaluate
+from likewise.networks.training import Training, train
 
 __all__ = [
     "Head",
     "Normalised",
     "Recipe",
+    "Settings",
+    "Training",
     "call",
+    "evaluate",
     "head",
     "inner",
     "logits",
     "network",
     "recipe",
     "save",
+    "train",
 ]

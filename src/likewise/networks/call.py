@@ -11,21 +11,27 @@ from likewise.errors import InputError
 from likewise.networks.normalise import inner
 
 
+def ready(net: nn.Module, inputs: Any) -> Any:
+    """One batch as the network takes it: texts as its tokens, everything else as it is."""
+    texts = (
+        isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list))
+    )
+    if not texts:
+        return inputs
+    tokenize = getattr(inner(net), "tokenize", None)
+    if tokenize is None:
+        raise InputError(
+            f"{type(inner(net)).__name__} has no tokenizer, and was shown text. Use a text "
+            "network, such as zoo:minilm."
+        )
+    device = next((p.device for p in net.parameters()), None)
+    return {key: value.to(device) for key, value in tokenize(list(inputs)).items()}
+
+
 def call(net: nn.Module, inputs: Any) -> Any:
-    """What the network says to a batch: tensors as they are, mappings by name, texts tokenised."""
-    if isinstance(inputs, Mapping):
-        return net(**inputs)
-    if isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list)):
-        tokenize = getattr(inner(net), "tokenize", None)
-        if tokenize is None:
-            raise InputError(
-                f"{type(inner(net)).__name__} has no tokenizer, and was shown text. Use a text "
-                "network, such as zoo:minilm."
-            )
-        device = next((p.device for p in net.parameters()), None)
-        tokens = {key: value.to(device) for key, value in tokenize(list(inputs)).items()}
-        return net(**tokens)
-    return net(inputs)
+    """What the network says to one batch: tensors as they are, mappings by name, texts tokenised."""
+    inputs = ready(net, inputs)
+    return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
 
 
 def logits(net: nn.Module, inputs: Any) -> Tensor:

@@ -69,7 +69,7 @@ class Activations:
         if self.reduce is not None and values.ndim > 2:
             values = reduced(values, self.reduce, self.label)
         if values.ndim != 2:
-            raise InputError(_wrong_rank(values, self.label))
+            raise InputError(wrong_rank(values, self.label))
         if not values.numel():
             raise InputError(
                 f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows "
@@ -120,7 +120,11 @@ class Activations:
 
 
 def as_tensor(values: Any, label: str) -> Tensor:
-    """A floating tensor that shares memory where it can: float64 on the CPU, as it is elsewhere."""
+    """A floating tensor that shares memory where it can: float64 on the CPU, as it is elsewhere.
+
+    float32 mapped from a file stays so: to convert it here would read all of it into memory. It
+    becomes float64, exactly, where it is computed with.
+    """
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
@@ -138,7 +142,7 @@ def as_tensor(values: Any, label: str) -> Tensor:
         tensor = torch.from_numpy(array)
     if tensor.is_complex():
         raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
-    if tensor.device.type == "cpu":
+    if tensor.device.type == "cpu" and not is_mapped(tensor):
         return tensor.to(torch.float64)
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
@@ -152,7 +156,7 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 
 def _column_means(values: Tensor, label: str) -> Tensor:
-    means = values.mean(dim=0)
+    means = _mapped_means(values) if is_mapped(values) else values.mean(dim=0)
     if torch.isfinite(means.sum()):
         return means
     bad = ~torch.isfinite(values)
@@ -165,6 +169,21 @@ def _column_means(values: Tensor, label: str) -> Tensor:
         f"{values.shape[1]} columns, the first at row {first[0]}, column {first[1]}. "
         "Drop or repair them."
     )
+
+
+def is_mapped(values: Tensor) -> bool:
+    """Whether a tensor is float32 mapped from a file, and so should not be copied as a whole."""
+    shared: bool = values.is_shared()  # type: ignore[no-untyped-call]
+    return values.device.type == "cpu" and values.dtype == torch.float32 and shared
+
+
+def _mapped_means(values: Tensor) -> Tensor:
+    """The means in float64, a few rows at a time."""
+    total = torch.zeros(values.shape[1:], dtype=torch.float64)
+    step = max(1, 2**22 // max(1, total.numel()))
+    for start in range(0, len(values), step):
+        total += values[start : start + step].double().sum(dim=0)
+    return total / len(values)
 
 
 def _labels(labels: Any, logits: Tensor) -> Tensor:
@@ -185,7 +204,7 @@ def _labels(labels: Any, logits: Tensor) -> Tensor:
     return tensor
 
 
-def _wrong_rank(values: Tensor, label: str) -> str:
+def wrong_rank(values: Tensor, label: str) -> str:
     advice = {
         1: "Pass (inputs, neurons): one row an input, even if there is one neuron.",
         3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",

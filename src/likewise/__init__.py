@@ -27,6 +27,7 @@ _HOMES = {
     "network": "likewise.networks",
     "networks": "likewise.networks",
     "testing": "likewise.testing",
+    "train": "likewise.networks",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -18,9 +18,19 @@ from likewise.data import text as text
 from likewise.data.dataset import Data
 from likewise.data.graphs import GraphData
 from likewise.data.images import ImageFiles, Images
-from likewise.data.registry import SOURCES, dataset, load
+from likewise.data.registry import SOURCES, dataset, held_out, load
 
-__all__ = ["SOURCES", "Data", "GraphData", "ImageFiles", "Images", "dataset", "load", "names"]
+__all__ = [
+    "SOURCES",
+    "Data",
+    "GraphData",
+    "ImageFiles",
+    "Images",
+    "dataset",
+    "held_out",
+    "load",
+    "names",
+]
 
 
 def names(pattern: str = "*") -> list[str]:

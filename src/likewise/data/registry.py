@@ -100,6 +100,19 @@ def load(address: str, *, split: str | None = None, **options: Any) -> Data:
     return data if found.part is None else data[found.part]
 
 
+def held_out(address: str) -> str | None:
+    """The address of the split to validate on, where this one names no split of its own.
+
+    >>> held_out("digits"), held_out("digits:train[:100]")
+    ('digits:test', None)
+    """
+    found = parse(address)
+    splits = [name for name in ("val", "dev", "test") if name in found.source.splits]
+    if found.split or found.part or not splits or "train" not in found.source.splits:
+        return None
+    return f"{address}:{splits[0]}"
+
+
 def _path_and_split(
     rest: str | None, source: Source, address: str
 ) -> tuple[str | None, str | None]:

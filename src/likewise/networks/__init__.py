@@ -6,6 +6,7 @@ from likewise.networks import zoo as zoo
 from likewise.networks.building import Recipe, network, recipe, save
 from likewise.networks.call import call, logits
 from likewise.networks.heads import Head, head
+from likewise.networks.listing import Listed, listed
 from likewise.networks.normalise import Normalised, inner
 from likewise.networks.optimisation import Settings
 from likewise.networks.steps import evaluate
@@ -13,6 +14,7 @@ from likewise.networks.training import Training, train
 
 __all__ = [
     "Head",
+    "Listed",
     "Normalised",
     "Recipe",
     "Settings",
@@ -21,6 +23,7 @@ __all__ = [
     "evaluate",
     "head",
     "inner",
+    "listed",
     "logits",
     "network",
     "recipe",

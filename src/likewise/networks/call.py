@@ -29,7 +29,7 @@ def ready(net: nn.Module, inputs: Any) -> Any:
 
 
 def call(net: nn.Module, inputs: Any) -> Any:
-    """What the network says to one batch: tensors as they are, mappings by name, texts tokenised."""
+    """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
     inputs = ready(net, inputs)
     return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
 

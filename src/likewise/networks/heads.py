@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise.errors import InputError
+from likewise.networks.graph import convolution_weights
 from likewise.networks.normalise import inner
 
 
@@ -32,13 +33,18 @@ def head(net: nn.Module) -> Head:
     net = inner(net)
     name = _layer_name(net)
     layer = net.get_submodule(name)
-    weight = getattr(getattr(layer, "lin", layer), "weight", None)  # graph layers keep it in `lin`
+    weight, bias = _weights(layer)
     if isinstance(weight, Tensor) and weight.ndim == 4 and weight.shape[2:] == (1, 1):
         weight = weight[:, :, 0, 0]
     if not isinstance(weight, Tensor) or weight.ndim != 2:
         raise _no_head(net, f"its layer {name!r} is a {type(layer).__name__}")
-    bias = getattr(layer, "bias", None)
     return Head(weight.detach(), bias.detach() if isinstance(bias, Tensor) else None, name)
+
+
+def _weights(layer: nn.Module) -> tuple[Any, Any]:
+    if hasattr(layer, "propagate"):
+        return convolution_weights(layer)
+    return getattr(layer, "weight", None), getattr(layer, "bias", None)
 
 
 def _layer_name(net: nn.Module) -> str:
@@ -52,6 +58,8 @@ def _layer_name(net: nn.Module) -> str:
         for name, part in net.named_modules():
             if part is classifier and name:
                 return str(name)
+    if hasattr(net, "convs") and hasattr(net, "jk_mode"):  # the models of PyTorch Geometric
+        return "lin" if hasattr(net, "lin") else f"convs.{len(net.convs) - 1}"
     weighted = [name for name, part in net.named_modules() if list(part.parameters(recurse=False))]
     if not weighted or weighted[-1] == "":
         raise _no_head(net, "it has no layers with weights")

@@ -20,10 +20,11 @@ from torch import Tensor, nn
 
 from likewise._progress import tracked
 from likewise.data.dataset import Data
+from likewise.data.registry import load
 from likewise.errors import InputError
 from likewise.networks import checkpoints
 from likewise.networks.augment import Augment
-from likewise.networks.building import save
+from likewise.networks.building import network, save
 from likewise.networks.optimisation import Schedule, Settings, make_optimiser, rate_at, waited
 from likewise.networks.steps import Batch, Classify, Step, evaluate
 
@@ -41,12 +42,12 @@ class Training:
 
 
 def train(
-    net: nn.Module,
-    data: Data,
+    net: nn.Module | str,
+    data: Data | str,
     *,
     epochs: int,
     out: str | Path | None = None,
-    validation: Data | None = None,
+    validation: Data | str | None = None,
     seed: int = 0,
     batch_size: int = 128,
     optimiser: str = "sgd",
@@ -68,7 +69,7 @@ def train(
     device: Any = None,
     progress: bool | None = None,
 ) -> Training:
-    """Train a network on labelled data, in place.
+    """Train a network on labelled data, in place; both may be addresses.
 
     With `out`, every epoch is saved there, and a training that was killed goes on; at the end the
     folder holds `weights.safetensors`, an address of its own. `warmup` is in epochs, `milestones`
@@ -77,9 +78,7 @@ def train(
     logits and labels. A callback is told the network and the epoch's record, and stops the
     training by returning True.
 
-    >>> from likewise import data, network
-    >>> digits = data("digits:train[:200]")
-    >>> done = train(network("zoo:mlp", data=digits), digits, epochs=2, lr=0.05)
+    >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
     >>> [record["epoch"] for record in done.history]
     [1, 2]
     """
@@ -102,6 +101,12 @@ def train(
         clip=clip,
         patience=patience,
     )
+    if isinstance(data, str):
+        data = load(data, split="train")
+    if isinstance(validation, str):
+        validation = load(validation)
+    if isinstance(net, str):
+        net = network(net, data=data, seed=seed)
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to train on. Give at least one.")
     folder = None if out is None else Path(out).expanduser()

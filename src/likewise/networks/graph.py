@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from likewise._geometric import geometric
 from likewise.errors import InputError, UnknownNameError, did_you_mean
@@ -59,46 +59,65 @@ def _model(kind: str, **settings: Any) -> nn.Module:
     return model
 
 
+def convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:
+    """Weight and bias by which a graph convolution maps a node whose neighbours are all like it.
+
+    GraphSAGE has weights for the node and for its neighbours, which then add up; GAT has as many as
+    heads, which then average.
+    """
+    kinds = geometric("read a graph convolution").nn.conv
+    if isinstance(layer, kinds.SAGEConv):
+        own = layer.lin_r.weight if layer.root_weight else 0
+        return layer.lin_l.weight + own, layer.lin_l.bias
+    weight = getattr(getattr(layer, "lin", None), "weight", None)
+    if isinstance(layer, kinds.GATConv) and not layer.concat and weight is not None:
+        weight = weight.unflatten(0, (layer.heads, -1)).mean(dim=0)
+    return weight, layer.bias
+
+
 gcn = partial(_plain, "GCN")
 sage = partial(_plain, "GraphSAGE")
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How an architecture is built for a data set, and how it is trained on it."""
+class Preset:
+    """How an architecture is built for a data set, and how it is trained on it.
+
+    The parts are options of `likewise.network` and of `likewise.networks.train`.
+    """
 
     network: Mapping[str, Any]
     training: Mapping[str, Any]
 
 
-def _recipe(
-    width: int, depth: int, epochs: int, lr: float = 0.01, decay: float = 0.0, **net: Any
-) -> Recipe:
-    network = {"width": width, "depth": depth, "dropout": 0.5, "activation": "relu"} | net
-    training = {"optimiser": "adam", "lr": lr, "weight_decay": decay, "epochs": epochs}
-    return Recipe(MappingProxyType(network), MappingProxyType(training))
+def _preset(
+    width: int, depth: int, epochs: int, lr: float = 0.01, decay: float = 0.0, **more: Any
+) -> Preset:
+    network = {"width": width, "depth": depth, "dropout": 0.5, "activation": "relu"} | more
+    rate = {"optimiser": "adam", "lr": lr, "weight_decay": decay, "schedule": "constant"}
+    return Preset(MappingProxyType(network), MappingProxyType({"epochs": epochs} | rate))
 
 
 # ReSi's code, which gives GAT on Flickr 500 epochs where the paper's table 4 says 200, and trains
 # GraphSAGE on ogbn-arxiv like the others where the table has it at .005 with decay.
 RESI = {
-    ("gcn", "cora"): _recipe(64, 3, 200),
-    ("sage", "cora"): _recipe(64, 3, 200, lr=0.005, decay=5e-4),
-    ("gat", "cora"): _recipe(64, 2, 200, lr=0.005, decay=5e-4, dropout=0.6, activation="elu"),
-    ("gcn", "flickr"): _recipe(256, 3, 200),
-    ("sage", "flickr"): _recipe(256, 3, 200),
-    ("gat", "flickr"): _recipe(256, 3, 500),
-    ("gcn", "ogbn-arxiv"): _recipe(256, 3, 500),
-    ("sage", "ogbn-arxiv"): _recipe(256, 3, 500),
-    ("gat", "ogbn-arxiv"): _recipe(256, 3, 500),
+    ("gcn", "cora"): _preset(64, 3, 200),
+    ("sage", "cora"): _preset(64, 3, 200, lr=0.005, decay=5e-4),
+    ("gat", "cora"): _preset(64, 2, 200, lr=0.005, decay=5e-4, dropout=0.6, activation="elu"),
+    ("gcn", "flickr"): _preset(256, 3, 200),
+    ("sage", "flickr"): _preset(256, 3, 200),
+    ("gat", "flickr"): _preset(256, 3, 500),
+    ("gcn", "ogbn-arxiv"): _preset(256, 3, 500),
+    ("sage", "ogbn-arxiv"): _preset(256, 3, 500),
+    ("gat", "ogbn-arxiv"): _preset(256, 3, 500),
 }
 
 
-def resi(architecture: str, data: str) -> Recipe:
+def resi(architecture: str, data: str) -> Preset:
     """ReSi's settings for one of its architectures on one of its data sets.
 
-    >>> recipe = resi("gat", "cora")
-    >>> recipe.network["dropout"], recipe.training["lr"]
+    >>> preset = resi("gat", "cora")
+    >>> preset.network["dropout"], preset.training["lr"]
     (0.6, 0.005)
     """
     found = RESI.get((architecture, data))

@@ -59,7 +59,8 @@ def _layer_name(net: nn.Module) -> str:
             if part is classifier and name:
                 return str(name)
     if hasattr(net, "convs") and hasattr(net, "jk_mode"):  # the models of PyTorch Geometric
-        return "lin" if hasattr(net, "lin") else f"convs.{len(net.convs) - 1}"
+        layers: Any = net.convs
+        return "lin" if hasattr(net, "lin") else f"convs.{len(layers) - 1}"
     weighted = [name for name, part in net.named_modules() if list(part.parameters(recurse=False))]
     if not weighted or weighted[-1] == "":
         raise _no_head(net, "it has no layers with weights")

@@ -28,3 +28,13 @@ def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
     root = data_root()
     monkeypatch.setenv("LIKEWISE_DATA", str(root))
     return root
+
+
+@pytest.fixture
+def vision() -> None:
+    """Skip where torchvision or timm is not installed; made importable where they are."""
+    from likewise._compat import prepare_torchvision
+
+    prepare_torchvision()
+    pytest.importorskip("torchvision")
+    pytest.importorskip("timm")

@@ -128,8 +128,8 @@ def test_the_head_is_found_within_wrappers() -> None:
         ("torchvision:mobilenet_v3_small,pretrained=false", "classifier.3"),
     ],
 )
+@pytest.mark.usefixtures("vision")
 def test_networks_of_the_libraries_have_heads(address: str, layer: str) -> None:
-    pytest.importorskip("timm")
     assert head(likewise.network(address)).layer_name == layer
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from likewise.networks.normalise import Normalised, inner
 
 TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net")
+_COUNTER = "num_batches_tracked"  # older files lack it, and nothing depends on it
 _PREFIXES = ("module.", "_orig_mod.", "net.", "model.")
 State = dict[str, Tensor]
 
@@ -46,7 +48,11 @@ def read(path: str | Path) -> State:
             f"{', '.join(TORCH_ENDINGS)} holding tensors alone."
         )
     try:
-        stored = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of pickle protocols: what cannot be read says so below
+            stored = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise InputError(
             f"{path.name} is a pickle of more than tensors, and nothing is unpickled here. Where "
@@ -77,8 +83,8 @@ def fit(
     """Put tensors into a network, or name the ones that do not fit."""
     wanted = inner(net).state_dict()
     given = _renamed(state, wanted, renames)
-    missing = [key for key in wanted if key not in given and "num_batches_tracked" not in key]
-    extra = [key for key in given if key not in wanted]
+    missing = [key for key in wanted if key not in given and not key.endswith(_COUNTER)]
+    extra = [key for key in sorted(given) if key not in wanted and not key.endswith(_COUNTER)]
     other = [
         f"{key} ({_shape(given[key])} there, {_shape(wanted[key])} here)"
         for key in wanted

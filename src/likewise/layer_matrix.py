@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,19 +54,20 @@ class LayerMatrix:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The matrix as a picture: a's layers upwards, b's to the right."""
-        import matplotlib.pyplot as plt
-
         if ax is None:
-            height, width = (2.5 + 0.19 * max(8, len(names)) for names in (self.rows, self.columns))
-            _, ax = plt.subplots(figsize=(width + 1, height), layout="constrained")
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=self._size(), layout="constrained")
         finite = self.values[np.isfinite(self.values)]
         inside = finite.size and finite.min() >= 0 and finite.max() <= 1 + 1e-6
-        image = ax.imshow(self.values, origin="lower", cmap="magma", vmin=0 if inside else None)
+        image = ax.imshow(
+            self.values, origin="lower", cmap="magma", vmin=0 if inside else None, aspect="auto"
+        )
         ax.figure.colorbar(image, ax=ax, label=self.measure, shrink=0.8)
         ax.set_xticks(range(len(self.columns)), self.columns, rotation=90, fontsize=7)
         ax.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
-        ax.set_xlabel(self.b)
-        ax.set_ylabel(self.a)
+        ax.set_xlabel(_short(self.b))
+        ax.set_ylabel(_short(self.a))
         return ax
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -84,6 +86,25 @@ class LayerMatrix:
         draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
         draft.write_bytes(save({"values": np.ascontiguousarray(self.values)}, metadata=facts))
         draft.replace(target)
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""
+        from matplotlib.figure import Figure
+
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]
+        self.save(paths[0])
+        self.to_frame().to_csv(paths[1])
+        figure = Figure(figsize=self._size(), layout="constrained")
+        self.plot(figure.subplots())
+        figure.savefig(paths[2], dpi=150)
+        return paths
+
+    def _size(self) -> tuple[float, float]:
+        """Room for every layer's name, in inches."""
+        height, width = (2 + 0.2 * max(10, len(names)) for names in (self.rows, self.columns))
+        return width + 1, height
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LayerMatrix:
@@ -104,3 +125,8 @@ class LayerMatrix:
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"
         return f"LayerMatrix({self.a!r}, {self.b!r}, {shape}, measure={self.measure!r})"
+
+
+def _short(name: str) -> str:
+    """An address without the folder its weights lie in."""
+    return re.sub(r"@.*[/\\]", "@", name)

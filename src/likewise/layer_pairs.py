@@ -7,8 +7,8 @@ Every other measure takes the layers as views, from memory or mapped from a stor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -95,17 +95,20 @@ def _streamed(
 def _pairwise(
     views: Sequence[Mapping[str, Activations]], measure: str
 ) -> tuple[np.ndarray, list[list[str]]]:
+    """The measure for every pair; what follows from one layer alone is computed once for it."""
     from likewise import measures
+    from likewise.measures.pair import Pair
+    from likewise.measures.representation import Representation
 
-    score: Callable[[Any, Any], float] = measures.get(measure)
-    left, right = views[0], views[-1]
+    score = measures.get(measure).score
+    left = [Representation(view) for view in views[0].values()]
+    right = left if len(views) == 1 else [Representation(view) for view in views[1].values()]
     values = np.full((len(left), len(right)), np.nan)
-    for i, one in enumerate(left.values()):
-        for j, other in enumerate(right.values()):
-            try:
-                values[i, j] = score(one, other)
-            except UndefinedError:  # stays NaN: one undefined pair does not cost the others
-                continue
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            # an undefined pair stays NaN: it does not cost the others
+            with suppress(UndefinedError):
+                values[i, j] = score(Pair(one, other))
     return values, [list(part) for part in views]
 
 

@@ -72,8 +72,8 @@ class Selection:
             names = _matching(calls, patterns)
             if not names:
                 raise UnknownNameError(
-                    f"{asked!r} of {self.label} is not called in its forward pass."
-                    f"{nearest(asked, calls)}"
+                    f"{asked!r} of {self.label} is not called in its forward pass. "
+                    "`likewise layers` lists what is."
                 )
             found |= dict.fromkeys(names)
         return list(found)
@@ -106,7 +106,9 @@ def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     entries = [name for name in modules if _is_entry(name, modules)]
     often = Counter(type(modules[name]) for name in entries)
     repeated = [name for name in entries if often[type(modules[name])] > 1]
-    whole = [name for name in repeated if not _is_stage(modules[name], often)]
+    # a class is a stage only if all of its instances are: some blocks lack the part that differs
+    parts = {type(modules[name]) for name in repeated if not _is_row(modules[name], often)}
+    whole = [name for name in repeated if type(modules[name]) in parts]
     outer = [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
     return outer or [name for name, part in modules.items() if _has_weight(part)]
 
@@ -138,7 +140,8 @@ def _is_entry(name: str, modules: Mapping[str, nn.Module]) -> bool:
     return held and any(modules[name].children()) and not _is_container(modules[name])
 
 
-def _is_stage(part: nn.Module, often: Mapping[type, int]) -> bool:
+def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:
+    """Whether a module holds a row of blocks of one class."""
     for child in part.children():
         kinds = {type(entry) for entry in child.children()}
         if type(child) in _CONTAINERS and len(kinds) == 1 and often.get(kinds.pop(), 0) > 1:

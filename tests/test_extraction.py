@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import ForwardError, InputError, UnknownNameError
 from likewise.views import Views, extract
+from likewise.views.selection import bare
 
 
 class Tiny(nn.Module):
@@ -131,6 +133,7 @@ def test_tuples_mappings_and_time_first_layers_give_one_row_an_input() -> None:
     torch.testing.assert_close(views["rnn"].outputs.logits.float(), states[-1][:, :4])
 
 
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
 def test_a_model_output_of_transformers_is_understood() -> None:
     net = likewise.network("zoo:bert-tiny")
     view = extract(net, ["one text", "another longer text"], layers="encoder", reduce="cls")
@@ -378,3 +381,76 @@ def test_a_layer_whose_first_axis_is_not_the_inputs_is_refused() -> None:
         "'1' of 'Sequential' gives shape (15, 2) for 5 inputs, so its first axis is not the inputs."
         " Choose another layer."
     )
+
+
+def test_maps_with_channels_last_are_averaged_over_positions() -> None:
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 2, stride=2)
+            self.block = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
+
+        def forward(self, images: Tensor) -> Tensor:
+            return self.block(self.conv(images).permute(0, 2, 3, 1)).mean(dim=(1, 2))
+
+    net, images = Last().eval(), torch.rand(10, 3, 6, 6)
+    views = extract(net, images, layers=["conv", "block"], reduce="mean")
+    with torch.no_grad():
+        torch.testing.assert_close(views["conv"].values.float(), net.conv(images).mean(dim=(2, 3)))
+        torch.testing.assert_close(views["block"].values.float(), net(images))
+
+
+@pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
+def test_tokens_of_a_vision_transformer_are_reduced_by_name() -> None:
+    net = likewise.network("timm:test_vit,pretrained=false").eval()
+    images = torch.rand(3, 3, 160, 160)
+    tokens = []
+    with torch.no_grad():
+        hook = bare(net).blocks[0].register_forward_hook(lambda *a: tokens.append(a[2]))
+        net(images)
+        hook.remove()
+    for how, expected in {
+        "cls": tokens[0][:, 0],
+        "last": tokens[0][:, -1],
+        "mean": tokens[0].mean(dim=1),
+        "flatten": tokens[0].flatten(1),
+    }.items():
+        found = extract(net, images, layers="blocks.0", reduce=how)
+        torch.testing.assert_close(found.values.float(), expected)
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.parametrize("how", ["cls", "mean", "last", "spatial"])
+def test_padding_of_texts_changes_nothing(how: str) -> None:
+    net = likewise.network("zoo:bert-tiny")
+    texts = ["short", "a text of some more words", "and one between"]
+    padded = extract(net, texts, layers="blocks", reduce=how, batch_size=3)
+    alone = extract(net, texts, layers="blocks", reduce=how, batch_size=1)
+    assert padded
+    for layer, view in padded.items():
+        torch.testing.assert_close(view.values, alone[layer].values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+def test_flattened_tokens_of_unequal_texts_are_refused() -> None:
+    net = likewise.network("zoo:bert-tiny")
+    with pytest.raises(InputError, match="Give inputs of one size, or choose reduce='mean'"):
+        extract(net, ["short", "a longer text"], "blocks", reduce="flatten", batch_size=1)
+
+
+@pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
+def test_of_a_graph_only_the_nodes_asked_for_are_kept() -> None:
+    data = likewise.data("digits-graph:test")
+    batch, _ = next(data.batches())
+    net = likewise.network(f"zoo:gcn,features={batch['x'].shape[1]},classes=10").eval()
+    views = extract(net, data, layers="convs.*", reduce=None)
+    blocks = extract(net, data, layers="blocks")
+    assert list(blocks) == ["convs.0", "convs.1", "convs.2"]
+    with torch.no_grad():
+        first = batch.rows(net.convs[0](batch["x"], batch["edge_index"]))
+        answer = batch.rows(net(**batch))
+    assert len(first) == len(data) < len(batch["x"])
+    torch.testing.assert_close(views["convs.0"].values.float(), first)
+    torch.testing.assert_close(views["convs.0"].outputs.logits.float(), answer)
+    assert views["convs.0"].outputs.labels.tolist() == data.labels.tolist()
+    assert views["convs.0"].probe == data.probe

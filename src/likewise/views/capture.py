@@ -101,6 +101,18 @@ def first_tensor(output: Any) -> Tensor | None:
     return None
 
 
+def channels_last(module: nn.Module, maps: Tensor) -> bool:
+    """Whether maps of a layer are (n, h, w, c), as those of a Swin transformer are.
+
+    Nothing in a tensor says so, but what works on channels alone knows how many there are.
+    """
+    sizes = {
+        part.normalized_shape[-1] for part in module.modules() if isinstance(part, nn.LayerNorm)
+    }
+    sizes |= {part.out_features for part in module.modules() if isinstance(part, nn.Linear)}
+    return maps.shape[-1] in sizes and maps.shape[1] not in sizes
+
+
 def _alone(network: nn.Module) -> nn.Module:
     """Without DataParallel, whose copies would each see a part of the batch, and uncompiled."""
     while isinstance(network, (nn.DataParallel, nn.parallel.DistributedDataParallel)):

@@ -137,7 +137,10 @@ def _is_container(part: nn.Module) -> bool:
 def _is_entry(name: str, modules: Mapping[str, nn.Module]) -> bool:
     parent = modules.get(name.rpartition(".")[0])
     held = isinstance(parent, _CONTAINERS) or ("." not in name and name.isdigit())
-    return held and any(modules[name].children()) and not _is_container(modules[name])
+    part = modules[name]
+    if not held or not any(part.children()) or _is_container(part):
+        return False
+    return any(value.ndim > 1 for value in part.parameters())  # a wrapped normalisation is no block
 
 
 def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:

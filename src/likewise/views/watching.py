@@ -21,7 +21,7 @@ from likewise.networks import head
 from likewise.networks.call import ready
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch
-from likewise.views.capture import answered, at_rest, first_tensor, watched
+from likewise.views.capture import answered, at_rest, channels_last, first_tensor, watched
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
 
@@ -59,6 +59,7 @@ class Watcher:
         self._hooked = self.selection.hooked()
         self._inputs_of = self._head()
         self._axes: dict[str, int] = {}
+        self._channels_last: dict[str, bool] = {}
         self._left_out: dict[str, str] = {}
 
     def __enter__(self) -> Watcher:
@@ -140,6 +141,10 @@ class Watcher:
             return
         self.kinds[name] = type(module).__name__
         self._axes.setdefault(name, value.ndim)
+        if value.ndim == 4:
+            if name not in self._channels_last:
+                self._channels_last[name] = channels_last(module, value)
+            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
         rows = self._rows(name, value)
         # a view of what the network computed could still be overwritten by the network
         shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()

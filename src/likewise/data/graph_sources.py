@@ -104,6 +104,7 @@ def _planetoid(name: str, root: str | None) -> Any:
 
     def read(folder: Path) -> Any:
         raw = folder / "raw"
+        raw.mkdir(parents=True, exist_ok=True)
         for part in planetoid.PARTS:
             if not (raw / f"ind.{name.lower()}.{part}").exists():
                 pyg.io.fs.cp(f"{_PLANETOID_URL}/ind.{name.lower()}.{part}", str(raw))

@@ -82,9 +82,9 @@ def test_weights_of_another_architecture_are_named(tmp_path: Path, lenet: Any) -
     assert str(error.value) == (
         f"the weights of {path} for zoo:mlp are of another architecture: missing hidden.2.weight, "
         "hidden.2.bias; unexpected features.0.bias, features.0.weight, features.1.bias and 19 "
-        "more; of another shape hidden.0.weight (120 × 400 there, 256 × 3072 here), hidden.0.bias (120 "
-        "there, 256 here), fc.weight (10 × 84 there, 10 × 256 here). Name the architecture they "
-        "were made for, with its options such as classes=."
+        "more; of another shape hidden.0.weight (120 × 400 there, 256 × 3072 here), "
+        "hidden.0.bias (120 there, 256 here), fc.weight (10 × 84 there, 10 × 256 here). Name the "
+        "architecture they were made for, with its options such as classes=."
     )
 
 

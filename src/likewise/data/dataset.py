@@ -42,11 +42,12 @@ class Data:
     wnids: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", torch.as_tensor(self.labels).long())
+        object.__setattr__(self, "labels", torch.as_tensor(self.labels))
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.domain == "image":
             object.__setattr__(self, "inputs", _images(self.inputs, self.name))
         check_labels(self.labels, len(self.inputs), self.classes, self.name)
+        object.__setattr__(self, "labels", self.labels.long())
         if self.wnids is not None and len(self.wnids) != len(self.classes):
             raise InputError(
                 f"{self.name!r} has {len(self.classes)} classes and {len(self.wnids)} WordNet ids. "

@@ -329,6 +329,12 @@ def test_batches_hold_every_input_once_in_the_order_of_the_seed() -> None:
     assert torch.equal(inputs, data.inputs[order])
 
 
+def test_data_iterates_in_batches() -> None:
+    data = likewise.data("digits:test")
+    assert [len(labels) for _, labels in data] == [256, 103]
+    assert data[7].labels.tolist() == [int(data.labels[7])]
+
+
 def test_bytes_are_shown_as_floats() -> None:
     images = torch.tensor([[[[0, 51], [102, 255]]]], dtype=torch.uint8)
     data = Data("a", "image", images, [0], ("x",))

@@ -57,6 +57,9 @@ class Data:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+        return self.batches()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, n={len(self)}, classes={len(self.classes)})"
 
@@ -113,7 +116,7 @@ def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
     """The rows a slice, a list of indices or a mask means."""
     if isinstance(index, slice):
         return list(range(n)[index])
-    rows = torch.as_tensor(index)
+    rows = torch.as_tensor(index).reshape(-1)
     return (rows.nonzero()[:, 0] if rows.dtype == torch.bool else rows).tolist()
 
 

@@ -142,7 +142,7 @@ def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arra
         with np.load(path) as stored:
             return stored[f"x_{split}"], stored[f"y_{split}"]
     datasets = _torchvision("datasets", to=f"read {name}")
-    folder, train = Path(root) if root else find("MNIST", "FashionMNIST"), split == "train"
+    folder, train = Path(root) if root else find(torchvision_name), split == "train"
     folder = cache_folder() if folder is None else folder if root else folder.parent
     made: list[Any] = []
     _download(

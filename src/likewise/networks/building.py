@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from likewise.data.dataset import Data
+from likewise.data.images import ImageFiles
 from likewise.errors import InputError
 from likewise.networks import weights as files
 from likewise.networks.address import Address, is_checkpoint, parse
@@ -134,8 +135,9 @@ def _measure(found: Address, data: Data | None) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name in able}
 
 
-def channel_statistics(data: Data, limit: int = 10_000) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation of each channel over the first images, to four decimals."""
+def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel to four decimals, over the first images."""
+    limit = 1000 if isinstance(data.inputs, ImageFiles) else 10_000
     total = square = torch.zeros(data.inputs.shape[1], dtype=torch.float64)
     count = 0
     for images, _ in data[:limit].batches(1000):

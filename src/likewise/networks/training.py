@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from likewise._progress import tracked
 from likewise.data.dataset import Data
+from likewise.data.images import ImageFiles
 from likewise.data.registry import load
 from likewise.errors import InputError
 from likewise.networks import checkpoints
@@ -154,7 +155,10 @@ class _Run:
         return history
 
     def _identity(self) -> dict[str, Any]:
-        return self.settings.record() | {"data": self.data.name, "probe": self.data.probe}
+        # files may be many; their number has to do
+        in_files = isinstance(self.data.inputs, ImageFiles)
+        inputs = len(self.data) if in_files else self.data.probe
+        return self.settings.record() | {"data": self.data.name, "inputs": inputs}
 
     def _steps(self) -> int:
         whole = self.data.domain == "graph"

@@ -57,40 +57,30 @@ class MemorySink:
 
 
 class FileSink:
-    """Rows in a file that grows; float32 unless the network computes in float64."""
+    """Rows in a file that grows; float32 unless the network computes in float64.
+
+    The file is opened for each write: a network may have more layers than a process open files.
+    """
 
     def __init__(self, label: str, folder: Path, facts: Mapping[str, str]) -> None:
         self.label = label
-        self.n = 0
+        self.n = self.width = 0
         self._facts = dict(facts)
         needed = 8 + len(json.dumps(self._facts)) + 1024  # shapes and a few facts come at the end
         self._header = -(-needed // _HEADER) * _HEADER
-        self.width = 0
         self._dtype = torch.float32
         self._path = folder / f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex}.partial"
-        try:
-            self._file = self._path.open("wb")
-        except OSError as error:
-            raise StoreError(
-                f"{folder} cannot be written to ({error.strerror}). Choose another store."
-            ) from error
-        self._file.write(b" " * self._header)
+        self._write(b" " * self._header)
 
     def append(self, rows: Tensor) -> None:
         if not self.width:
             self.width = rows.shape[1]
             self._dtype = torch.float64 if rows.dtype == torch.float64 else torch.float32
         check_width(self.label, self.width, rows)
-        try:
-            self._file.write(as_bytes(rows.to(self._dtype)))
-        except OSError as error:
-            raise StoreError(
-                f"{self.label} could not be written to {self._path.parent} ({error.strerror}). "
-                "Free some space, or choose another store."
-            ) from error
+        self._write(as_bytes(rows.to(self._dtype)))
         self.n += len(rows)
 
-    def finish(self, path: Path, facts: Mapping[str, str], labels: Tensor | None = None) -> Path:
+    def finish(self, path: Path, facts: Mapping[str, str], labels: Tensor | None = None) -> None:
         """Write the header, with facts that were not known at the start, and the final name."""
         kind = next(key for key, dtype in _DTYPES.items() if dtype == self._dtype)
         end = self.n * self.width * self._dtype.itemsize
@@ -98,19 +88,26 @@ class FileSink:
         header["values"] = {"dtype": kind, "shape": [self.n, self.width], "data_offsets": [0, end]}
         if labels is not None:
             # 4 bytes each: behind float32 values, wider numbers would not lie on their own boundary
-            self._file.write(as_bytes(labels.int()))
+            self._write(as_bytes(labels.int()))
             offsets = [end, end + 4 * len(labels)]
             header["labels"] = {"dtype": "I32", "shape": [len(labels)], "data_offsets": offsets}
         words = json.dumps(header).encode()
-        self._file.seek(0)
-        self._file.write(struct.pack("<Q", self._header - 8) + words.ljust(self._header - 8))
-        self._file.close()
+        with self._path.open("r+b") as file:
+            file.write(struct.pack("<Q", self._header - 8) + words.ljust(self._header - 8))
         self._path.replace(path)
-        return path
 
     def abort(self) -> None:
-        self._file.close()
         self._path.unlink(missing_ok=True)
+
+    def _write(self, content: bytes | memoryview) -> None:
+        try:
+            with self._path.open("ab") as file:
+                file.write(content)
+        except OSError as error:
+            raise StoreError(
+                f"{self._path.parent} cannot be written to ({error.strerror}). Free some space, or "
+                "choose another store."
+            ) from error
 
 
 def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

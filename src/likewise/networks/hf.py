@@ -24,6 +24,8 @@ def from_hf(wish: Wish) -> Built:
     """The network of a folder or of the hub, with its published weights or without."""
     prepare_torchvision()
     transformers = require("transformers", extra="language", to=f"load {wish.address}")
+    if Path(wish.name).is_dir() and not (Path(wish.name) / "config.json").is_file():
+        raise _no_network(wish)
     options = dict(wish.options)
     longest = options.pop("longest", 128)
     classes = options.pop("classes", None)
@@ -75,7 +77,11 @@ def _published(kind: Any, wish: Wish, **options: Any) -> Any:
         with quiet(import_module("transformers.utils.logging")):
             return kind.from_pretrained(wish.name, **options)
     except OSError as error:
-        raise MissingDataError(
-            f"{wish.address} is neither a folder with a network of transformers nor can it be "
-            "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
-        ) from error
+        raise _no_network(wish) from error
+
+
+def _no_network(wish: Wish) -> MissingDataError:
+    return MissingDataError(
+        f"{wish.address} is neither a folder with a network of transformers nor can it be "
+        "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -253,6 +255,19 @@ def test_datasets_and_loaders_are_shown_in_batches() -> None:
     assert extract(net, loader).outputs.labels.tolist() == (torch.arange(10) % 5).tolist()
 
 
+@pytest.mark.parametrize(
+    "batch",
+    [
+        [torch.ones(4, 3, 6, 6)],
+        (torch.ones(4, 3, 6, 6), torch.rand(4)),
+        (torch.ones(4, 3, 6, 6), [0, 1, 2, 3], "path"),
+    ],
+    ids=["inputs alone", "targets that are no classes", "more than labels"],
+)
+def test_of_a_batch_the_first_part_is_shown(batch: list) -> None:
+    assert extract(Tiny(), [batch]).n == 4
+
+
 def test_views_of_several_layers_are_a_mapping_in_the_order_of_the_request() -> None:
     views = extract(Tiny(), torch.rand(10, 3, 6, 6), layers=["fc", "conv"], reduce="mean")
     assert isinstance(views, Views)
@@ -454,3 +469,14 @@ def test_of_a_graph_only_the_nodes_asked_for_are_kept() -> None:
     torch.testing.assert_close(views["convs.0"].outputs.logits.float(), answer)
     assert views["convs.0"].outputs.labels.tolist() == data.labels.tolist()
     assert views["convs.0"].probe == data.probe
+
+
+def test_views_of_arrays_need_neither_networks_nor_data() -> None:
+    script = (
+        "import sys, likewise; likewise.Activations;"
+        "print([m for m in sys.modules if m.startswith(('likewise.networks', 'likewise.data'))])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "[]\n"

@@ -102,10 +102,9 @@ def _split(batch: Any) -> tuple[Any, Tensor | None]:
         words = {key: value for key, value in batch.items() if key not in ("label", "labels")}
         labels = batch.get("labels", batch.get("label"))
         return words, labels
-    if isinstance(batch, (list, tuple)) and len(batch) == 2 and _are_labels(batch[1]):
-        return batch[0], torch.as_tensor(batch[1])
-    if isinstance(batch, (list, tuple)) and len(batch) == 1:  # a TensorDataset without labels
-        return batch[0], None
+    if isinstance(batch, (list, tuple)) and batch and not _are_texts(batch):
+        labels = batch[1] if len(batch) > 1 and _are_labels(batch[1]) else None
+        return batch[0], None if labels is None else torch.as_tensor(labels)
     return batch, None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,17 @@ def test_streaming_equals_the_whole_on_real_networks(real_data: Path) -> None:
     )
     np.testing.assert_allclose(cut.values, whole.values, atol=0.03)
     assert whole.values.argmax(axis=1).tolist() == [0, 1, 2]
+
+
+@pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
+def test_nodes_of_a_graph_are_compared_in_parts() -> None:
+    data = likewise.data("digits-graph:test")
+    features = next(data.batches())[0]["x"].shape[1]
+    net = likewise.network(f"zoo:gcn,features={features},classes=10")
+    whole = likewise.layerwise(net, data=data, batch_size=len(data))
+    cut = likewise.layerwise(net, data=data, batch_size=100)
+    assert not np.array_equal(cut.values, whole.values)
+    np.testing.assert_allclose(cut.values, whole.values, atol=0.03)
 
 
 def test_other_measures_come_from_the_registry() -> None:

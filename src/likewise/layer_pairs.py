@@ -88,7 +88,8 @@ def _streamed(
         steps = tracked(steps, "layers", total=total, show=progress)
         for number, batch in enumerate(steps, start=1):
             rows = [list(watcher.see(batch, number).rows.values()) for watcher in watchers]
-            sums.add(rows[0], rows[1] if len(rows) > 1 else None)
+            for part in _parts(rows, batch, batch_size, seed):
+                sums.add(part[0], part[1] if len(part) > 1 else None)
     return sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
 
 
@@ -124,6 +125,18 @@ def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
         held = batch
     if held is not None:
         yield held
+
+
+def _parts(
+    rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int
+) -> Iterator[list[list[Tensor]]]:
+    """A graph comes in one batch however large it is: its nodes in parts of the size wished for."""
+    if batch.rows is None or batch.size <= batch_size:
+        yield rows
+        return
+    order = torch.randperm(batch.size, generator=torch.Generator().manual_seed(seed))
+    for part in order.tensor_split(-(-batch.size // batch_size)):
+        yield [[values[part] for values in layers] for layers in rows]
 
 
 def _joined(first: Any, second: Any) -> Any:

@@ -17,16 +17,16 @@ from likewise.networks import evaluate
 RIGHT = {
     ("cifar10_resnets", "resnet20", "resnet20"): 915,
     ("cifar10_models_extra", "resnet20-b", "resnet20_chenyaofo"): 925,
-    ("cifar10_models_extra", "resnet20-b", "resnet20_ehanw"): 900,
-    ("cifar10_models_extra", "resnet20-b", "resnet20_pgd_ehanw"): 850,
     ("cifar10_models_extra", "conv-mlp", "hybrid_cnn_mlp_smmk47"): 515,
     ("cifar10_models_extra", "vit-tiny-post", "vit_d128_l6_smmk47"): 705,
 }
-LOADS = {
+OTHERS = {
     ("cifar10_resnets", "resnet32", "resnet32"),
     ("cifar10_resnets", "resnet44", "resnet44"),
     ("cifar10_resnets", "resnet56", "resnet56"),
     ("cifar10_models_extra", "resnet56-b", "resnet56_chenyaofo"),
+    ("cifar10_models_extra", "resnet20-b", "resnet20_ehanw"),
+    ("cifar10_models_extra", "resnet20-b", "resnet20_pgd_ehanw"),
     ("cifar10_models_extra", "shufflenetv2-x0-5", "shufflenetv2_x0_5_chenyaofo"),
     ("cifar10_models_extra", "lmfrnet", "lmfrnet_santosantonio1"),
 }
@@ -42,8 +42,8 @@ def test_a_published_network_is_as_accurate_as_published(
     assert round(1000 * accuracy) == RIGHT[place]
 
 
-@pytest.mark.parametrize("place", sorted(LOADS), ids=lambda place: place[2])
-def test_a_larger_published_network_is_mostly_right(
+@pytest.mark.parametrize("place", sorted(OTHERS), ids=lambda place: place[2])
+def test_the_other_published_networks_are_mostly_right(
     real_data: Path, place: tuple[str, str, str]
 ) -> None:
     folder, name, weights = place
@@ -51,4 +51,4 @@ def test_a_larger_published_network_is_mostly_right(
     data = likewise.data("cifar10:test[:100]")
     with torch.inference_mode():
         right = int((net(data.inputs[:]).argmax(dim=1) == data.labels).sum())
-    assert right >= 88  # each of them is right on more than 90 % of all
+    assert right >= 80  # each of them is right on more than 84 % of all

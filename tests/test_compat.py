@@ -10,12 +10,12 @@ import pytest
 pytestmark = pytest.mark.usefixtures("vision")
 
 
-def test_torchvision_and_timm_import_in_a_fresh_process() -> None:
+def test_torchvision_imports_in_a_fresh_process() -> None:
     text = """
 from likewise._compat import prepare_torchvision
 prepare_torchvision()
 prepare_torchvision()
-import timm, torch, torchvision
+import torch, torchvision
 net = torchvision.models.squeezenet1_1(weights=None).eval()
 assert net(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
 """

@@ -11,8 +11,10 @@ from likewise.errors import InputError, OptionError
 from likewise.networks import Normalised, head
 from likewise.networks.zoo import ZOO
 
-IMAGE_NAMES = [entry.name for entry in ZOO if entry.domain == "image"]
-HEAVY = {"wideresnet", "densenet", "resnet110", "resnet110-b"}  # slow at 64 pixels
+DEEPER = {f"resnet{depth}{kind}" for depth in (32, 44, 56, 110) for kind in ("", "-b")}
+# a deeper one of the same kind would only be slower
+IMAGE_NAMES = [entry.name for entry in ZOO if entry.domain == "image" and entry.name not in DEEPER]
+HEAVY = {"wideresnet", "densenet"}  # slow at 64 pixels
 
 
 def parameters(name: str, **options: object) -> int:

@@ -140,7 +140,7 @@ def _images(images: Any, name: str) -> Any:
     if not isinstance(images, Tensor):
         return images
     check_images(images, repr(name))
-    return Images(images) if images.dtype == torch.uint8 else images
+    return Images(images) if images.dtype == torch.uint8 else images.float()
 
 
 def _content(inputs: Any) -> Iterator[bytes]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from likewise._registry import Registry
+from likewise.data.dataset import Domain
 from likewise.errors import InputError, OptionError
-
-Domain = Literal["image", "graph", "text"]
 
 
 @dataclass(frozen=True)

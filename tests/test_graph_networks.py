@@ -13,7 +13,7 @@ import likewise
 from likewise._geometric import geometric
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import evaluate, head, network, train
-from likewise.networks.graph import RESI, resi
+from likewise.networks.graph import RESI, DropEdges, resi
 
 if find_spec("torch_geometric") is None:
     pytest.skip("torch_geometric is not installed", allow_module_level=True)
@@ -101,6 +101,35 @@ def test_resis_cora_settings_are_the_papers() -> None:
         net, training = resi(name, "cora").network, resi(name, "cora").training
         found = (net["depth"], net["activation"], net["dropout"])
         assert (*found, training["lr"], training["weight_decay"], training["epochs"]) == row
+
+
+def test_dropped_edges_are_a_share_drawn_anew_each_time_and_the_nodes_stay() -> None:
+    ((batch, _),) = likewise.data("digits-graph:val[:9]").batches()
+    chance = torch.Generator().manual_seed(0)
+    once, twice = DropEdges(0.2)(batch, chance), DropEdges(0.2)(batch, chance)
+    whole = batch["edge_index"].shape[1]
+    share = once["edge_index"].shape[1] / whole
+    assert abs(share - 0.8) < 4 * (0.8 * 0.2 / whole) ** 0.5  # four deviations of a binomial share
+    assert set(map(tuple, once["edge_index"].T.tolist())) < set(
+        map(tuple, batch["edge_index"].T.tolist())
+    )
+    assert once["edge_index"].shape != twice["edge_index"].shape
+    assert torch.equal(once.nodes, batch.nodes)
+
+
+def test_a_training_with_dropped_edges_ends_elsewhere_and_comes_back_to_the_same() -> None:
+    def ends(*augment: DropEdges) -> torch.Tensor:
+        settings = {"optimiser": "adam", "lr": 0.01, "augment": augment}
+        return head(train("zoo:gcn", "digits-graph", epochs=2, **settings).net).weight
+
+    assert torch.equal(ends(DropEdges(0.5)), ends(DropEdges(0.5)))
+    assert not torch.equal(ends(DropEdges(0.5)), ends())
+
+
+def test_dropping_all_edges_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        DropEdges(1.0)
+    assert str(error.value) == "DropEdges was given p = 1.0. Give a share from 0 to below 1."
 
 
 def test_settings_that_resi_does_not_have_are_refused() -> None:

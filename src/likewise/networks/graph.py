@@ -12,9 +12,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from torch import Tensor, nn
+import torch
+from torch import Generator, Tensor, nn
 
 from likewise._geometric import geometric
+from likewise.data.graphs import GraphBatch
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import add
 
@@ -77,6 +79,25 @@ def convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:
 
 gcn = partial(_plain, "GCN")
 sage = partial(_plain, "GraphSAGE")
+
+
+@dataclass(frozen=True)
+class DropEdges:
+    """DropEdge: each directed edge is left out with probability `p`, drawn anew every epoch.
+
+    An augmentation of a training: `train("zoo:gcn", "cora", augment=[DropEdges(0.2)], ...)`.
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p < 1:
+            raise InputError(f"DropEdges was given p = {self.p}. Give a share from 0 to below 1.")
+
+    def __call__(self, batch: GraphBatch, chance: Generator) -> GraphBatch:
+        edges = batch["edge_index"]
+        kept = torch.rand(edges.shape[1], generator=chance) >= self.p
+        return GraphBatch(batch | {"edge_index": edges[:, kept.to(edges.device)]}, batch.nodes)
 
 
 @dataclass(frozen=True)

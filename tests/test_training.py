@@ -57,7 +57,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     whole = program(tmp_path / "whole")
     killed = program(tmp_path / "killed", pause=600)
     checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while _epochs_of(checkpoint) != 3:
         assert time.monotonic() < deadline
         assert killed.poll() is None
@@ -66,7 +66,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     assert killed.wait() == -signal.SIGKILL
     assert not (tmp_path / "killed" / "weights.safetensors").exists()
     again = program(tmp_path / "killed")
-    assert whole.wait(120) == again.wait(120) == 0
+    assert whole.wait(300) == again.wait(300) == 0
     for name in ("weights.safetensors", "checkpoint.safetensors"):
         one, other = load_file(tmp_path / "whole" / name), load_file(tmp_path / "killed" / name)
         assert one.keys() == other.keys()
@@ -176,6 +176,27 @@ def test_other_settings_do_not_go_on_with_a_training(tmp_path: Path) -> None:
         f"{tmp_path} holds a training with other settings (epochs 2 there, 3 here; seed 0 there, 1 "
         "here). Give the same settings to go on with it, or another folder."
     )
+
+
+def test_another_network_does_not_go_on_with_a_training(tmp_path: Path) -> None:
+    train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
+    with pytest.raises(InputError) as error:
+        train("zoo:lenet", "digits:train[:100]", out=tmp_path, **settings())
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (network 'zoo:mlp' there, 'zoo:lenet' "
+        "here). Give the same settings to go on with it, or another folder."
+    )
+
+
+@pytest.mark.parametrize(("n", "label"), [(100, "training"), (300, "epoch 2 of 2")])
+def test_progress_is_shown_on_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, n: int, label: str
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    train("zoo:mlp", f"digits:train[:{n}]", progress=True, **settings(batch_size=12))
+    said = capsys.readouterr()
+    assert label in said.err
+    assert said.out == ""
 
 
 def test_a_callback_may_stop_the_training(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from likewise.data.registry import load
 from likewise.errors import InputError
 from likewise.networks import checkpoints
 from likewise.networks.augment import Augment
-from likewise.networks.building import network, save
+from likewise.networks.building import network, recipe, save
+from likewise.networks.normalise import inner
 from likewise.networks.optimisation import Schedule, Settings, make_optimiser, rate_at, waited
 from likewise.networks.steps import Batch, Classify, Step, evaluate
 
@@ -158,7 +159,10 @@ class _Run:
         # files may be many; their number has to do
         in_files = isinstance(self.data.inputs, ImageFiles)
         inputs = len(self.data) if in_files else self.data.probe
-        return self.settings.record() | {"data": self.data.name, "inputs": inputs}
+        made = recipe(self.net)
+        name = made.network if made is not None else type(inner(self.net)).__name__
+        facts = {"network": name, "data": self.data.name, "inputs": inputs}
+        return facts | self.settings.record()
 
     def _steps(self) -> int:
         whole = self.data.domain == "graph"

@@ -434,6 +434,13 @@ def test_tokens_of_a_vision_transformer_are_reduced_by_name() -> None:
         torch.testing.assert_close(found.values.float(), expected)
 
 
+def test_a_glob_leaves_out_layers_that_cannot_be_reduced_so() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 2, stride=2), nn.Flatten(2), nn.Linear(9, 2))
+    with pytest.warns(UserWarning, match=r"1 layers .* because '0' of 'Sequential' holds maps"):
+        views = extract(net, torch.rand(5, 3, 6, 6), layers="all", reduce="cls")
+    assert list(views) == ["1", "2"]
+
+
 @pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
 @pytest.mark.parametrize("how", ["cls", "mean", "last", "spatial"])
 def test_padding_of_texts_changes_nothing(how: str) -> None:

@@ -134,6 +134,7 @@ class Watcher:
             return
         try:
             value = self._aligned(name, module, output)
+            rows = self._rows(name, module, value)
         except _NoRowsError as error:
             if self.chosen is not None:
                 raise
@@ -141,11 +142,6 @@ class Watcher:
             return
         self.kinds[name] = type(module).__name__
         self._axes.setdefault(name, value.ndim)
-        if value.ndim == 4:
-            if name not in self._channels_last:
-                self._channels_last[name] = channels_last(module, value)
-            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
-        rows = self._rows(name, value)
         # a view of what the network computed could still be overwritten by the network
         shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
         self._seen.rows[name] = rows.clone() if shared else rows
@@ -169,16 +165,23 @@ class Watcher:
             )
         return value if self._batch.rows is None else self._batch.rows(value)
 
-    def _rows(self, name: str, value: Tensor) -> Tensor:
+    def _rows(self, name: str, module: nn.Module, value: Tensor) -> Tensor:
         label = f"{name!r} of {self.label}"
         if value.ndim == 2:
             return value
         if self.reduce is None:
             raise InputError(wrong_rank(value, label))
-        mask = self._mask
-        if mask is not None and value.ndim == 3 and mask.shape == value.shape[:2]:
+        if value.ndim == 4:
+            if name not in self._channels_last:
+                self._channels_last[name] = channels_last(module, value)
+            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
+        mask = self._mask if value.ndim == 3 else None
+        if mask is not None and mask.shape != value.shape[:2]:
+            mask = None
+        try:
             return reduced(value, self.reduce, label, mask)
-        return reduced(value, self.reduce, label)
+        except InputError as error:
+            raise _NoRowsError(str(error)) from error
 
     def _logits(self, answer: Any) -> Tensor | None:
         value, shown = first_tensor(answer), self._batch.shown

@@ -45,7 +45,7 @@ Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 def digits(split: str, root: str | None = None) -> Data:
     """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth for testing.
 
-    From Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI 1998, as in scikit-learn.
+    From Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI 1998, by scikit-learn.
     """
     with np.load(str(files("likewise.data") / "digits.npz")) as stored:
         images, labels = stored["images"], stored["labels"]

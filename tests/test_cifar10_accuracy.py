@@ -1,7 +1,8 @@
-"""Published CIFAR-10 networks answer as published, through their addresses alone.
+"""Published CIFAR-10 networks answer rightly through their addresses alone.
 
-All 10,000 images are in `benchmarks/cifar10_accuracy.py`, which gives every published figure to the
-second decimal. Here are the first 1,000, with the number of right answers counted by that script.
+All 10,000 images are in `benchmarks/cifar10_accuracy.py`, which gives every recorded figure to the
+second decimal. Here are the first 1,000: the numbers of right answers are our own, counted by that
+script in a state in which it gave those figures, so they guard against change and prove nothing more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("place", RIGHT, ids=lambda place: place[2])
-def test_a_published_network_is_as_accurate_as_published(
+def test_a_published_network_is_as_accurate_as_it_was(
     real_data: Path, place: tuple[str, str, str]
 ) -> None:
     folder, name, weights = place

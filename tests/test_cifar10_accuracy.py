@@ -2,7 +2,7 @@
 
 All 10,000 images are in `benchmarks/cifar10_accuracy.py`, which gives every recorded figure to the
 second decimal. Here are the first 1,000: the numbers of right answers are our own, counted by that
-script in a state in which it gave those figures, so they guard against change and prove nothing more.
+script when it gave those figures, so they guard against change and prove nothing more.
 """
 
 from __future__ import annotations

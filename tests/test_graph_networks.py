@@ -150,6 +150,39 @@ def test_heads_that_cannot_share_the_width_are_refused() -> None:
     )
 
 
+def test_a_depth_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        network("zoo:sage", depth=0)
+    assert str(error.value) == "depth is 0. Give at least 1."
+
+
+def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> None:
+    with pytest.raises(InputError) as error:
+        evaluate(network("zoo:gcn"), likewise.data("digits-graph"))
+    assert str(error.value) == (
+        "GCN was built for 1433 features a node and was shown 64. Build it with features=64."
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "takes", "data", "holds", "example"),
+    [
+        ("zoo:gcn", "graph", "digits", "image", "zoo:resnet20"),
+        ("zoo:lenet", "image", "sentences", "text", "zoo:bert-tiny"),
+        ("zoo:bert-tiny", "text", "digits-graph", "graph", "zoo:gcn"),
+    ],
+)
+def test_data_of_another_kind_is_refused(
+    address: str, takes: str, data: str, holds: str, example: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        train(address, data, epochs=1)
+    assert str(error.value) == (
+        f"{address} takes {takes} inputs and '{data}:train' holds {holds} inputs. Choose a network "
+        f"for these, such as {example}."
+    )
+
+
 def test_text_is_no_input_for_a_graph_network() -> None:
     with pytest.raises(InputError) as error:
         evaluate(network("zoo:gcn"), likewise.data("sentences[:3]"))

@@ -26,6 +26,7 @@ from likewise.networks.sources import (
     from_torchvision,
     from_zoo,
 )
+from likewise.networks.zoo.registry import ZOO
 
 _SOURCES = {"zoo": from_zoo, "timm": from_timm, "torchvision": from_torchvision, "hf": from_hf}
 
@@ -131,8 +132,20 @@ def _measure(found: Address, data: Data | None) -> dict[str, Any]:
         wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
     if data.domain == "graph":
         wanted |= {"features": data.inputs.graph.x.shape[1]}
+    _check_domain(found, data)
     able = accepted(found.prefix, found.name)
     return {name: value for name, value in wanted.items() if name in able}
+
+
+def _check_domain(found: Address, data: Data) -> None:
+    """Refuse data of another kind than the architecture was made for, as far as that is known."""
+    if found.prefix != "zoo" or ZOO.get(found.name).domain == data.domain:
+        return
+    example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
+    raise InputError(
+        f"{_short(found)} takes {ZOO.get(found.name).domain} inputs and {data.name!r} holds "
+        f"{data.domain} inputs. Choose a network for these, such as {example}."
+    )
 
 
 def channel_statistics(data: Data) -> tuple[list[float], list[float]]:

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise.errors import InputError
+from likewise.networks.graph import check_features
 from likewise.networks.normalise import inner
 
 
@@ -31,6 +32,8 @@ def ready(net: nn.Module, inputs: Any) -> Any:
 def call(net: nn.Module, inputs: Any) -> Any:
     """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
     inputs = ready(net, inputs)
+    if hasattr(inputs, "rows"):
+        check_features(inner(net), inputs)
     return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
 
 

@@ -57,8 +57,20 @@ def gat(
 
 
 def _model(kind: str, **settings: Any) -> nn.Module:
+    if settings["num_layers"] < 1:
+        raise InputError(f"depth is {settings['num_layers']}. Give at least 1.")
     model: nn.Module = getattr(geometric(f"build {kind}").nn.models, kind)(**settings)
     return model
+
+
+def check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
+    """Refuse a graph whose nodes have other features than the network was built for."""
+    wanted, given = getattr(net, "in_channels", None), batch["x"].shape[1]
+    if isinstance(wanted, int) and wanted not in (given, -1):  # -1 waits for the first graph
+        raise InputError(
+            f"{type(net).__name__} was built for {wanted} features a node and was shown {given}. "
+            f"Build it with features={given}."
+        )
 
 
 def convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:

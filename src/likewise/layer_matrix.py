@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._files import write_whole
 from likewise.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -82,10 +83,8 @@ class LayerMatrix:
             "measure": self.measure,
             "about": json.dumps(dict(self.about)),
         }
-        target = Path(path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
-        draft.write_bytes(save({"values": np.ascontiguousarray(self.values)}, metadata=facts))
-        draft.replace(target)
+        values = {"values": np.ascontiguousarray(self.values)}
+        write_whole(Path(path), save(values, metadata=facts))
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""

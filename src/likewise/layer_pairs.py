@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._minibatch import SMALLEST, MinibatchCKA
-from likewise._progress import tracked
+from likewise._progress import Progress
 from likewise._registry import normal
 from likewise.errors import InputError, UndefinedError
 from likewise.layer_matrix import LayerMatrix
@@ -41,7 +41,7 @@ def layerwise(
     device: Any = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> LayerMatrix:
     """How alike every layer of network `a` is to every layer of `b` (or of itself), on data.
 
@@ -79,17 +79,17 @@ def _streamed(
     watchers: list[Watcher], data: Any, batch_size: int, seed: int, progress: bool
 ) -> tuple[np.ndarray, list[list[str]]]:
     sums = MinibatchCKA()
-    known = known_length(data)
-    total = None if known is None else -(-known // batch_size)
+    total = -(-(known_length(data) or 0) // batch_size)
     with ExitStack() as stack:
+        bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
         for watcher in watchers:
             stack.enter_context(watcher)
         steps = _large_enough(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
-        steps = tracked(steps, "layers", total=total, show=progress)
         for number, batch in enumerate(steps, start=1):
             rows = [list(watcher.see(batch, number).rows.values()) for watcher in watchers]
             for part in _parts(rows, batch, batch_size, seed):
                 sums.add(part[0], part[1] if len(part) > 1 else None)
+            bar.advance()
     return sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
 
 

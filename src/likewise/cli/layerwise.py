@@ -41,7 +41,6 @@ def layerwise(
         seed=seed,
         device=device,
         store=store,
-        progress=True,
     )
     if out is not None:
         for path in found.write(out):

@@ -8,6 +8,7 @@ sums are wanted anyway as the column means.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -120,11 +121,7 @@ class Activations:
 
 
 def as_tensor(values: Any, label: str) -> Tensor:
-    """A floating tensor that shares memory where it can: float64 on the CPU, as it is elsewhere.
-
-    float32 mapped from a file stays so: to convert it here would read all of it into memory. It
-    becomes float64, exactly, where it is computed with.
-    """
+    """A floating tensor that shares memory where it can."""
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
@@ -142,9 +139,9 @@ def as_tensor(values: Any, label: str) -> Tensor:
         tensor = torch.from_numpy(array)
     if tensor.is_complex():
         raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
-    if tensor.device.type == "cpu" and not is_mapped(tensor):
-        return tensor.to(torch.float64)
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+    if tensor.dtype in (torch.float32, torch.float64):
+        return tensor
+    return tensor.float() if tensor.is_floating_point() else tensor.double()
 
 
 def _made_writeable(array: np.ndarray) -> bool:
@@ -156,12 +153,12 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 
 def _column_means(values: Tensor, label: str) -> Tensor:
-    means = _mapped_means(values) if is_mapped(values) else values.mean(dim=0)
-    if torch.isfinite(means.sum()):
+    means = _means(values)
+    if math.isfinite(float(means.sum())):
         return means
     bad = ~torch.isfinite(values)
     if not bad.any():  # finite entries whose sum overflows
-        return (values / values.shape[0]).sum(dim=0)
+        return (values / values.shape[0]).sum(dim=0, dtype=_precise(values))
     rows, columns = int(bad.any(dim=1).sum()), int(bad.any(dim=0).sum())
     first = tuple(int(i) for i in bad.nonzero()[0])
     raise InputError(
@@ -171,19 +168,18 @@ def _column_means(values: Tensor, label: str) -> Tensor:
     )
 
 
-def is_mapped(values: Tensor) -> bool:
-    """Whether a tensor is float32 mapped from a file, and so should not be copied as a whole."""
-    shared: bool = values.is_shared()  # type: ignore[no-untyped-call]
-    return values.device.type == "cpu" and values.dtype == torch.float32 and shared
-
-
-def _mapped_means(values: Tensor) -> Tensor:
-    """The means in float64, a few rows at a time."""
-    total = torch.zeros(values.shape[1:], dtype=torch.float64)
+def _means(values: Tensor) -> Tensor:
+    """The means, a few rows at a time: values mapped from a file may be larger than the memory."""
+    total = torch.zeros(values.shape[1:], dtype=_precise(values), device=values.device)
     step = max(1, 2**22 // max(1, total.numel()))
     for start in range(0, len(values), step):
-        total += values[start : start + step].double().sum(dim=0)
+        total += values[start : start + step].sum(dim=0, dtype=total.dtype)
     return total / len(values)
+
+
+def _precise(values: Tensor) -> torch.dtype:
+    """What is computed in: float64 on the CPU, the values' own kind elsewhere."""
+    return torch.float64 if values.device.type == "cpu" else values.dtype
 
 
 def _labels(labels: Any, logits: Tensor) -> Tensor:

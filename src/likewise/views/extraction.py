@@ -38,7 +38,7 @@ def extract(
     batch_size: int = 256,
     device: Any = None,
     name: str | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Any:
     """What layers of a network give on data: one `Activations`, or `Views` of several by layer.
 

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from likewise.errors import StoreError
+from likewise._files import guarded, write_whole
 from likewise.views.activations import Activations, Outputs
 from likewise.views.identity import digest
 from likewise.views.passes import OUTPUTS, Pass, fitting_labels
@@ -80,12 +79,8 @@ class InFolder:
     ) -> None:
         self._facts, self._title = dict(facts), title
         self.folder = Path(store) / "views"
-        try:
+        with guarded(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"{self.folder} cannot be made ({error.strerror}). Choose another store."
-            ) from error
         remove_leftovers(self.folder)
 
     def sink(self, layer: str) -> FileSink:
@@ -106,10 +101,7 @@ class InFolder:
         return files
 
     def note(self, request: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        path = self._note(request)
-        draft = path.with_name(f"{uuid4().hex}.draft")
-        draft.write_text(json.dumps(dict(files)))
-        draft.replace(path)
+        write_whole(self._note(request), json.dumps(dict(files)).encode())
 
     def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:
         """The files that answer a request, by layer, where all of them are here."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from likewise._progress import tracked
+from likewise._progress import Progress
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.views.batches import batches, known_length
@@ -59,18 +59,17 @@ def run(
     sinks: dict[str, Sink] = {}
     labels: list[Tensor | None] = []
     hashed, n = ProbeHash(), 0
-    known = known_length(data)
-    total = None if known is None else -(-known // batch_size)
+    total = -(-(known_length(data) or 0) // batch_size)
     try:
-        with watcher:
+        with watcher, Progress(total, watcher.label, shown=progress) as bar:
             steps = batches(data, batch_size, device=watcher.place)
-            steps = tracked(steps, f"{watcher.label}", total=total, show=progress)
             for number, batch in enumerate(steps, start=1):
                 _take_in(watcher.see(batch, number), sinks, new_sink)
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
                 n += batch.size
+                bar.advance()
         if not n:
             raise InputError("the data gave no inputs. Pass at least two.")
     except BaseException:

@@ -19,6 +19,7 @@ from uuid import uuid4
 import torch
 from torch import Tensor
 
+from likewise._files import guarded
 from likewise.errors import InputError, StoreError
 from likewise.views.identity import as_bytes
 
@@ -27,7 +28,7 @@ _DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32}
 
 
 class MemorySink:
-    """Rows in memory, as float64 from the start: a second copy is never made."""
+    """Rows in memory, in one piece from the start: a second copy is never made."""
 
     def __init__(self, label: str, n: int | None) -> None:
         self.label = label
@@ -39,10 +40,10 @@ class MemorySink:
         end = self.n + len(rows)
         if self._values is None:
             size = max(end, self._expected or 0)
-            self._values = torch.empty(size, rows.shape[1], dtype=torch.float64)
+            self._values = torch.empty(size, rows.shape[1], dtype=kept_dtype(rows))
         check_width(self.label, self._values.shape[1], rows)
         if end > len(self._values):
-            grown = torch.empty(max(end, 2 * self.n), rows.shape[1], dtype=torch.float64)
+            grown = self._values.new_empty(max(end, 2 * self.n), rows.shape[1])
             grown[: self.n] = self._values[: self.n]
             self._values = grown
         self._values[self.n : end] = rows
@@ -57,7 +58,7 @@ class MemorySink:
 
 
 class FileSink:
-    """Rows in a file that grows; float32 unless the network computes in float64.
+    """Rows in a file that grows.
 
     The file is opened for each write: a network may have more layers than a process open files.
     """
@@ -75,7 +76,7 @@ class FileSink:
     def append(self, rows: Tensor) -> None:
         if not self.width:
             self.width = rows.shape[1]
-            self._dtype = torch.float64 if rows.dtype == torch.float64 else torch.float32
+            self._dtype = kept_dtype(rows)
         check_width(self.label, self.width, rows)
         self._write(as_bytes(rows.to(self._dtype)))
         self.n += len(rows)
@@ -100,14 +101,8 @@ class FileSink:
         self._path.unlink(missing_ok=True)
 
     def _write(self, content: bytes | memoryview) -> None:
-        try:
-            with self._path.open("ab") as file:
-                file.write(content)
-        except OSError as error:
-            raise StoreError(
-                f"{self._path.parent} cannot be written to ({error.strerror}). Free some space, or "
-                "choose another store."
-            ) from error
+        with guarded(self._path.parent), self._path.open("ab") as file:
+            file.write(content)
 
 
 def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -138,6 +133,11 @@ def remove_leftovers(folder: Path) -> None:
         pid = int(path.stem.split("-")[-2])
         if not _alive(pid):
             path.unlink(missing_ok=True)
+
+
+def kept_dtype(rows: Tensor) -> torch.dtype:
+    """What rows are kept in: half precision holds too few digits for sums over many inputs."""
+    return torch.float64 if rows.dtype == torch.float64 else torch.float32
 
 
 def check_width(label: str, width: int, rows: Tensor) -> None:

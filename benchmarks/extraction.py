@@ -5,7 +5,9 @@ bare forward pass over a batch and the extraction from the same batch take turns
 that whatever else the machine does falls on both alike. `ratio` is the time of extraction to that
 of the bare passes; `growth_mb` the peak resident memory above that before the first batch.
 
-    python benchmarks/extraction.py --weights resnet56.safetensors --out extraction.csv
+    LIKEWISE_DATA=... python benchmarks/extraction.py --weights resnet56.safetensors
+
+Each row is appended to benchmarks/extraction.csv with machine and versions.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--reduce", nargs="+", default=["mean", "pool7", "flatten"])
-    parser.add_argument("--out", type=Path, default=Path("extraction.csv"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     chosen = parser.parse_args()
     network = likewise.network("zoo:resnet56" + (f"@{chosen.weights}" if chosen.weights else ""))
     data = likewise.data(f"cifar10:test[:{chosen.inputs}]")
@@ -109,16 +111,15 @@ def main() -> None:
         "torch": torch.__version__,
         "likewise": likewise.__version__,
     }
-    writer = None
-    with chosen.out.open("w", newline="") as file:
-        for reduce in chosen.reduce:
-            row = measure(network, data, reduce, chosen.batch_size) | machine
-            if writer is None:
-                writer = csv.DictWriter(file, row)
+    for reduce in chosen.reduce:
+        row = measure(network, data, reduce, chosen.batch_size) | machine
+        new = not chosen.out.exists()
+        with chosen.out.open("a", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            if new:
                 writer.writeheader()
             writer.writerow(row)
-            file.flush()
-            sys.stdout.write(f"{row}\n")
+        sys.stdout.write(f"{row}\n")
 
 
 if __name__ == "__main__":

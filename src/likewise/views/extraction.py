@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise import __version__
+import likewise
 from likewise.data import Data
 from likewise.data import load as load_data
 from likewise.data.graphs import nodes_of
@@ -64,7 +64,7 @@ def extract(
         "network": called,
         "reduction": reduce or "none",
         "data": data_name(shown),
-        "likewise": __version__,
+        "likewise": likewise.__version__,
         "torch": torch.__version__,
     }
 

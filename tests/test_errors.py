@@ -65,7 +65,8 @@ def test_a_reduction_makes_them_comparable():
 
 def test_unknown_and_unfit_reductions():
     assert sentence(ValueError, measures.cka, np.ones((30, 4, 5)), X, reduce="meen") == (
-        "no reduction named 'meen'. Did you mean 'mean'? There are mean, cls, last, flatten, spatial."
+        "no reduction named 'meen'. Did you mean 'mean'? There are mean, cls, last, flatten, spatial, "
+        "pool7, pool7-spatial."
     )
     assert sentence(ValueError, reduced, torch.ones(3, 4, 5, 5), "cls", "'conv1'") == (
         "'conv1' holds maps, which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'."

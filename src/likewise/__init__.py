@@ -10,16 +10,25 @@ __version__ = "0.1.0"
 # Names are looked up on first use, so that `import likewise` stays light.
 _HOMES = {
     "Activations": "likewise.views",
+    "LayerMatrix": "likewise.layer_matrix",
     "Outputs": "likewise.views",
     "Comparison": "likewise.matrix",
     "Score": "likewise.score",
     "SimilarityMatrix": "likewise.matrix",
+    "Views": "likewise.views",
     "bootstrap": "likewise.trust",
     "calibrate": "likewise.trust",
     "compare": "likewise.comparing",
+    "data": "likewise.data",
     "errors": "likewise.errors",
+    "extract": "likewise.views",
+    "layers": "likewise.views",
+    "layerwise": "likewise.layer_pairs",
     "measures": "likewise.measures",
+    "network": "likewise.networks",
+    "networks": "likewise.networks",
     "testing": "likewise.testing",
+    "train": "likewise.networks",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Progress:
@@ -47,3 +50,11 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def tracked(steps: Iterable[T], what: str, *, total: int | None, show: bool) -> Iterator[T]:
+    """The steps as they are, with a bar while they last; none where their number is unknown."""
+    with Progress(total or 0, what, shown=show) as bar:
+        for step in steps:
+            yield step
+            bar.advance()

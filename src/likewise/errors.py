@@ -36,6 +36,14 @@ class MissingDependencyError(LikewiseError, ImportError):
     """An optional part is not installed."""
 
 
+class MissingDataError(LikewiseError, FileNotFoundError):
+    """Data or weights are not where they were looked for."""
+
+
+class ForwardError(LikewiseError, RuntimeError):
+    """A network failed while it was shown inputs."""
+
+
 class StoreError(LikewiseError, OSError):
     """A store cannot be read or written."""
 

@@ -70,7 +70,7 @@ class Activations:
         if self.reduce is not None and values.ndim > 2:
             values = reduced(values, self.reduce, self.label)
         if values.ndim != 2:
-            raise InputError(_wrong_rank(values, self.label))
+            raise InputError(wrong_rank(values, self.label))
         if not values.numel():
             raise InputError(
                 f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows "
@@ -153,7 +153,7 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 
 def _column_means(values: Tensor, label: str) -> Tensor:
-    means = values.mean(dim=0, dtype=_precise(values))
+    means = _means(values)
     if math.isfinite(float(means.sum())):
         return means
     bad = ~torch.isfinite(values)
@@ -166,6 +166,17 @@ def _column_means(values: Tensor, label: str) -> Tensor:
         f"{values.shape[1]} columns, the first at row {first[0]}, column {first[1]}. "
         "Drop or repair them."
     )
+
+
+def _means(values: Tensor) -> Tensor:
+    """The means, a few rows at a time: values mapped from a file may be larger than the memory."""
+    if values.dtype == _precise(values) and values.numel() <= 2**22:
+        return values.mean(dim=0)
+    total = torch.zeros(values.shape[1:], dtype=_precise(values), device=values.device)
+    step = max(1, 2**22 // max(1, total.numel()))
+    for start in range(0, len(values), step):
+        total += values[start : start + step].sum(dim=0, dtype=total.dtype)
+    return total / len(values)
 
 
 def _precise(values: Tensor) -> torch.dtype:
@@ -191,7 +202,7 @@ def _labels(labels: Any, logits: Tensor) -> Tensor:
     return tensor
 
 
-def _wrong_rank(values: Tensor, label: str) -> str:
+def wrong_rank(values: Tensor, label: str) -> str:
     advice = {
         1: "Pass (inputs, neurons): one row an input, even if there is one neuron.",
         3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",

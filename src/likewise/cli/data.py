@@ -1,0 +1,25 @@
+"""`likewise data`: what data there is."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def data(
+    pattern: Annotated[str, typer.Argument(help="Such as 'cifar*'; without one, all.")] = "*",
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List datasets, their splits and what they are."""
+    from likewise.data import SOURCES
+
+    found = [SOURCES.get(name) for name in SOURCES.names(pattern)]
+    if as_json:
+        parts = [{"name": s.name, "domain": s.domain, "splits": s.splits} for s in found]
+        typer.echo(json.dumps(parts))
+        return
+    for source in found:
+        name = f"{source.name}:PATH" if source.needs_path else source.name
+        typer.echo(f"{name:20}  {source.domain:5}  {', '.join(source.splits):22}  {source.summary}")

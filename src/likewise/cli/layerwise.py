@@ -1,0 +1,52 @@
+"""`likewise layerwise`: two networks, layer by layer, as numbers and as a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def layerwise(
+    a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.pt.")],
+    data: Annotated[str, typer.Option(help="Address of the data, such as cifar10:test[:2000].")],
+    b: Annotated[str | None, typer.Argument(help="Another network; without one, a itself.")] = None,
+    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = (
+        "cka-debiased"
+    ),
+    layers: Annotated[
+        list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")
+    ] = None,
+    reduce: Annotated[str, typer.Option(help="How maps and tokens become rows.")] = "flatten",
+    batch_size: Annotated[int, typer.Option(help="Inputs in one batch.")] = 512,
+    seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder to stream views to.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Compare every layer of a network with every layer of another."""
+    import likewise
+
+    found = likewise.layerwise(
+        a,
+        b,
+        data,
+        measure=measure,
+        layers=layers or "blocks",
+        reduce=reduce,
+        batch_size=batch_size,
+        seed=seed,
+        device=device,
+        store=store,
+    )
+    if out is not None:
+        for path in found.write(out):
+            typer.echo(str(path), err=True)
+    if as_json:
+        parts = {"rows": found.rows, "columns": found.columns, "values": found.values.tolist()}
+        typer.echo(json.dumps({"measure": found.measure, **parts}))
+    else:
+        typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)

@@ -1,0 +1,177 @@
+"""Data: inputs, labels, what the classes are called, and a hash that says which inputs these are.
+
+Inputs may be a tensor, a list of texts, or anything with a length that gives a batch when indexed
+(images read from files as they are asked for). What a network is shown is always what `batches`
+gives: images as floats in [0, 1], texts as lists of strings, and labels beside them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.data.images import Images, check_images
+from likewise.errors import InputError
+
+Domain = Literal["image", "graph", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Labelled inputs of one kind, in a fixed order.
+
+    >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
+    >>> len(tiny), tiny[:2].name, tiny[1:].labels.tolist()
+    (3, 'tiny[:2]', [0, 1])
+    >>> [(texts, labels.tolist()) for texts, labels in tiny.batches(2)]
+    [(['good', 'bad'], [1, 0]), (['fine'], [1])]
+    """
+
+    name: str
+    domain: Domain
+    inputs: Any
+    labels: Any
+    classes: tuple[str, ...]
+    wnids: tuple[str | None, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", torch.as_tensor(self.labels))
+        object.__setattr__(self, "classes", tuple(self.classes))
+        if self.domain == "image":
+            object.__setattr__(self, "inputs", _images(self.inputs, self.name))
+        check_labels(self.labels, len(self.inputs), self.classes, self.name)
+        object.__setattr__(self, "labels", self.labels.long())
+        if self.wnids is not None and len(self.wnids) != len(self.classes):
+            raise InputError(
+                f"{self.name!r} has {len(self.classes)} classes and {len(self.wnids)} WordNet ids. "
+                "Give one id a class, None where there is none."
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+        return self.batches()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, n={len(self)}, classes={len(self.classes)})"
+
+    def __getitem__(self, index: slice | Sequence[int] | Tensor) -> Data:
+        """The same data, fewer inputs: by slice, by indices or by a mask."""
+        rows = positions(index, len(self))
+        part = f"[{len(rows)} of {len(self)}]"
+        if isinstance(index, slice):
+            part = slice_name(index)
+        return replace(
+            self,
+            name=self.name + part,
+            inputs=keep(self.inputs, index if isinstance(index, slice) else rows),
+            labels=self.labels[rows],
+        )
+
+    @cached_property
+    def probe(self) -> str:
+        """A hash of the inputs and their order, the same wherever these inputs came from."""
+        content = hashlib.sha256(f"{self.domain} {len(self)}".encode())
+        for part in _content(self.inputs):
+            content.update(part)
+        return content.hexdigest()[:16]
+
+    def batches(
+        self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
+    ) -> Iterator[tuple[Any, Tensor]]:
+        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`."""
+        if batch_size < 1:
+            raise InputError(f"batch_size is {batch_size}. Give at least 1.")
+        order: Tensor | None = None
+        if shuffle is not None:
+            order = torch.randperm(len(self), generator=torch.Generator().manual_seed(shuffle))
+        for start in range(0, len(self), batch_size):
+            rows = slice(start, start + batch_size)
+            index = rows if order is None else order[rows].tolist()
+            yield moved(take(self.inputs, index), device), moved(self.labels[index], device)
+
+
+def check_labels(labels: Tensor, n: int, classes: Sequence[str], name: str) -> None:
+    if labels.shape != (n,) or labels.is_floating_point():
+        raise InputError(
+            f"{name!r} has {n} inputs and labels of shape {tuple(labels.shape)}, {labels.dtype}. "
+            "Give one whole number an input."
+        )
+    if n and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
+        raise InputError(
+            f"the labels of {name!r} run from {int(labels.min())} to {int(labels.max())}, but it "
+            f"has {len(classes)} classes. Labels count from 0 to {len(classes) - 1}."
+        )
+
+
+def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
+    """The rows a slice, a list of indices or a mask means."""
+    if isinstance(index, slice):
+        return list(range(n)[index])
+    rows = torch.as_tensor(index).reshape(-1)
+    return (rows.nonzero()[:, 0] if rows.dtype == torch.bool else rows).tolist()
+
+
+def take(inputs: Any, index: slice | list[int]) -> Any:
+    """Some of the inputs: rows of a tensor, entries of a list, each value of a mapping so."""
+    if isinstance(inputs, dict):
+        return {key: take(value, index) for key, value in inputs.items()}
+    if isinstance(inputs, (list, tuple)) and not isinstance(index, slice):
+        return [inputs[row] for row in index]
+    return inputs[index]
+
+
+def keep(inputs: Any, index: slice | list[int]) -> Any:
+    """Some of the inputs, held as they were held."""
+    return inputs.only(index) if hasattr(inputs, "only") else take(inputs, index)
+
+
+def _images(images: Any, name: str) -> Any:
+    if isinstance(images, np.ndarray):
+        images = torch.from_numpy(images)
+    if not isinstance(images, Tensor):
+        return images
+    check_images(images, repr(name))
+    return Images(images) if images.dtype == torch.uint8 else images.float()
+
+
+def _content(inputs: Any) -> Iterator[bytes]:
+    if hasattr(inputs, "content"):  # files know how to tell what is in them
+        yield from inputs.content()
+    elif isinstance(inputs, (Tensor, Images)):
+        yield str(tuple(inputs.shape)).encode()
+        for start in range(0, len(inputs), 1024):
+            yield inputs[start : start + 1024].detach().cpu().contiguous().numpy().tobytes()
+    elif isinstance(inputs, dict):
+        for key in sorted(inputs):
+            yield key.encode()
+            yield from _content(inputs[key])
+    else:
+        for text in inputs:
+            yield repr(text).encode()
+
+
+def moved(value: Any, device: Any) -> Any:
+    """A batch, or a part of one, on the device; as it is where none is named."""
+    if device is None:
+        return value
+    if hasattr(value, "to"):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: moved(part, device) for key, part in value.items()}
+    return value
+
+
+def slice_name(index: slice) -> str:
+    start, stop, step = (
+        "" if part is None else str(part) for part in (index.start, index.stop, index.step)
+    )
+    return f"[{start}:{stop}{':' + step if step else ''}]"

@@ -1,0 +1,74 @@
+"""Folders of images, one sub-folder a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from likewise._optional import require
+from likewise.data.dataset import Data
+from likewise.data.images import ImageFiles
+from likewise.data.places import given
+from likewise.data.registry import dataset
+from likewise.errors import InputError, MissingDataError
+
+ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"}
+SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test", "val")}
+
+
+@dataset("imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
+def imagefolder(split: str, root: str, size: int | None = None) -> Data:
+    """Any folder of images, one sub-folder a class, within train, val and test or without."""
+    folder = split_folder(given(root, "imagefolder"), split)
+    groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
+    return from_groups(
+        f"imagefolder:{root}:{split}", groups, [sub.name for sub, _ in groups], size=size
+    )
+
+
+def split_folder(root: Path, split: str) -> Path:
+    """`root/train` and its like where there are such folders, else the folder itself."""
+    if not any((root / name).is_dir() for names in SPLITS.values() for name in names):
+        return root
+    for name in SPLITS[split]:
+        if (root / name).is_dir():
+            return root / name
+    held = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
+    raise MissingDataError(f"{root} has no folder {split!r}. It holds {held}; name one of them.")
+
+
+def class_folders(folder: Path) -> list[Path]:
+    """The sub-folders, in the order of their names: that is the order of the labels."""
+    found = sorted(sub for sub in folder.iterdir() if sub.is_dir())
+    if not found:
+        raise MissingDataError(f"{folder} has no sub-folders. Put the images of each class in one.")
+    return found
+
+
+def images_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+
+
+def from_groups(
+    name: str,
+    groups: Sequence[tuple[Path, list[Path]]],
+    classes: Sequence[str],
+    *,
+    wnids: Sequence[str] | None = None,
+    size: int | None = None,
+) -> Data:
+    """Images grouped by class as one dataset; group i has label i."""
+    for folder, paths in groups:
+        if not paths:
+            raise InputError(f"{folder} holds no images. Fill it or remove it.")
+    files = [path for _, paths in groups for path in paths]
+    labels = [label for label, (_, paths) in enumerate(groups) for _ in paths]
+    images = ImageFiles(files, size or natural_size(files[0]))
+    return Data(name, "image", images, labels, tuple(classes), tuple(wnids) if wnids else None)
+
+
+def natural_size(path: Path) -> int:
+    """The shorter side of an image, at most 224: small images keep their size."""
+    pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
+    with pil.open(path) as image:
+        return int(min(*image.size, 224))

@@ -1,0 +1,167 @@
+"""The graphs that have a name: citation networks, Flickr, ogbn-arxiv, and the embedded digits.
+
+Each is looked for as arrays (`cora/cora.npz`), then in the folders PyTorch Geometric and OGB make,
+then downloaded by PyTorch Geometric. The citation networks have their features scaled to rows of
+sum one, and the citations of ogbn-arxiv go both ways, as ReSi and most others use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise._geometric import geometric
+from likewise.data import places, planetoid
+from likewise.data.graphs import SPLITS, GraphData, nodes_of
+from likewise.data.registry import dataset
+from likewise.data.small_images import digits
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+_CORA = (
+    "theory",
+    "reinforcement learning",
+    "genetic algorithms",
+    "neural networks",
+    "probabilistic methods",
+    "case based",
+    "rule learning",
+)
+_CITESEER = ("AI", "machine learning", "information retrieval", "databases", "agents", "HCI")
+_PLANETOID_URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
+_ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+
+
+@dataset("cora", domain="graph", splits=SPLITS)
+def cora(split: str, root: str | None = None) -> GraphData:
+    """2,708 papers on machine learning and who cites whom; 7 fields (Planetoid split)."""
+    return nodes_of(_planetoid("Cora", root), split, name="cora", classes=_CORA)
+
+
+@dataset("citeseer", domain="graph", splits=SPLITS)
+def citeseer(split: str, root: str | None = None) -> GraphData:
+    """3,327 papers in computer science and who cites whom; 6 fields (Planetoid split)."""
+    return nodes_of(_planetoid("CiteSeer", root), split, name="citeseer", classes=_CITESEER)
+
+
+@dataset("pubmed", domain="graph", splits=SPLITS)
+def pubmed(split: str, root: str | None = None) -> GraphData:
+    """19,717 papers on diabetes and who cites whom; 3 kinds (Planetoid split)."""
+    return nodes_of(_planetoid("PubMed", root), split, name="pubmed")
+
+
+@dataset("flickr", domain="graph", splits=SPLITS)
+def flickr(split: str, root: str | None = None) -> GraphData:
+    """89,250 pictures on Flickr, joined where they share properties; 7 kinds."""
+    pyg = geometric("load flickr")
+    graph = _found("flickr", root, "Flickr", lambda home: pyg.datasets.Flickr(str(home))[0])
+    return nodes_of(graph, split, name="flickr")
+
+
+@dataset("ogbn-arxiv", domain="graph", splits=SPLITS)
+def ogbn_arxiv(split: str, root: str | None = None) -> GraphData:
+    """169,343 papers on arXiv and who cites whom; 40 subject areas (split by year)."""
+    graph = _found("ogbn-arxiv", root, "arxiv", _arxiv)
+    return nodes_of(graph, split, name="ogbn-arxiv")
+
+
+@dataset("digits-graph", domain="graph", splits=SPLITS)
+def digits_graph(split: str, root: str | None = None) -> GraphData:
+    """The embedded digits as a graph: each joined to the eight it looks most like."""
+    pyg = geometric("load digits-graph")
+    data = digits("all")
+    x, y = data.inputs[:].flatten(1), data.labels.long()
+    graph = pyg.data.Data(x=x, edge_index=_neighbours(x, 8), y=y, **_masks(y))
+    return nodes_of(graph, split, name="digits-graph", classes=data.classes)
+
+
+def _neighbours(x: Tensor, k: int) -> Tensor:
+    """Edges both ways between each row and its k nearest, sorted, without doubles."""
+    distances = torch.cdist(x.double(), x.double()).fill_diagonal_(torch.inf)
+    nearest = distances.topk(k, largest=False).indices
+    near = torch.zeros(len(x), len(x), dtype=torch.bool).scatter_(1, nearest, True)
+    return (near | near.T).nonzero().T.contiguous()
+
+
+def _masks(y: Tensor, per_class: int = 20, val: int = 500, test: int = 1000) -> dict[str, Tensor]:
+    """The usual split of citation networks: the first 20 of every class, then 500, then 1,000."""
+    train = torch.zeros(len(y), dtype=torch.bool)
+    for label in range(int(y.max()) + 1):
+        train[(y == label).nonzero()[:per_class, 0]] = True
+    rest = (~train).nonzero()[:, 0]
+    masks = {name: torch.zeros_like(train) for name in _MASKS[1:]}
+    masks["val_mask"][rest[:val]] = True
+    masks["test_mask"][rest[val : val + test]] = True
+    return {"train_mask": train, **masks}
+
+
+def _planetoid(name: str, root: str | None) -> Any:
+    pyg = geometric(f"load {name.lower()}")
+
+    def read(folder: Path) -> Any:
+        raw = folder / "raw"
+        raw.mkdir(parents=True, exist_ok=True)
+        for part in planetoid.PARTS:
+            if not (raw / f"ind.{name.lower()}.{part}").exists():
+                pyg.io.fs.cp(f"{_PLANETOID_URL}/ind.{name.lower()}.{part}", str(raw))
+        return _graph(planetoid.read(raw, name.lower()))
+
+    graph = _found(name.lower(), root, name, read)
+    graph.x = graph.x / graph.x.sum(dim=1, keepdim=True).clamp(min=1)
+    return graph
+
+
+def _found(name: str, root: str | None, folder: str, read: Callable[[Path], Any]) -> Any:
+    """The graph from arrays, from a folder a library made, or downloaded into one."""
+    home = Path(geometric(f"load {name}").get_home_dir())
+    look = [Path(root).expanduser()] if root else [*places.folders(), home]
+    for file in (place / part for place in look for part in (f"{name}/{name}.npz", f"{name}.npz")):
+        if file.exists():
+            return _from_arrays(file)
+    made = [place / part for place in look for part in (folder, name, ".")]
+    try:
+        return read(next((p for p in made if (p / "raw").is_dir()), home / folder))
+    except OSError as error:
+        wanted = f"{name}/{name}.npz with x, edge_index, y, {', '.join(_MASKS)}"
+        raise places.missing(name, wanted, error) from error
+
+
+def _from_arrays(file: Path) -> Any:
+    """A graph from arrays; its features may be sparse: x_row, x_col, x_val, x_shape."""
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    if "x" not in arrays:
+        x = np.zeros(arrays.pop("x_shape"), dtype=np.float32)
+        x[arrays.pop("x_row"), arrays.pop("x_col")] = arrays.pop("x_val")
+        arrays["x"] = x
+    return _graph(arrays)
+
+
+def _graph(arrays: dict[str, Any]) -> Any:
+    """Arrays as PyTorch Geometric holds a graph."""
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in arrays.items()}
+    tensors |= {key: tensors[key].long() for key in ("edge_index", "y")}
+    return geometric("hold a graph").data.Data(**tensors)
+
+
+def _arxiv(folder: Path) -> Any:
+    """The files of OGB: tables of edges, features, labels, and the split by year."""
+    if not (folder / "raw").is_dir():
+        data = geometric("download ogbn-arxiv").data
+        data.extract_zip(data.download_url(_ARXIV_URL, str(folder.parent)), str(folder.parent))
+    raw, split = folder / "raw", folder / "split" / "time"
+    edges, y = (_table(raw / f"{part}.csv.gz", np.int64) for part in ("edge", "node-label"))
+    x = _table(raw / "node-feat.csv.gz", np.float32)
+    both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    masks = {mask: np.zeros(len(x), dtype=bool) for mask in _MASKS}
+    for mask, part in zip(_MASKS, ("train", "valid", "test"), strict=True):
+        masks[mask][_table(split / f"{part}.csv.gz", np.int64)[:, 0]] = True
+    return _graph({"x": x, "y": y[:, 0], "edge_index": both.T, **masks})
+
+
+def _table(path: Path, kind: Any) -> np.ndarray[Any, Any]:
+    return np.loadtxt(path, delimiter=",", dtype=kind, ndmin=2)

@@ -1,0 +1,170 @@
+"""Small images that fit in memory: digits (embedded), MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100.
+
+CIFAR is downloaded in its binary form: the better known one is a pickle, and nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from likewise._compat import prepare_torchvision
+from likewise._optional import require
+from likewise.data import classes as names
+from likewise.data.dataset import Data
+from likewise.data.places import cache_folder, find, given, missing
+from likewise.data.registry import dataset
+from likewise.errors import InputError
+
+_SITE = "https://www.cs.toronto.edu/~kriz/"
+_BINARY = {  # archive, its md5, folder, files by split, bytes of label before each image
+    "cifar10": (
+        "cifar-10-binary.tar.gz",
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        "cifar-10-batches-bin",
+        {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]},
+        1,
+    ),
+    "cifar100": (
+        "cifar-100-binary.tar.gz",
+        "03b5dce01913d631647c71ecec9e9cb8",
+        "cifar-100-binary",
+        {"train": ["train.bin"], "test": ["test.bin"]},
+        2,
+    ),
+}
+Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+@dataset("digits", domain="image", splits=("test", "train", "all"))
+def digits(split: str, root: str | None = None) -> Data:
+    """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth for testing.
+
+    From Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI 1998, by scikit-learn.
+    """
+    with np.load(str(files("likewise.data") / "digits.npz")) as stored:
+        images, labels = stored["images"], stored["labels"]
+    for_testing = np.arange(len(labels)) % 5 == 4
+    rows = {"test": for_testing, "train": ~for_testing, "all": slice(None)}[split]
+    pixels = torch.from_numpy(images[rows]).float()[:, None] / 16
+    return Data(f"digits:{split}", "image", pixels, labels[rows], tuple("0123456789"))
+
+
+@dataset("mnist", domain="image", splits=("test", "train"))
+def mnist(split: str, root: str | None = None) -> Data:
+    """Handwritten digits, 28 × 28: 60,000 for training, 10,000 for testing."""
+    images, labels = _idx("mnist", "MNIST", split, root)
+    return _data("mnist", split, images[:, None], labels, tuple("0123456789"))
+
+
+@dataset("fashion-mnist", domain="image", splits=("test", "train"))
+def fashion_mnist(split: str, root: str | None = None) -> Data:
+    """Pieces of clothing, 28 × 28: 60,000 for training, 10,000 for testing."""
+    images, labels = _idx("fashion_mnist", "FashionMNIST", split, root)
+    return _data("fashion-mnist", split, images[:, None], labels, names.FASHION)
+
+
+@dataset("cifar10", domain="image", splits=("test", "train"))
+def cifar10(split: str, root: str | None = None) -> Data:
+    """Photographs of 10 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
+    parts = ["cifar10_test/test.npz"]
+    if split == "train":
+        parts = [f"cifar10_full/train_{i}.npz" for i in range(1, 6)]
+    found = [Path(root) / Path(part).name if root else find(part) for part in parts]
+    paths = [path for path in found if path is not None and path.exists()]
+    if len(paths) == len(parts):
+        arrays = [_differences(path) for path in paths]
+        images, labels = (np.concatenate(each) for each in zip(*arrays, strict=True))
+    else:
+        images, labels = _binary("cifar10", split, root)
+    return _data("cifar10", split, images, labels, names.CIFAR10, names.CIFAR10_WNIDS)
+
+
+@dataset("cifar100", domain="image", splits=("test", "train"))
+def cifar100(split: str, root: str | None = None) -> Data:
+    """Photographs of 100 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
+    return _data("cifar100", split, *_binary("cifar100", split, root), names.CIFAR100)
+
+
+def _data(
+    name: str,
+    split: str,
+    images: np.ndarray[Any, Any],
+    labels: np.ndarray[Any, Any],
+    classes: tuple[str, ...],
+    wnids: tuple[str, ...] | None = None,
+) -> Data:
+    pixels = torch.from_numpy(np.ascontiguousarray(images))
+    return Data(f"{name}:{split}", "image", pixels, labels.astype(np.int64), classes, wnids)
+
+
+def _differences(path: Path) -> Arrays:
+    """CIFAR-10 as 2-D differences of (R - G, G, B - G) modulo 256, which zip shrinks well."""
+    with np.load(path) as stored:
+        rows = np.cumsum(stored["residual"], axis=-1, dtype=np.uint8)
+        images, labels = np.cumsum(rows, axis=-2, dtype=np.uint8), stored["y"]
+    images[:, 0] += images[:, 1]
+    images[:, 2] += images[:, 1]
+    return images, labels
+
+
+def _binary(name: str, split: str, root: str | None) -> Arrays:
+    archive, md5, folder, parts, label_bytes = _BINARY[name]
+    where = given(root, name) if root else find(folder)
+    if where is None:
+        utils = _torchvision("datasets.utils", to=f"download {name}")
+        _download(
+            name,
+            f"the folder {folder} ({_SITE}{archive}, unpacked)",
+            lambda: utils.download_and_extract_archive(
+                _SITE + archive, str(cache_folder()), md5=md5
+            ),
+        )
+        where = cache_folder() / folder
+    where = where / folder if (where / folder).is_dir() else where
+    for part in parts[split]:
+        if not (where / part).exists():
+            raise missing(name, f"the folder {folder} with {part} ({_SITE}{archive}, unpacked)")
+    raw = np.concatenate([np.fromfile(where / part, dtype=np.uint8) for part in parts[split]])
+    if len(raw) % (label_bytes + 3072):
+        raise InputError(
+            f"{where} is damaged: its size is no multiple of one image. Fetch it again."
+        )
+    records = raw.reshape(-1, label_bytes + 3072)
+    return records[:, label_bytes:].reshape(-1, 3, 32, 32), records[:, label_bytes - 1]
+
+
+def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arrays:
+    path = given(root, name) / f"{name}.npz" if root else find(f"{name}/{name}.npz", f"{name}.npz")
+    if path is not None and path.exists():
+        with np.load(path) as stored:
+            return stored[f"x_{split}"], stored[f"y_{split}"]
+    datasets = _torchvision("datasets", to=f"read {name}")
+    folder, train = Path(root) if root else find(torchvision_name), split == "train"
+    folder = cache_folder() if folder is None else folder if root else folder.parent
+    made: list[Any] = []
+    _download(
+        name,
+        f"the folder {torchvision_name} of torchvision, or {name}/{name}.npz",
+        lambda: made.append(
+            getattr(datasets, torchvision_name)(str(folder), train=train, download=True)
+        ),
+    )
+    return made[0].data.numpy(), made[0].targets.numpy()
+
+
+def _torchvision(part: str, *, to: str) -> Any:
+    prepare_torchvision()
+    return require(f"torchvision.{part}", extra="vision", to=to)
+
+
+def _download(name: str, wanted: str, fetch: Callable[[], object]) -> None:
+    try:
+        fetch()
+    except (OSError, RuntimeError) as error:  # torchvision raises either, by what failed
+        raise missing(name, wanted, str(error).split("\n")[0]) from error

@@ -1,0 +1,96 @@
+"""Text: sentences, or pairs of them, with a label; tokens are made by the network's own tokenizer.
+
+SST-2 and MNLI are looked for as tables (`sst2/train.tsv.gz`), then asked of `datasets`, which looks
+into its own cache before it downloads.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from likewise._optional import require
+from likewise.data import places
+from likewise.data.dataset import Data
+from likewise.data.registry import dataset
+from likewise.data.sentences import sentences as make_sentences
+from likewise.errors import InputError
+
+_SENTIMENT = ("negative", "positive")
+_INFERENCE = ("entailment", "neutral", "contradiction")
+# The split's name here: the table's name, and the name at GLUE.
+_SST2 = {
+    "dev": ("sst2/dev", "validation"),
+    "train": ("sst2/train", "train"),
+    "test": ("sst2/test_labelled", "test"),
+}
+_MNLI = {
+    "dev": ("nli/mnli_validation_matched", "validation_matched"),
+    "train": ("nli/mnli_train", "train"),
+    "mismatched": ("nli/mnli_validation_mismatched", "validation_mismatched"),
+}
+
+
+@dataset("sst2", domain="text", splits=tuple(_SST2))
+def sst2(split: str, root: str | None = None) -> Data:
+    """Phrases from film reviews: 67,349 for training, 872 for development; is it praise?"""
+    texts, labels = _glue("sst2", ("sentence",), _SST2[split], root)
+    return Data(f"sst2:{split}", "text", [text for (text,) in texts], labels, _SENTIMENT)
+
+
+@dataset("mnli", domain="text", splits=tuple(_MNLI))
+def mnli(split: str, root: str | None = None) -> Data:
+    """Pairs of sentences: 392,702 for training, 9,815 for development; does one follow?"""
+    pairs, labels = _glue("mnli", ("premise", "hypothesis"), _MNLI[split], root)
+    return Data(f"mnli:{split}", "text", pairs, labels, _INFERENCE)
+
+
+@dataset("sentences", domain="text", splits=("test", "train"))
+def sentences(split: str, root: str | None = None) -> Data:
+    """Made-up sentences that praise or blame: 2,000 for training, 500 others for testing."""
+    texts, labels = make_sentences(2500, seed=0)
+    rows = slice(2000, None) if split == "test" else slice(2000)
+    return Data(f"sentences:{split}", "text", texts[rows], labels[rows], _SENTIMENT)
+
+
+def _glue(
+    name: str, columns: tuple[str, ...], split: tuple[str, str], root: str | None
+) -> tuple[list[tuple[str, ...]], list[int]]:
+    table, remote = f"{split[0]}.tsv.gz", split[1]
+    look = [Path(root).expanduser()] if root else list(places.folders())
+    for folder in look:
+        for file in (folder / table, folder / Path(table).name):
+            if file.exists():
+                return _read(file, columns)
+    load = require("datasets", extra="language", to=f"load {name}").load_dataset
+    try:
+        rows: Any = load("nyu-mll/glue", name, split=remote)
+    except OSError as error:
+        wanted = f"{table} (tab-separated, first line {' '.join((*columns, 'label'))})"
+        raise places.missing(name, wanted, error) from error
+    return [tuple(row[column] for column in columns) for row in rows], list(rows["label"])
+
+
+def _read(path: Path, columns: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[int]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    absent = [column for column in (*columns, "label") if not rows or column not in rows[0]]
+    if absent:
+        raise InputError(
+            f"{path} has no column {' and no '.join(absent)}. Its first line must name "
+            f"{', '.join((*columns, 'label'))}, with tabs between."
+        )
+    texts = [tuple(row[column].strip() for column in columns) for row in rows]
+    return texts, [_label(row, path, line) for line, row in enumerate(rows, 2)]
+
+
+def _label(row: Mapping[str, str], path: Path, line: int) -> int:
+    try:
+        return int(row["label"])
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"line {line} of {path} has the label {row['label']!r}. Labels are whole numbers."
+        ) from error

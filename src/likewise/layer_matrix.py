@@ -1,0 +1,131 @@
+"""A measure over the layers of two networks: as numbers with names, a frame, a picture, a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._files import write_whole
+from likewise.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMatrix:
+    """A measure over the layers of two networks: `values[i, j]` is `rows[i]` of a with `columns[j]`
+    of b.
+
+    >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
+    np.float64(0.5)
+    """
+
+    a: str
+    b: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Any
+    measure: str
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float64)
+        if values.shape != (len(self.rows), len(self.columns)):
+            raise InputError(
+                f"{len(self.rows)} rows and {len(self.columns)} columns were named for values of "
+                f"shape {values.shape}. Name every layer once."
+            )
+        object.__setattr__(self, "values", values)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Layers of a down, layers of b across."""
+        import pandas as pd
+
+        index = pd.Index(self.rows, name=self.a)
+        return pd.DataFrame(self.values, index, pd.Index(self.columns, name=self.b))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The matrix as a picture: a's layers upwards, b's to the right."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=self._size(), layout="constrained")
+        finite = self.values[np.isfinite(self.values)]
+        inside = finite.size and finite.min() >= 0 and finite.max() <= 1 + 1e-6
+        image = ax.imshow(
+            self.values, origin="lower", cmap="magma", vmin=0 if inside else None, aspect="auto"
+        )
+        ax.figure.colorbar(image, ax=ax, label=self.measure, shrink=0.8)
+        ax.set_xticks(range(len(self.columns)), self.columns, rotation=90, fontsize=7)
+        ax.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
+        ax.set_xlabel(_short(self.b))
+        ax.set_ylabel(_short(self.a))
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the values and what they are to one safetensors file."""
+        from safetensors.numpy import save
+
+        facts = {
+            "a": self.a,
+            "b": self.b,
+            "rows": json.dumps(list(self.rows)),
+            "columns": json.dumps(list(self.columns)),
+            "measure": self.measure,
+            "about": json.dumps(dict(self.about)),
+        }
+        values = {"values": np.ascontiguousarray(self.values)}
+        write_whole(Path(path), save(values, metadata=facts))
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""
+        from matplotlib.figure import Figure
+
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]
+        self.save(paths[0])
+        self.to_frame().to_csv(paths[1])
+        figure = Figure(figsize=self._size(), layout="constrained")
+        self.plot(figure.subplots())
+        figure.savefig(paths[2], dpi=150)
+        return paths
+
+    def _size(self) -> tuple[float, float]:
+        """Room for every layer's name, in inches."""
+        height, width = (2 + 0.2 * max(10, len(names)) for names in (self.rows, self.columns))
+        return width + 1, height
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LayerMatrix:
+        """Read what `save` wrote."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="numpy") as file:
+                facts, values = file.metadata() or {}, file.get_tensor("values")
+            rows, columns = json.loads(facts["rows"]), json.loads(facts["columns"])
+            about = json.loads(facts["about"])
+            return cls(facts["a"], facts["b"], rows, columns, values, facts["measure"], about)
+        except (SafetensorError, KeyError, ValueError) as error:
+            raise StoreError(
+                f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote."
+            ) from error
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.rows)} x {len(self.columns)}"
+        return f"LayerMatrix({self.a!r}, {self.b!r}, {shape}, measure={self.measure!r})"
+
+
+def _short(name: str) -> str:
+    """An address without the folder its weights lie in."""
+    return re.sub(r"@.*[/\\]", "@", name)

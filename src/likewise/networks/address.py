@@ -1,0 +1,94 @@
+"""Network addresses: `zoo:resnet20@weights.safetensors`, `timm:resnet18`, `models.py:build`.
+
+An address is `prefix:name[,option=value…][@weights]`. In place of the prefix there may be a Python
+file, its function being the name. A weights file written here is an address too: it says itself
+which network it belongs to.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.networks.zoo.registry import ZOO
+
+PREFIXES = ("zoo", "timm", "torchvision", "hf")
+_PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
+_FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
+
+
+@dataclass(frozen=True)
+class Address:
+    """The parts of a network address; the prefix of a function in a Python file is that file."""
+
+    prefix: str
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+
+
+def parse(address: str) -> Address:
+    """Take an address apart, or say what is wrong with it.
+
+    >>> parse("zoo:lenet,classes=100@a.safetensors")
+    Address(prefix='zoo', name='lenet', options={'classes': 100}, weights='a.safetensors')
+    """
+    file = _FILE.fullmatch(address)
+    prefix, colon, rest = address.partition(":")
+    if file is not None:
+        prefix, rest = file["file"], file["rest"]
+    elif prefix not in PREFIXES:
+        raise _unknown(address, prefix if colon else "")
+    parts = _PARTS.fullmatch(rest)
+    if parts is None or not parts["name"]:
+        raise InputError(
+            f"{address!r} names no network. Write prefix:name, as in 'zoo:resnet20' or "
+            "'zoo:resnet20@weights.safetensors'."
+        )
+    return Address(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+
+
+def is_checkpoint(address: str) -> bool:
+    """Whether an address is a weights file (or a training's folder) rather than a name."""
+    if address.partition(":")[0] in PREFIXES or _FILE.fullmatch(address):
+        return False
+    path = Path(address).expanduser()
+    return path.suffix == ".safetensors" or (path / "weights.safetensors").is_file()
+
+
+def _unknown(address: str, prefix: str) -> UnknownNameError:
+    known = ", ".join(f"{name}:NAME" for name in PREFIXES)
+    what = f"no networks come from {prefix!r}" if prefix else f"{address!r} has no prefix"
+    hint = did_you_mean(prefix, PREFIXES)
+    if not prefix and address in ZOO:
+        hint = f" Did you mean 'zoo:{address}'?"
+    return UnknownNameError(
+        f"{what}.{hint} An address is {known}, file.py:function or a .safetensors file."
+    )
+
+
+def _options(text: str, address: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for part in text.split(",")[1:]:
+        name, equals, value = part.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(
+                f"{part!r} in {address!r} is no option. Write name=value, as in "
+                "'zoo:lenet,classes=100'."
+            )
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
+    lowered = {"true": True, "false": False, "none": None}
+    if text.lower() in lowered:
+        return lowered[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

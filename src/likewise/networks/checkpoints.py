@@ -1,0 +1,89 @@
+"""A training on disk: after every epoch one file with all that is needed to go on from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from likewise.errors import InputError
+from likewise.networks.normalise import inner
+from likewise.networks.weights import write
+
+CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """How far a training came, and under which settings."""
+
+    settings: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+def save(folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, saved: Saved) -> None:
+    """Write weights, the optimiser's memory and the history as one file, whole or not at all."""
+    header = {
+        "settings": json.dumps(saved.settings),
+        "history": json.dumps(saved.history),
+        "groups": json.dumps([_group(group) for group in optimiser.state_dict()["param_groups"]]),
+        "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
+    }
+    tensors = {f"net.{name}": value for name, value in inner(net).state_dict().items()}
+    tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
+    write(folder / CHECKPOINT, tensors.items(), header)
+
+
+def resume(
+    folder: Path,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    settings: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Bring network and optimiser to where the training in this folder stopped; its history."""
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        return []
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    _same_settings(folder, json.loads(header["settings"]), settings)
+    weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
+    inner(net).load_state_dict(weights)
+    memory: dict[int, dict[str, Any]] = {}
+    named = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
+    for name, value in (named | json.loads(header["numbers"])).items():
+        index, _, key = name.partition(".")
+        memory.setdefault(int(index), {})[key] = value
+    optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})
+    return list(json.loads(header["history"]))
+
+
+def _memory(optimiser: torch.optim.Optimizer, *, tensors: bool) -> Iterator[tuple[str, Any]]:
+    for index, memory in optimiser.state_dict()["state"].items():
+        for key, value in memory.items():
+            if value is not None and isinstance(value, Tensor) == tensors:
+                yield f"{index}.{key}", value
+
+
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in group.items()}
+
+
+def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    here = json.loads(json.dumps(here))
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if names:
+        told = "; ".join(
+            f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names
+        )
+        raise InputError(
+            f"{folder} holds a training with other settings ({told}). Give the same settings to go "
+            "on with it, or another folder."
+        )

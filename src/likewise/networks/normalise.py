@@ -1,0 +1,49 @@
+"""Normalisation as a network's own first part, so that every image network takes [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from likewise.errors import InputError
+
+
+class Normalised(nn.Module):
+    """A network that is shown `(images - mean) / std`, channel by channel.
+
+    The mean and deviation are facts about the weights inside, not weights: they are left out of the
+    state dict, and layer names are those of the inner network (see `inner`).
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, net: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        if len(mean) != len(std) or not all(value > 0 for value in std):
+            raise InputError(
+                f"cannot normalise by mean {list(mean)} and std {list(std)}. "
+                "Give one of each a channel, and no deviation of 0."
+            )
+        self.net = net
+        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std).view(-1, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> object:
+        if images.ndim == 4 and images.shape[1] != len(self.mean):
+            raise InputError(
+                f"{type(self.net).__name__} takes images of {len(self.mean)} channels and was "
+                f"shown {tuple(images.shape)}. Give it images of its own kind, or build it with "
+                f"channels={images.shape[1]}."
+            )
+        return self.net((images - self.mean) / self.std)
+
+
+def inner(net: nn.Module) -> nn.Module:
+    """The network itself, without `Normalised` and (Distributed)DataParallel around it."""
+    wrappers = (Normalised, nn.DataParallel, nn.parallel.DistributedDataParallel)
+    while isinstance(net, wrappers):
+        net = net.net if isinstance(net, Normalised) else net.module
+    return net

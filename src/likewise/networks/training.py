@@ -1,0 +1,237 @@
+"""One training loop for every domain: images, graphs and text differ only in how a batch is asked.
+
+Every epoch draws its chance from the seed and its own number alone, so that a training which is
+killed and started again walks the same way to the same weights, bit for bit on one machine.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likewise._progress import tracked
+from likewise.data.dataset import Data
+from likewise.data.images import ImageFiles
+from likewise.data.registry import load
+from likewise.errors import InputError
+from likewise.networks import checkpoints
+from likewise.networks.augment import Augment
+from likewise.networks.building import network, recipe, save
+from likewise.networks.normalise import inner
+from likewise.networks.optimisation import Schedule, Settings, make_optimiser, rate_at, waited
+from likewise.networks.steps import Batch, Classify, Step, evaluate
+
+Callback = Callable[[nn.Module, Mapping[str, Any]], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A training that is over: the network, and what was measured after each epoch."""
+
+    net: nn.Module
+    history: list[dict[str, Any]]
+    settings: Settings
+    folder: Path | None = None
+
+
+def train(
+    net: nn.Module | str,
+    data: Data | str,
+    *,
+    epochs: int,
+    out: str | Path | None = None,
+    validation: Data | str | None = None,
+    seed: int = 0,
+    batch_size: int = 128,
+    optimiser: str = "sgd",
+    lr: float | None = None,
+    momentum: float = 0.9,
+    weight_decay: float = 5e-4,
+    schedule: Schedule = "cosine",
+    milestones: Sequence[float] = (0.5, 0.75),
+    decay: float = 0.1,
+    warmup: float = 0.0,
+    label_smoothing: float = 0.0,
+    augment: Sequence[str | Augment] = (),
+    mixup: float = 0.0,
+    cutmix: float = 0.0,
+    clip: float | None = None,
+    patience: int | None = None,
+    step: Step | None = None,
+    callbacks: Sequence[Callback] = (),
+    device: Any = None,
+    progress: bool | None = None,
+) -> Training:
+    """Train a network on labelled data, in place; both may be addresses.
+
+    With `out`, every epoch is saved there, and a training that was killed goes on; at the end the
+    folder holds `weights.safetensors`, an address of its own. `warmup` is in epochs, `milestones`
+    are shares of all epochs. `patience` stops early after so many epochs without a lower
+    validation loss. `step(net, (inputs, labels))` may replace the forward pass and returns loss,
+    logits and labels. A callback is told the network and the epoch's record, and stops the
+    training by returning True.
+
+    >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
+    >>> [record["epoch"] for record in done.history]
+    [1, 2]
+    """
+    settings = Settings(
+        epochs=epochs,
+        seed=seed,
+        batch_size=batch_size,
+        optimiser=optimiser,
+        lr=lr,
+        momentum=momentum,
+        weight_decay=weight_decay,
+        schedule=schedule,
+        milestones=tuple(milestones),
+        decay=decay,
+        warmup=warmup,
+        label_smoothing=label_smoothing,
+        augment=tuple(augment),
+        mixup=mixup,
+        cutmix=cutmix,
+        clip=clip,
+        patience=patience,
+    )
+    if isinstance(data, str):
+        data = load(data, split="train")
+    if isinstance(validation, str):
+        validation = load(validation)
+    if isinstance(net, str):
+        net = network(net, data=data, seed=seed)
+    if not len(data):
+        raise InputError(f"{data.name!r} has no inputs to train on. Give at least one.")
+    folder = None if out is None else Path(out).expanduser()
+    if device is not None:
+        net.to(device)
+    show = sys.stderr.isatty() if progress is None else progress
+    run = _Run(net, data, validation, settings, step or Classify(settings, data), device, show)
+    history = run.to_the_end(folder, callbacks)
+    if folder is not None:
+        save(net, folder / checkpoints.WEIGHTS)
+    return Training(net.eval(), history, settings, folder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One training under way."""
+
+    net: nn.Module
+    data: Data
+    validation: Data | None
+    settings: Settings
+    step: Step
+    device: Any
+    show: bool
+
+    def to_the_end(
+        self, folder: Path | None, callbacks: Sequence[Callback]
+    ) -> list[dict[str, Any]]:
+        optimiser = make_optimiser(self.net, self.settings)
+        history: list[dict[str, Any]] = []
+        known = {} if folder is None else self._identity()
+        if folder is not None:
+            history = checkpoints.resume(folder, self.net, optimiser, known)
+        epochs = range(len(history), self.settings.epochs)
+        few = self._steps() < 20  # one bar for all epochs, or one an epoch
+        for epoch in tracked(epochs, "training", total=len(epochs), show=self.show and few):
+            if _is_over(history, self.settings):
+                break
+            with _own_chance(self.settings.seed, epoch):
+                record = self._epoch(epoch, optimiser, _losses(history), self.show and not few)
+            stop = [callback(self.net, record) is True for callback in callbacks]
+            history.append(record | ({"stopped": True} if any(stop) else {}))
+            if folder is not None:
+                checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(known, history))
+        return history
+
+    def _identity(self) -> dict[str, Any]:
+        # files may be many; their number has to do
+        in_files = isinstance(self.data.inputs, ImageFiles)
+        inputs = len(self.data) if in_files else self.data.probe
+        made = recipe(self.net)
+        name = made.network if made is not None else type(inner(self.net)).__name__
+        facts = {"network": name, "data": self.data.name, "inputs": inputs}
+        return facts | self.settings.record()
+
+    def _steps(self) -> int:
+        whole = self.data.domain == "graph"
+        return 1 if whole else math.ceil(len(self.data) / self.settings.batch_size)
+
+    def _epoch(
+        self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool
+    ) -> dict[str, Any]:
+        start, steps = time.perf_counter(), self._steps()
+        shuffle = int(torch.randint(2**31, ()))
+        batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
+        label = f"epoch {epoch + 1} of {self.settings.epochs}"
+        self.net.train()
+        total, right, count = 0.0, 0, 0
+        for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
+            if len(batch[1]) == 1 and i > 0:
+                continue  # batch normalisation cannot be trained on one input
+            rate = rate_at(self.settings, epoch + i / steps, losses)
+            loss, logits, labels = self._update(optimiser, batch, rate)
+            total += loss * len(labels)
+            right += int((logits.argmax(dim=1) == labels).sum())
+            count += len(labels)
+        record = {"epoch": epoch + 1, "lr": rate, "loss": total / count, "accuracy": right / count}
+        if not math.isfinite(total):
+            raise InputError(
+                f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) "
+                "or give warmup."
+            )
+        if self.validation is not None:
+            loss, accuracy = evaluate(
+                self.net, self.validation, batch_size=self.settings.batch_size, device=self.device
+            )
+            record |= {"validation_loss": loss, "validation_accuracy": accuracy}
+        return record | {"seconds": round(time.perf_counter() - start, 3)}
+
+    def _update(
+        self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float
+    ) -> tuple[float, Tensor, Tensor]:
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.zero_grad(set_to_none=True)
+        loss, logits, labels = self.step(self.net, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.settings.clip)
+        optimiser.step()
+        return float(loss.detach()), logits.detach(), labels
+
+
+def _losses(history: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The losses that plateaus and patience look at: of validation where there is one."""
+    return [record.get("validation_loss", record["loss"]) for record in history]
+
+
+def _is_over(history: Sequence[Mapping[str, Any]], settings: Settings) -> bool:
+    if history and history[-1].get("stopped"):
+        return True
+    return settings.patience is not None and waited(_losses(history)) >= settings.patience
+
+
+@contextmanager
+def _own_chance(seed: int, epoch: int) -> Iterator[None]:
+    """An epoch's own randomness, from seed and number; torch's is put back afterwards."""
+    devices = list(range(torch.cuda.device_count()))
+    deterministic = torch.backends.cudnn.deterministic
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed((seed * 1_000_003 + epoch) % 2**63)
+        torch.backends.cudnn.deterministic = True
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.deterministic = deterministic

@@ -1,0 +1,165 @@
+"""Weights on disk: safetensors, or torch files that hold tensors and nothing else.
+
+Published files wrap the same tensors in different ways: under `state_dict`, with `module.` before
+each name, with other names for the same layer. The wrappers are seen through; what is left over or
+missing is named. How images were normalised is said in a file's own header, or in a `models.json`
+beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from likewise.errors import InputError, MissingDataError
+from likewise.networks.normalise import Normalised, inner
+
+TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
+_WRAPPERS = ("state_dict", "model_state_dict", "model", "net")
+_COUNTER = "num_batches_tracked"  # older files lack it, and nothing depends on it
+_PREFIXES = ("module.", "_orig_mod.", "net.", "model.")
+State = dict[str, Tensor]
+
+
+def read(path: str | Path) -> State:
+    """The tensors of a weights file by name."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise not_there(path)
+    if path.suffix == ".safetensors":
+        try:
+            return dict(load_file(path))
+        except SafetensorError as error:
+            raise InputError(f"{path} is not a whole safetensors file. Fetch it again.") from error
+    if path.suffix not in TORCH_ENDINGS:
+        raise InputError(
+            f"{path.name} is no weights file: it ends in {path.suffix!r}. Give .safetensors, or "
+            f"{', '.join(TORCH_ENDINGS)} holding tensors alone."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of pickle protocols: what cannot be read says so below
+            stored = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise InputError(
+            f"{path.name} is a pickle of more than tensors, and nothing is unpickled here. Where "
+            "you trust it, save its tensors: safetensors.torch.save_file(net.state_dict(), "
+            f"'{path.stem}.safetensors')."
+        ) from error
+    return _tensors(stored, path)
+
+
+def not_there(path: Path) -> MissingDataError:
+    return MissingDataError(f"there are no weights at {path}. Give the path of a file.")
+
+
+def _tensors(stored: Any, path: Path) -> State:
+    for wrapper in _WRAPPERS:
+        if isinstance(stored, Mapping) and isinstance(stored.get(wrapper), Mapping):
+            stored = stored[wrapper]
+    state = stored if isinstance(stored, Mapping) else {}
+    found = {str(key): value for key, value in state.items() if isinstance(value, Tensor)}
+    if not found:
+        raise InputError(f"{path.name} holds no tensors by name. Save a state_dict.")
+    return found
+
+
+def fit(
+    net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Put tensors into a network, or name the ones that do not fit."""
+    wanted = inner(net).state_dict()
+    given = _renamed(state, wanted, renames)
+    missing = [key for key in wanted if key not in given and not key.endswith(_COUNTER)]
+    extra = [key for key in sorted(given) if key not in wanted and not key.endswith(_COUNTER)]
+    other = [
+        f"{key} ({_shape(given[key])} there, {_shape(wanted[key])} here)"
+        for key in wanted
+        if key in given and given[key].shape != wanted[key].shape
+    ]
+    faults = [
+        f"{what} {_some(keys)}"
+        for what, keys in (("missing", missing), ("unexpected", extra), ("of another shape", other))
+        if keys
+    ]
+    if faults:
+        raise InputError(
+            f"the weights of {label} are of another architecture: {'; '.join(faults)}. Name the "
+            "architecture they were made for, with its options such as classes=."
+        )
+    inner(net).load_state_dict(given, strict=False)
+
+
+def _renamed(state: State, wanted: State, renames: Sequence[tuple[str, str]]) -> State:
+    keys = {key: key for key in state}
+    for prefix in _PREFIXES:
+        has_own = any(key.startswith(prefix) for key in wanted)
+        if not has_own and all(key.startswith(prefix) for key in keys.values()):
+            keys = {key: now.removeprefix(prefix) for key, now in keys.items()}
+    for pattern, replacement in renames:
+        keys = {key: re.sub(pattern, replacement, now) for key, now in keys.items()}
+    return {keys[key]: tensor for key, tensor in state.items()}
+
+
+def _some(keys: list[str], shown: int = 3) -> str:
+    rest = len(keys) - shown
+    return ", ".join(keys[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _shape(tensor: Tensor) -> str:
+    return " × ".join(str(size) for size in tensor.shape) or "a number"
+
+
+def facts(path: str | Path) -> dict[str, Any]:
+    """What is known of a weights file: its network, options, and normalisation (`mean`, `std`)."""
+    path = Path(path).expanduser()
+    if path.suffix == ".safetensors" and path.is_file():
+        try:
+            with safe_open(path, framework="pt") as file:
+                header = (file.metadata() or {}).get("likewise")
+        except SafetensorError:
+            header = None
+        if header:
+            return dict(json.loads(header))
+    beside = path.parent / "models.json"
+    if not beside.is_file():
+        return {}
+    listed = json.loads(beside.read_text(encoding="utf-8"))
+    entry = listed.get("models", {}).get(path.stem)
+    if entry is None:
+        return {}
+    return dict(entry.get("normalisation") or listed.get("normalisation") or {})
+
+
+def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+    """Write a network's weights and how its images are normalised: whole or not at all."""
+    known = dict(about or {})
+    if isinstance(net, Normalised):
+        known |= {"mean": net.mean.flatten().tolist(), "std": net.std.flatten().tolist()}
+    write(path, inner(net).state_dict().items(), {"likewise": json.dumps(known)})
+
+
+def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[str, str]) -> None:
+    """A safetensors file that is there whole or not at all, even if the machine stops meanwhile."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Tensors that share memory are written once each: safetensors refuses shared ones.
+    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors}
+    save_file(whole, part, metadata=header)
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(path)

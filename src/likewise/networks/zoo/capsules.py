@@ -1,0 +1,79 @@
+"""Capsules with dynamic routing, as Sabour et al. describe them.
+
+The code of Raw Zero-Shot keeps its routing logits between batches, so that an answer depends on
+what was asked before. Here they start at zero for every input. Widths and windows are the paper's.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from likewise.networks.zoo.registry import ImageNetwork, add
+
+
+def squash(vectors: Tensor) -> Tensor:
+    """Keep the direction, bring the length into [0, 1): |v|² / (1 + |v|²) · v / |v|."""
+    square = vectors.square().sum(dim=-1, keepdim=True)
+    return vectors * (square + 1e-12).sqrt() / (1 + square)  # the root has no slope at 0
+
+
+class Routing(nn.Module):
+    """From many small capsules to one a class, by agreement."""
+
+    def __init__(self, capsules: int, classes: int, width_in: int, width: int, rounds: int) -> None:
+        super().__init__()
+        self.rounds = rounds
+        self.weight = nn.Parameter(0.1 * torch.randn(classes, capsules, width, width_in))
+
+    def forward(self, small: Tensor) -> Tensor:
+        votes = torch.einsum("kiov,niv->nkio", self.weight, small)
+        fixed = votes.detach()  # gradients flow through the last round alone, as published
+        agreement = torch.zeros(votes.shape[:3], device=votes.device, dtype=votes.dtype)
+        for _ in range(self.rounds - 1):
+            share = agreement.softmax(dim=1)
+            result = squash(torch.einsum("nki,nkio->nko", share, fixed))
+            agreement = agreement + torch.einsum("nkio,nko->nki", fixed, result)
+        return squash(torch.einsum("nki,nkio->nko", agreement.softmax(dim=1), votes))
+
+
+class CapsNet(ImageNetwork):
+    """A convolution, capsules of 8, one capsule of 16 a class; a class is as likely as it is long.
+
+    The answers are lengths in [0, 1), not logits, and are trained by the margin loss. There is no
+    linear classifier, hence no head.
+    """
+
+    head_layer: ClassVar[str | None] = None
+
+    def __init__(
+        self, channels: int = 3, size: int = 32, classes: int = 10, rounds: int = 3
+    ) -> None:
+        super().__init__(channels, size)
+        roomy = size >= 20  # 8 × 8 and then 9 × 9 windows need 16 pixels, and some left over
+        first, second, pad = (8, 9, 0) if roomy else (3, 3, 1)
+        self.conv1 = nn.Conv2d(channels, 256, first, padding=pad)
+        self.primary = nn.Conv2d(256, 256, second, stride=2, padding=pad)
+        side = (size + 2 * pad - first + 1 + 2 * pad - second) // 2 + 1
+        self.routing = Routing(32 * side**2, classes, 8, 16, rounds)
+
+    def answer(self, images: Tensor) -> Tensor:
+        maps = self.primary(self.conv1(images).relu())
+        small = maps.unflatten(1, (32, 8)).permute(0, 1, 3, 4, 2).flatten(1, 3)
+        capsules: Tensor = self.routing(squash(small))
+        return (capsules.square().sum(dim=-1) + 1e-12).sqrt()
+
+    def loss(self, lengths: Tensor, targets: Tensor) -> Tensor:
+        """Margin loss for targets `(n, classes)`: present classes above 0.9, others below 0.1."""
+        short, long = (0.9 - lengths).relu().square(), (lengths - 0.1).relu().square()
+        return (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()
+
+
+add(
+    "capsnet",
+    CapsNet,
+    summary="Capsules with dynamic routing",
+    source="Sabour et al. 2017, arXiv:1710.09829",
+)

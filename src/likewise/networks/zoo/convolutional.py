@@ -1,0 +1,105 @@
+"""Plain convolutional networks: LeNet, Network in Network, All-CNN, as in Raw Zero-Shot.
+
+Layers and widths are those of the paper's code, checked by the number of parameters.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from likewise.networks.zoo.registry import ImageNetwork, add
+
+
+class LeNet(ImageNetwork):
+    """LeNet-5 with batch normalisation: two convolutions, two hidden layers."""
+
+    def __init__(self, channels: int = 3, size: int = 32, classes: int = 10) -> None:
+        super().__init__(channels, size)
+        pad = 0 if size >= 16 else 2  # two unpadded 5 × 5 windows do not fit into less
+        self.features = nn.Sequential(
+            *(nn.Conv2d(channels, 6, 5, padding=pad), nn.BatchNorm2d(6), nn.ReLU()),
+            nn.MaxPool2d(2),
+            *(nn.Conv2d(6, 16, 5, padding=pad), nn.BatchNorm2d(16), nn.ReLU()),
+            nn.MaxPool2d(2),
+        )
+        side = ((size - 4 + 2 * pad) // 2 - 4 + 2 * pad) // 2
+        self.hidden = nn.Sequential(
+            *(nn.Linear(16 * side**2, 120), nn.BatchNorm1d(120), nn.ReLU()),
+            *(nn.Linear(120, 84), nn.BatchNorm1d(84), nn.ReLU()),
+        )
+        self.fc = nn.Linear(84, classes)
+
+    def answer(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.fc(self.hidden(self.features(images).flatten(1)))
+        return logits
+
+
+class ConvUnit(nn.Sequential):
+    """Convolution that keeps the size, batch normalisation, ReLU."""
+
+    def __init__(self, width_in: int, width: int, window: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(width_in, width, window, padding=window // 2)
+        self.bn = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU()
+
+
+class NiN(ImageNetwork):
+    """Network in Network: 1 × 1 layers after each wide window; classes are averaged maps."""
+
+    head_layer: ClassVar[str | None] = "block3.2.conv"
+
+    def __init__(self, channels: int = 3, classes: int = 10) -> None:
+        super().__init__(channels)
+        self.block1 = nn.Sequential(
+            ConvUnit(channels, 192, 5), ConvUnit(192, 160, 1), ConvUnit(160, 96, 1)
+        )
+        self.block2 = nn.Sequential(
+            ConvUnit(96, 192, 5), ConvUnit(192, 192, 1), ConvUnit(192, 192, 1)
+        )
+        self.block3 = nn.Sequential(
+            ConvUnit(192, 192, 3), ConvUnit(192, 192, 1), ConvUnit(192, classes, 1)
+        )
+        self.pool = nn.Sequential(nn.MaxPool2d(3, stride=2, padding=1), nn.Dropout(0.5))
+
+    def answer(self, images: Tensor) -> Tensor:
+        maps = self.pool(self.block2(self.pool(self.block1(images))))
+        logits: Tensor = self.block3(maps).mean(dim=(2, 3))
+        return logits
+
+
+class AllConv(ImageNetwork):
+    """The all convolutional network: strides in place of pooling, no batch normalisation."""
+
+    head_layer: ClassVar[str | None] = "conv10"
+
+    def __init__(self, channels: int = 3, classes: int = 10) -> None:
+        super().__init__(channels)
+        widths = [channels, 96, 96, 96, 192, 192, 192, 192, 192]
+        for i, (before, width) in enumerate(pairwise(widths), start=1):
+            stride = 2 if i in (3, 6) else 1
+            self.add_module(f"conv{i}", nn.Conv2d(before, width, 3, stride=stride, padding=1))
+        self.conv9 = nn.Conv2d(192, 192, 1)
+        self.conv10 = nn.Conv2d(192, classes, 1)
+        self.drop, self.drop_first = nn.Dropout(0.5), nn.Dropout(0.2)
+
+    def answer(self, images: Tensor) -> Tensor:
+        maps = images
+        drops = {1: self.drop_first, 3: self.drop, 6: self.drop}
+        for i in range(1, 11):
+            maps = self.get_submodule(f"conv{i}")(maps).relu()
+            maps = drops[i](maps) if i in drops else maps
+        return maps.mean(dim=(2, 3))
+
+
+add("lenet", LeNet, summary="LeNet-5 with batch normalisation", source="LeCun et al. 1998")
+add("nin", NiN, summary="Network in Network", source="Lin et al. 2013, arXiv:1312.4400")
+add(
+    "allconv",
+    AllConv,
+    summary="The all convolutional network",
+    source="Springenberg et al. 2014, arXiv:1412.6806",
+)

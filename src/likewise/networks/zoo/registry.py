@@ -1,0 +1,87 @@
+"""The register of the zoo, and what its image networks have in common."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from likewise._registry import Registry
+from likewise.data.dataset import Domain
+from likewise.errors import InputError, OptionError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One architecture: how it is built, what it is for and where it was published."""
+
+    name: str
+    domain: Domain
+    build: Callable[..., nn.Module]
+    summary: str
+    source: str = ""
+    # Regular expressions from the keys of published weights to the keys used here.
+    renames: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def options(self) -> list[str]:
+        """What may be asked for, as `classes` or `size`."""
+        return list(inspect.signature(self.build).parameters)
+
+    def make(self, **options: Any) -> nn.Module:
+        """Build it, or say which option it does not have."""
+        for name in options:
+            if name not in self.options:
+                raise OptionError(
+                    f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}."
+                )
+        return self.build(**options)
+
+
+ZOO: Registry[Entry] = Registry("network")
+
+
+def add(
+    name: str,
+    build: Callable[..., nn.Module],
+    *,
+    summary: str,
+    source: str = "",
+    domain: Domain = "image",
+    renames: tuple[tuple[str, str], ...] = (),
+    aliases: tuple[str, ...] = (),
+) -> None:
+    """Put an architecture into the zoo."""
+    ZOO.add(name, Entry(name, domain, build, summary, source, renames), aliases)
+
+
+class ImageNetwork(nn.Module):
+    """What image networks of the zoo share: a check of what they are shown, and a named head.
+
+    `size` is None where any size will do. `head_layer` names the layer whose input is the
+    penultimate representation, None where there is no such layer.
+    """
+
+    head_layer: ClassVar[str | None] = "fc"
+
+    def __init__(self, channels: int, size: int | None = None) -> None:
+        super().__init__()
+        self.channels, self.size = channels, size
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits `(n, classes)` of images `(n, channels, size, size)` in [0, 1]."""
+        shape = tuple(images.shape)
+        wanted = (self.channels, self.size or shape[-1], self.size or shape[-1])
+        if len(shape) != 4 or shape[1:] != wanted:
+            size = "any size" if self.size is None else f"{self.size} × {self.size} pixels"
+            raise InputError(
+                f"{type(self).__name__} was built for square images of {self.channels} channels "
+                f"and {size}, and was shown {shape}. Build it for these images: channels=, size=."
+            )
+        return self.answer(images)
+
+    def answer(self, images: Tensor) -> Tensor:
+        raise NotImplementedError

@@ -1,0 +1,128 @@
+"""What a network is shown, batch by batch: from data, an array, a dataset, a list of texts or any
+iterable.
+
+A batch knows how many inputs it holds, which of its positions are padding, and (for graphs, where
+the network is shown every node) which rows are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.data.dataset import Data, moved, take
+from likewise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some inputs, as they came, with their labels where they are known."""
+
+    inputs: Any
+    labels: Tensor | None
+    start: int
+
+    @property
+    def shown(self) -> int:
+        """How many rows the network gives: inputs, or nodes of the whole graph."""
+        return _length(self.inputs)
+
+    @property
+    def rows(self) -> Callable[[Tensor], Tensor] | None:
+        """Picks the rows that are asked for, where those are not all."""
+        return getattr(self.inputs, "rows", None)
+
+    @property
+    def size(self) -> int:
+        """How many rows are asked for."""
+        return self.shown if self.rows is None else len(self.rows(torch.empty(self.shown, 0)))
+
+
+def batches(
+    data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None
+) -> Iterator[Batch]:
+    """Batches of whatever `data` is; an iterable keeps the batches it has."""
+    start = 0
+    for inputs, labels in _pairs(data, batch_size, shuffle, device):
+        batch = Batch(inputs, labels, start)
+        start += batch.size
+        yield batch
+
+
+def known_length(data: Any) -> int | None:
+    """How many inputs there are, where that is known before the first batch."""
+    return len(data) if isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) else None
+
+
+def _pairs(
+    data: Any, batch_size: int, shuffle: int | None, device: Any
+) -> Iterator[tuple[Any, Tensor | None]]:
+    if isinstance(data, Data):
+        yield from data.batches(batch_size, shuffle=shuffle, device=device)
+        return
+    for inputs, labels in _loose(data, batch_size, shuffle):
+        yield moved(inputs, device), labels
+
+
+def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:
+    """Batches of what is not data of this library."""
+    if isinstance(data, np.ndarray):
+        data = torch.from_numpy(data)
+    if isinstance(data, Tensor) or _are_texts(data):
+        yield from _cut(data, batch_size, shuffle)
+        return
+    if isinstance(data, torch.utils.data.Dataset):
+        data = torch.utils.data.DataLoader(data, batch_size=batch_size)
+    if not isinstance(data, Iterable) or isinstance(data, str):
+        raise InputError(
+            f"data is a {type(data).__name__}, which gives no batches. Pass data, an address, an "
+            "array or an iterable of batches."
+        )
+    for batch in data:
+        yield _split(batch)
+
+
+def _cut(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, None]]:
+    order: Tensor | None = None
+    if shuffle is not None:
+        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(shuffle))
+    for start in range(0, len(data), batch_size):
+        rows = slice(start, start + batch_size)
+        yield take(data, rows if order is None else order[rows].tolist()), None
+
+
+def _split(batch: Any) -> tuple[Any, Tensor | None]:
+    """Inputs and labels of one batch, in the forms that loaders give."""
+    if isinstance(batch, Mapping) and not hasattr(batch, "rows"):
+        words = {key: value for key, value in batch.items() if key not in ("label", "labels")}
+        labels = batch.get("labels", batch.get("label"))
+        return words, labels
+    if isinstance(batch, (list, tuple)) and batch and not _are_texts(batch):
+        labels = batch[1] if len(batch) > 1 and _are_labels(batch[1]) else None
+        return batch[0], None if labels is None else torch.as_tensor(labels)
+    return batch, None
+
+
+def _are_texts(data: Any) -> bool:
+    """Whether this is a list of texts, or of pairs of texts."""
+    if not isinstance(data, list) or not data:
+        return False
+    first = data[0]
+    return isinstance(first, str) or (isinstance(first, tuple) and isinstance(first[0], str))
+
+
+def _are_labels(value: Any) -> bool:
+    if isinstance(value, (Tensor, np.ndarray)):
+        return value.ndim == 1 and not np.issubdtype(np.asarray(value[:0]).dtype, np.floating)
+    return isinstance(value, (list, tuple)) and all(isinstance(entry, int) for entry in value)
+
+
+def _length(inputs: Any) -> int:
+    if isinstance(inputs, Mapping):  # a graph has more edges than nodes
+        return len(inputs["x"] if "x" in inputs else next(iter(inputs.values())))
+    return len(inputs)

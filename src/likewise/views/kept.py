@@ -1,0 +1,141 @@
+"""Where views are kept: in memory, or in a folder with a file a layer.
+
+A file is named by what a view depends on: the network's weights and code, the layer, the reduction
+and the probe. A note a request says which files answer it. It is written last, so that a request is
+answered from the folder only where all of its files are whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from likewise._files import guarded, write_whole
+from likewise.views.activations import Activations, Outputs
+from likewise.views.identity import digest
+from likewise.views.passes import OUTPUTS, Pass, fitting_labels
+from likewise.views.sinks import FileSink, MemorySink, mapped, remove_leftovers
+
+Title = Callable[[str], str]
+_IDENTITY = ("fingerprint", "layer", "reduction", "probe")
+
+
+class Views(Mapping[str, Activations]):
+    """Views of one network by layer, in the order of the request; opened when first asked for."""
+
+    def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
+        self._openers = {layer: cache(opener) for layer, opener in openers.items()}
+
+    def __getitem__(self, layer: str) -> Activations:
+        return self._openers[layer]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._openers)
+
+    def __len__(self) -> int:
+        return len(self._openers)
+
+    def __repr__(self) -> str:
+        return f"Views({list(self._openers)})"
+
+
+class InMemory:
+    """Views in memory, checked when the pass is over."""
+
+    def __init__(self, facts: Mapping[str, str], title: Title, n: int | None) -> None:
+        self._facts, self._title, self._n = dict(facts), title, n
+
+    def sink(self, layer: str) -> MemorySink:
+        return MemorySink(_label(layer, self._facts), self._n)
+
+    def finish(self, done: Pass) -> Views:
+        outputs = None
+        if OUTPUTS in done.sinks:
+            logits = done.sinks.pop(OUTPUTS).finish()
+            name = repr(self._facts["network"])
+            outputs = Outputs(logits, fitting_labels(done.labels, logits.shape[1], name))
+        views = {}
+        for layer, sink in done.sinks.items():
+            about = self._facts | done.facts(layer)
+            views[layer] = Activations(
+                sink.finish(),
+                name=self._title(layer),
+                probe=about["probe"],
+                outputs=outputs if sink.n == done.n else None,
+                about=about,
+            )
+        return Views({layer: partial(views.__getitem__, layer) for layer in views})
+
+
+class InFolder:
+    """Views in `STORE/views`: streamed there, mapped from there, found there again."""
+
+    def __init__(
+        self, store: str | os.PathLike[str], facts: Mapping[str, str], title: Title
+    ) -> None:
+        self._facts, self._title = dict(facts), title
+        self.folder = Path(store) / "views"
+        with guarded(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
+
+    def sink(self, layer: str) -> FileSink:
+        return FileSink(_label(layer, self._facts), self.folder, self._facts)
+
+    def finish(self, done: Pass) -> dict[str, str]:
+        """Name every file by its facts; which file holds which layer."""
+        files = {}
+        for layer, sink in done.sinks.items():
+            facts = done.facts(layer)
+            labels = None
+            if layer == OUTPUTS:
+                labels = fitting_labels(done.labels, sink.width, repr(self._facts["network"]))
+                facts["reduction"] = "" if labels is None else digest({"labels": labels.tolist()})
+            known = self._facts | facts
+            files[layer] = f"{digest({key: known[key] for key in _IDENTITY})}.safetensors"
+            sink.finish(self.folder / files[layer], facts, labels)
+        return files
+
+    def note(self, request: Mapping[str, Any], files: Mapping[str, str]) -> None:
+        write_whole(self._note(request), json.dumps(dict(files)).encode())
+
+    def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:
+        """The files that answer a request, by layer, where all of them are here."""
+        try:
+            files: dict[str, str] = json.loads(self._note(request).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return files if all((self.folder / name).exists() for name in files.values()) else None
+
+    def open(self, files: Mapping[str, str]) -> Views:
+        """Views mapped from their files when first asked for; outputs are opened once for all."""
+        outputs = cache(partial(self._outputs, files.get(OUTPUTS)))
+        layers = {layer: file for layer, file in files.items() if layer != OUTPUTS}
+        return Views(
+            {layer: partial(self._view, layer, file, outputs) for layer, file in layers.items()}
+        )
+
+    def _view(self, layer: str, file: str, outputs: Callable[[], Outputs | None]) -> Activations:
+        tensors, facts = mapped(self.folder / file)
+        values, answers = tensors["values"], outputs()
+        if answers is not None and len(answers.logits) != len(values):
+            answers = None  # rows are positions, not inputs
+        title, probe = self._title(layer), facts["probe"]
+        return Activations(values, name=title, probe=probe, outputs=answers, about=facts)
+
+    def _outputs(self, file: str | None) -> Outputs | None:
+        if file is None:
+            return None
+        tensors, _ = mapped(self.folder / file)
+        return Outputs(tensors["values"], tensors.get("labels"))
+
+    def _note(self, request: Mapping[str, Any]) -> Path:
+        return self.folder / f"{digest(request)}.json"
+
+
+def _label(layer: str, facts: Mapping[str, str]) -> str:
+    return f"{layer!r} of {facts['network']!r}"

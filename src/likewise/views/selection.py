@@ -1,0 +1,157 @@
+"""Which layers: names, globs, and the words `all`, `blocks`, `penultimate` and `logits`.
+
+A layer is named as in `network.named_modules()`; wrappers that add nothing to look at
+(DataParallel, a compiled network, normalisation of the input) do not show in names. A layer called
+several times in one pass has one name a call: `attention`, `attention#2`. How often that is shows
+only in a pass, so patterns are matched twice: before the first batch against modules, after it
+against calls.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+
+from torch import Tensor, nn
+
+from likewise.errors import InputError, UnknownNameError
+from likewise.networks.normalise import inner
+
+LOGITS, PENULTIMATE = "logits", "penultimate"
+_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+
+
+def bare(network: nn.Module) -> nn.Module:
+    """The network inside everything that adds no layers to look at.
+
+    >>> bare(nn.DataParallel(nn.Linear(2, 2)))
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    inside = inner(network)
+    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
+    return bare(compiled) if isinstance(compiled, nn.Module) else inside
+
+
+def is_pattern(layers: str | Sequence[str]) -> bool:
+    """Whether a request may mean several layers."""
+    if not isinstance(layers, str):
+        return True
+    return layers in ("all", "blocks") or any(mark in layers for mark in "*?[")
+
+
+class Selection:
+    """A request for layers, resolved against a network."""
+
+    def __init__(self, network: nn.Module, layers: str | Sequence[str], label: str) -> None:
+        self.asked = [layers] if isinstance(layers, str) else list(layers)
+        self.label = label
+        self.modules = named_layers(network)
+        if not self.asked:
+            raise InputError(f"no layers of {label} were asked for. Name at least one, or 'all'.")
+        self._patterns = {asked: self._expanded(asked) for asked in self.asked}
+
+    def hooked(self) -> dict[str, nn.Module]:
+        """The modules that may hold what was asked for; an error where a request has none."""
+        found: dict[str, nn.Module] = {}
+        for asked, patterns in self._patterns.items():
+            names = _matching(self.modules, [pattern.partition("#")[0] for pattern in patterns])
+            if not names and asked not in (LOGITS, PENULTIMATE):
+                raise UnknownNameError(
+                    f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}"
+                )
+            found |= {name: self.modules[name] for name in names}
+        return found
+
+    def chosen(self, calls: Sequence[str]) -> list[str]:
+        """The calls of one pass that were asked for, in the order of the requests."""
+        found: dict[str, None] = {}
+        for asked, patterns in self._patterns.items():
+            names = _matching(calls, patterns)
+            if not names:
+                raise UnknownNameError(
+                    f"{asked!r} of {self.label} is not called in its forward pass. "
+                    "`likewise layers` lists what is."
+                )
+            found |= dict.fromkeys(names)
+        return list(found)
+
+    def _expanded(self, asked: str) -> list[str]:
+        if asked == "all":
+            return ["*"]
+        if asked == "blocks":
+            names = [glob.escape(name) for name in blocks(self.modules)]
+            return [*names, *(f"{name}#*" for name in names)]
+        return [asked]
+
+
+def named_layers(network: nn.Module) -> dict[str, nn.Module]:
+    """Every part of a network by name, without the network itself."""
+    return {name: part for name, part in bare(network).named_modules() if name}
+
+
+def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
+    """The repeated parts a network is built of: residual blocks, transformer layers, convolutions.
+
+    A block is an entry of a Sequential, ModuleList or ModuleDict that has parts of its own and
+    whose class comes at least twice in such a place. The outermost count, except stages, whose own
+    part is a row of such blocks. Where there are none, the layers with weights of their own are the
+    blocks.
+
+    >>> blocks(named_layers(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
+    ['0', '2']
+    """
+    entries = [name for name in modules if _is_entry(name, modules)]
+    often = Counter(type(modules[name]) for name in entries)
+    repeated = [name for name in entries if often[type(modules[name])] > 1]
+    # a class is a stage only if all of its instances are: some blocks lack the part that differs
+    parts = {type(modules[name]) for name in repeated if not _is_row(modules[name], often)}
+    whole = [name for name in repeated if type(modules[name]) in parts]
+    outer = [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
+    return outer or [name for name, part in modules.items() if _has_weight(part)]
+
+
+def nearest(asked: str, names: Iterable[str]) -> str:
+    """' The nearest are ...' for an error sentence; the first where none is near."""
+    known = list(names)
+    plain = asked.replace("*", "").replace("?", "").rstrip(".")
+    close = get_close_matches(plain, known, n=3, cutoff=0.3)
+    shown = ", ".join(repr(name) for name in close or known[:3])
+    return f" The {'nearest' if close else 'first'} are {shown}; `likewise layers` lists all."
+
+
+def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
+
+
+def _is_container(part: nn.Module) -> bool:
+    """Whether a module only holds others: those that do work of their own are blocks themselves."""
+    if type(part) in _CONTAINERS:
+        return True
+    children = list(part.children())
+    return isinstance(part, _CONTAINERS) and all(any(child.children()) for child in children)
+
+
+def _is_entry(name: str, modules: Mapping[str, nn.Module]) -> bool:
+    parent = modules.get(name.rpartition(".")[0])
+    held = isinstance(parent, _CONTAINERS) or ("." not in name and name.isdigit())
+    part = modules[name]
+    if not held or not any(part.children()) or _is_container(part):
+        return False
+    return any(value.ndim > 1 for value in part.parameters())  # a wrapped normalisation is no block
+
+
+def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:
+    """Whether a module holds a row of blocks of one class."""
+    for child in part.children():
+        kinds = {type(entry) for entry in child.children()}
+        if type(child) in _CONTAINERS and len(kinds) == 1 and often.get(kinds.pop(), 0) > 1:
+            return True
+    return False
+
+
+def _has_weight(part: nn.Module) -> bool:
+    weight = getattr(part, "weight", None)
+    return isinstance(weight, Tensor) and weight.ndim > 1

@@ -1,0 +1,160 @@
+"""Where activations go as they come: into memory, or into a file that grows.
+
+A growing file leaves room for a safetensors header at its start (the format allows spaces behind
+the header), so that finishing it is writing the header and renaming: nothing is copied, and a file
+under its final name is always whole. Reading maps the file; what is not touched is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import torch
+from torch import Tensor
+
+from likewise._files import guarded
+from likewise.errors import InputError, StoreError
+from likewise.views.identity import as_bytes
+
+_HEADER = 4096  # header blocks are this long or a multiple of it, so values start on a page
+_DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32}
+
+
+class MemorySink:
+    """Rows in memory, in one piece from the start: a second copy is never made."""
+
+    def __init__(self, label: str, n: int | None) -> None:
+        self.label = label
+        self._expected = n
+        self._values: Tensor | None = None
+        self.n = 0
+
+    def append(self, rows: Tensor) -> None:
+        end = self.n + len(rows)
+        if self._values is None:
+            size = max(end, self._expected or 0)
+            self._values = torch.empty(size, rows.shape[1], dtype=kept_dtype(rows))
+        check_width(self.label, self._values.shape[1], rows)
+        if end > len(self._values):
+            grown = self._values.new_empty(max(end, 2 * self.n), rows.shape[1])
+            grown[: self.n] = self._values[: self.n]
+            self._values = grown
+        self._values[self.n : end] = rows
+        self.n = end
+
+    def finish(self) -> Tensor:
+        assert self._values is not None  # a pass without batches was refused before
+        return self._values if self.n == len(self._values) else self._values[: self.n].clone()
+
+    def abort(self) -> None:
+        self._values = None
+
+
+class FileSink:
+    """Rows in a file that grows.
+
+    The file is opened for each write: a network may have more layers than a process open files.
+    """
+
+    def __init__(self, label: str, folder: Path, facts: Mapping[str, str]) -> None:
+        self.label = label
+        self.n = self.width = 0
+        self._facts = dict(facts)
+        needed = 8 + len(json.dumps(self._facts)) + 1024  # shapes and a few facts come at the end
+        self._header = -(-needed // _HEADER) * _HEADER
+        self._dtype = torch.float32
+        self._path = folder / f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex}.partial"
+        self._write(b" " * self._header)
+
+    def append(self, rows: Tensor) -> None:
+        if not self.width:
+            self.width = rows.shape[1]
+            self._dtype = kept_dtype(rows)
+        check_width(self.label, self.width, rows)
+        self._write(as_bytes(rows.to(self._dtype)))
+        self.n += len(rows)
+
+    def finish(self, path: Path, facts: Mapping[str, str], labels: Tensor | None = None) -> None:
+        """Write the header, with facts that were not known at the start, and the final name."""
+        kind = next(key for key, dtype in _DTYPES.items() if dtype == self._dtype)
+        end = self.n * self.width * self._dtype.itemsize
+        header: dict[str, Any] = {"__metadata__": {**self._facts, **facts}}
+        header["values"] = {"dtype": kind, "shape": [self.n, self.width], "data_offsets": [0, end]}
+        if labels is not None:
+            # 4 bytes each: behind float32 values, wider numbers would not lie on their own boundary
+            self._write(as_bytes(labels.int()))
+            offsets = [end, end + 4 * len(labels)]
+            header["labels"] = {"dtype": "I32", "shape": [len(labels)], "data_offsets": offsets}
+        words = json.dumps(header).encode()
+        with self._path.open("r+b") as file:
+            file.write(struct.pack("<Q", self._header - 8) + words.ljust(self._header - 8))
+        self._path.replace(path)
+
+    def abort(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, content: bytes | memoryview) -> None:
+        with guarded(self._path.parent), self._path.open("ab") as file:
+            file.write(content)
+
+
+def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file, mapped rather than read, and its facts."""
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(length))
+        facts = header.pop("__metadata__", {})
+        start = 8 + length
+        whole = torch.from_file(
+            str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8
+        )
+        tensors = {}
+        for name, entry in header.items():
+            part = whole[slice(*(start + offset for offset in entry["data_offsets"]))]
+            tensors[name] = part.view(_DTYPES[entry["dtype"]]).view(entry["shape"])
+    except (OSError, ValueError, KeyError, struct.error, RuntimeError) as error:
+        raise StoreError(
+            f"{path} is no view written here, or it is damaged. Remove it, and extract again."
+        ) from error
+    return tensors, facts
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed extractions of this machine left unfinished."""
+    for path in folder.glob(f"{socket.gethostname()}-*.partial"):
+        pid = int(path.stem.split("-")[-2])
+        if not _alive(pid):
+            path.unlink(missing_ok=True)
+
+
+def kept_dtype(rows: Tensor) -> torch.dtype:
+    """What rows are kept in: half precision holds too few digits for sums over many inputs."""
+    return torch.float64 if rows.dtype == torch.float64 else torch.float32
+
+
+def check_width(label: str, width: int, rows: Tensor) -> None:
+    if rows.shape[1] != width:
+        raise InputError(
+            f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
+            "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
+        )
+
+
+def _alive(pid: int) -> bool:
+    if os.name == "nt":  # there, os.kill ends the process whatever the signal
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,192 @@
+"""One network, watched over many batches: rows of the layers asked for, and its answers.
+
+The first batch tells which layers there are, how often each is called and what each gives; from
+then on only the layers that were asked for are hooked. Rows are reduced as they come and own their
+memory, so that an in-place operation further on in the network cannot change them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likewise.errors import InputError
+from likewise.networks import head
+from likewise.networks.call import ready
+from likewise.views.activations import wrong_rank
+from likewise.views.batches import Batch
+from likewise.views.capture import answered, at_rest, channels_last, first_tensor, watched
+from likewise.views.reduction import check_reduction, reduced
+from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
+
+
+class _NoRowsError(InputError):
+    """A layer that gives no row an input: refused where it is asked for by name, else left out."""
+
+
+@dataclass
+class Seen:
+    """What one batch showed: rows by layer, and the answer `(n, c)` where the network gives one."""
+
+    rows: dict[str, Tensor] = field(default_factory=dict)
+    answer: Tensor | None = None
+
+
+class Watcher:
+    """A context in which a network is shown batches; afterwards it is as it was."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        layers: str | Sequence[str],
+        reduce: str | None,
+        *,
+        label: str,
+        device: Any = None,
+    ) -> None:
+        if reduce is not None:
+            check_reduction(reduce)
+        self.network, self.reduce, self.label, self.device = network, reduce, label, device
+        self.selection = Selection(network, layers, label)
+        self.kinds: dict[str, str] = {}
+        self.chosen: list[str] | None = None
+        self._hooked = self.selection.hooked()
+        self._inputs_of = self._head()
+        self._axes: dict[str, int] = {}
+        self._channels_last: dict[str, bool] = {}
+        self._left_out: dict[str, str] = {}
+
+    def __enter__(self) -> Watcher:
+        with ExitStack() as stack:
+            self._bare = stack.enter_context(at_rest(self.network, self.device))
+            self._hooks = stack.enter_context(ExitStack())
+            self._hook()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def place(self) -> torch.device | None:
+        """Where batches have to be for this network."""
+        return next((value.device for value in self._bare.parameters()), self.device)
+
+    def see(self, batch: Batch, number: int) -> Seen:
+        """Show the network a batch."""
+        self._batch, self._seen = batch, Seen()
+        self._new_pass()
+        inputs = ready(self._bare, batch.inputs)
+        self._mask = inputs.get("attention_mask") if isinstance(inputs, dict) else None
+        answer = answered(self._bare, inputs, batch, number, self.label)
+        if LOGITS in self.selection.asked:
+            self._receive(LOGITS, self._bare, answer)
+        self._seen.answer = self._logits(answer)
+        if self.chosen is None:
+            self._settle()
+        assert self.chosen is not None
+        missing = [name for name in self.chosen if name not in self._seen.rows]
+        if missing:
+            raise InputError(
+                f"{missing[0]!r} of {self.label} is not called on batch {number}, though it was on "
+                "the first. Leave it out."
+            )
+        self._seen.rows = {name: self._seen.rows[name] for name in self.chosen}
+        return self._seen
+
+    def _hook(self) -> None:
+        self._hooks.close()
+        hooks = watched(self._hooked, self._receive, self._inputs_of)
+        self._new_pass = self._hooks.enter_context(hooks)
+
+    def _head(self) -> dict[str, nn.Module]:
+        """The layer whose input is the penultimate representation, where that was asked for."""
+        if PENULTIMATE not in self.selection.asked:
+            return {}
+        return {PENULTIMATE: self.selection.modules[head(bare(self.network)).layer_name]}
+
+    def _settle(self) -> None:
+        """After the first batch: which calls are meant, and no more hooks than they need."""
+        self.chosen = self.selection.chosen([*self._seen.rows, *self._left_out])
+        kept = [name for name in self.chosen if name not in self._left_out]
+        if len(kept) < len(self.chosen):
+            names = [name for name in self.chosen if name in self._left_out]
+            if not kept or any(name in self.selection.asked for name in names):
+                raise InputError(self._left_out[names[0]])
+            warnings.warn(
+                f"{len(names)} layers of {self.label} are left out, the first because "
+                f"{self._left_out[names[0]]}",
+                stacklevel=4,
+            )
+        self.chosen = kept
+        bases = {name.partition("#")[0] for name in kept}
+        self._hooked = {name: part for name, part in self._hooked.items() if name in bases}
+        self._hook()
+
+    def _receive(self, name: str, module: nn.Module, output: Any) -> None:
+        if self.chosen is not None and name not in self.chosen:
+            return
+        try:
+            value = self._aligned(name, module, output)
+            rows = self._rows(name, module, value)
+        except _NoRowsError as error:
+            if self.chosen is not None:
+                raise
+            self._left_out[name] = str(error)
+            return
+        self.kinds[name] = type(module).__name__
+        self._axes.setdefault(name, value.ndim)
+        # a view of what the network computed could still be overwritten by the network
+        shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
+        self._seen.rows[name] = rows.clone() if shared else rows
+
+    def _aligned(self, name: str, module: nn.Module, output: Any) -> Tensor:
+        """What a layer gives, with the inputs along the first axis."""
+        value, shown = first_tensor(output), self._batch.shown
+        if value is None or not value.is_floating_point():
+            what = "no tensor" if value is None else f"{value.dtype} entries"
+            raise _NoRowsError(
+                f"{name!r} of {self.label} gives {what}, not activations. Choose another layer."
+            )
+        if value.ndim == 3 and getattr(module, "batch_first", True) is False:
+            value = value.transpose(0, 1)
+        if shown == 1 and (value.ndim < self._axes.get(name, 2) or value.ndim == 0):
+            value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
+        if value.ndim < 2 or value.shape[0] != shown:
+            raise _NoRowsError(
+                f"{name!r} of {self.label} gives shape {tuple(value.shape)} for {shown} inputs, so "
+                "its first axis is not the inputs. Choose another layer."
+            )
+        return value if self._batch.rows is None else self._batch.rows(value)
+
+    def _rows(self, name: str, module: nn.Module, value: Tensor) -> Tensor:
+        label = f"{name!r} of {self.label}"
+        if value.ndim == 2:
+            return value
+        if self.reduce is None:
+            raise InputError(wrong_rank(value, label))
+        if value.ndim == 4:
+            if name not in self._channels_last:
+                self._channels_last[name] = channels_last(module, value)
+            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
+        mask = self._mask if value.ndim == 3 else None
+        if mask is not None and mask.shape != value.shape[:2]:
+            mask = None
+        try:
+            return reduced(value, self.reduce, label, mask)
+        except InputError as error:
+            raise _NoRowsError(str(error)) from error
+
+    def _logits(self, answer: Any) -> Tensor | None:
+        value, shown = first_tensor(answer), self._batch.shown
+        if value is not None and shown == 1 and value.ndim == 1:
+            value = value[None]
+        if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():
+            return None
+        return value if self._batch.rows is None else self._batch.rows(value)

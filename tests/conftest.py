@@ -1,0 +1,40 @@
+"""What every test may need: where the real data lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Small networks are faster on one core each, the more so where tests run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def data_root(*parts: str) -> Path:
+    """The folder of real data, or a part of it; the test is skipped where it is absent."""
+    root = Path(os.environ.get("LIKEWISE_DATA") or ROOT.parent / "shared" / "data")
+    path = root.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{'/'.join(parts) or 'the data folder'} is not in {root}: set LIKEWISE_DATA")
+    return path
+
+
+@pytest.fixture
+def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of real data, set as LIKEWISE_DATA, so that addresses find it."""
+    root = data_root()
+    monkeypatch.setenv("LIKEWISE_DATA", str(root))
+    return root
+
+
+@pytest.fixture
+def vision() -> None:
+    """Skip where torchvision or timm is not installed; made importable where they are."""
+    from likewise._compat import prepare_torchvision
+
+    prepare_torchvision()
+    pytest.importorskip("torchvision")
+    pytest.importorskip("timm")

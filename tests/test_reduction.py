@@ -1,0 +1,63 @@
+"""Reductions of tokens and maps, each against a slow plain loop."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from likewise.errors import InputError
+from likewise.views import reduced
+
+TOKENS = torch.arange(24.0).reshape(2, 4, 3)
+# the first text has two real tokens and padding behind them, the second padding before three
+MASK = torch.tensor([[1, 1, 0, 0], [0, 1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("cls", [TOKENS[0, 0], TOKENS[1, 1]]),
+        ("last", [TOKENS[0, 1], TOKENS[1, 3]]),
+        ("mean", [(TOKENS[0, 0] + TOKENS[0, 1]) / 2, TOKENS[1, 1:].sum(0) / 3]),
+        ("spatial", [*TOKENS[0, :2], *TOKENS[1, 1:]]),
+    ],
+)
+def test_padding_on_either_side_never_counts(how: str, expected: list[Tensor]) -> None:
+    torch.testing.assert_close(reduced(TOKENS, how, mask=MASK), torch.stack(expected))
+
+
+def test_maps_are_pooled_to_seven_by_seven_as_the_benchmark_does() -> None:
+    maps = torch.rand(2, 3, 16, 12)
+    expected = torch.empty(2, 3, 7, 7)
+    for i in range(7):
+        for j in range(7):
+            rows = slice(i * 16 // 7, -(-(i + 1) * 16 // 7))
+            columns = slice(j * 12 // 7, -(-(j + 1) * 12 // 7))
+            expected[:, :, i, j] = maps[:, :, rows, columns].mean(dim=(2, 3))
+    torch.testing.assert_close(reduced(maps, "pool7"), expected.flatten(1))
+    positions = expected.permute(0, 2, 3, 1).reshape(-1, 3)
+    torch.testing.assert_close(reduced(maps, "pool7-spatial"), positions)
+
+
+def test_maps_no_larger_than_seven_by_seven_stay_as_they_are() -> None:
+    maps = torch.rand(2, 3, 4, 7)
+    assert torch.equal(reduced(maps, "pool7"), maps.flatten(1))
+
+
+def test_tokens_cannot_be_pooled() -> None:
+    with pytest.raises(InputError) as caught:
+        reduced(TOKENS, "pool7", "'block' of 'net'")
+    assert str(caught.value) == (
+        "'block' of 'net' holds tokens, which have no 7 × 7 positions. "
+        "Choose reduce='mean', 'cls', 'last' or 'flatten'."
+    )
+
+
+def test_maps_have_no_first_token() -> None:
+    with pytest.raises(InputError) as caught:
+        reduced(torch.rand(2, 3, 4, 4), "cls", "'conv' of 'net'")
+    assert str(caught.value) == (
+        "'conv' of 'net' holds maps, which have no 'cls' token. "
+        "Choose reduce='mean', 'flatten' or 'spatial'."
+    )

@@ -1,0 +1,208 @@
+"""The zoo: the networks are the published ones, and say what they cannot be shown."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import likewise
+from likewise.errors import InputError, OptionError
+from likewise.networks import Normalised, head
+from likewise.networks.zoo import ZOO
+
+DEEPER = {f"resnet{depth}{kind}" for depth in (32, 44, 56, 110) for kind in ("", "-b")}
+# a deeper one of the same kind would only be slower
+IMAGE_NAMES = [entry.name for entry in ZOO if entry.domain == "image" and entry.name not in DEEPER]
+HEAVY = {"wideresnet", "densenet"}  # slow at 64 pixels
+
+
+def parameters(name: str, **options: object) -> int:
+    return sum(p.numel() for p in ZOO.get(name).make(**options).parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "count"),
+    [
+        # Raw Zero-Shot, counted in the paper's code
+        ("lenet", {}, 62_458),
+        ("nin", {}, 969_822),
+        ("allconv", {}, 1_701_706),
+        ("resnet32-pre", {}, 467_946),
+        ("wideresnet", {"project_every": True}, 11_310_826),
+        ("densenet", {"last_transition": True}, 826_276),
+        ("capsnet", {}, 8_675_840),
+        # the published CIFAR-10 networks
+        ("resnet20", {}, 269_722),
+        ("resnet56", {}, 853_018),
+        ("resnet20-b", {}, 272_474),
+        ("resnet56-b", {}, 855_770),
+        ("vit-tiny-post", {}, 811_146),
+        ("conv-mlp", {}, 42_634),
+        ("lmfrnet", {}, 520_802),
+        ("shufflenetv2-x0-5", {}, 352_042),
+        # He et al. 2015, table 6: 1.7 million
+        ("resnet110", {}, 1_727_962),
+        # Huang et al. 2016, table 2: 0.8 million
+        ("densenet", {}, 769_162),
+    ],
+)
+def test_a_network_has_as_many_parameters_as_was_published(
+    name: str, options: dict[str, object], count: int
+) -> None:
+    assert parameters(name, **options) == count
+
+
+@pytest.mark.parametrize("name", IMAGE_NAMES)
+@pytest.mark.parametrize(("size", "channels"), [(8, 1), (28, 1), (32, 3), (64, 3)])
+def test_every_image_network_takes_small_images(name: str, size: int, channels: int) -> None:
+    if size == 64 and name in HEAVY:
+        size = 40
+    wanted = {"size": size, "channels": channels, "classes": 7}
+    options = {key: value for key, value in wanted.items() if key in ZOO.get(name).options}
+    net = likewise.network(f"zoo:{name}", **options)
+    with torch.inference_mode():
+        logits = net(torch.rand(2, channels, size, size))
+    assert logits.shape == (2, 7)
+    assert torch.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("name", [name for name in IMAGE_NAMES if name not in HEAVY])
+def test_an_answer_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
+    net = likewise.network(f"zoo:{name}")
+    images = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        together = net(images)
+        alone = torch.cat([net(image[None]) for image in images])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", [n for n in IMAGE_NAMES if n not in {"capsnet", "nin", "allconv"}])
+def test_the_head_turns_the_penultimate_representation_into_the_logits(name: str) -> None:
+    net = likewise.network(f"zoo:{name}")
+    found = head(net)
+    seen: list[torch.Tensor] = []
+    layer = net.get_submodule(found.layer_name)
+    layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    with torch.inference_mode():
+        logits = net(torch.rand(2, 3, 32, 32))
+    again = seen[0] @ found.weight.T + (0 if found.bias is None else found.bias)
+    torch.testing.assert_close(again, logits)
+
+
+@pytest.mark.parametrize(("name", "layer"), [("nin", "block3.2.conv"), ("allconv", "conv10")])
+def test_a_head_of_one_by_one_windows_is_a_matrix(name: str, layer: str) -> None:
+    found = head(likewise.network(f"zoo:{name}"))
+    assert (found.layer_name, found.weight.shape) == (layer, (10, 192))
+
+
+def test_capsules_have_no_head() -> None:
+    with pytest.raises(InputError) as error:
+        head(likewise.network("zoo:capsnet"))
+    assert str(error.value) == (
+        "CapsNet has no classifier that could be found: it does not classify by a linear layer. "
+        "Name the layer yourself: net.head_layer = 'name', or choose a layer by name."
+    )
+
+
+def test_a_network_that_ends_otherwise_has_no_head() -> None:
+    with pytest.raises(InputError) as error:
+        head(nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)))
+    assert str(error.value) == (
+        "Sequential has no classifier that could be found: its last layer with weights, '1', is a "
+        "LayerNorm. Name the layer yourself: net.head_layer = 'name', or choose a layer by name."
+    )
+
+
+def test_the_head_is_found_within_wrappers() -> None:
+    net = likewise.network("zoo:lenet")
+    wrapped = Normalised(nn.DataParallel(net), [0.5] * 3, [0.5] * 3)
+    assert head(wrapped).layer_name == "fc"
+    assert head(wrapped).weight.data_ptr() == net.fc.weight.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("address", "layer"),
+    [
+        ("timm:resnet10t,pretrained=false", "fc"),
+        ("timm:vit_tiny_patch16_224,pretrained=false", "head"),
+        ("torchvision:squeezenet1_1,pretrained=false", "classifier.1"),
+        ("torchvision:mobilenet_v3_small,pretrained=false", "classifier.3"),
+    ],
+)
+@pytest.mark.usefixtures("vision")
+def test_networks_of_the_libraries_have_heads(address: str, layer: str) -> None:
+    assert head(likewise.network(address)).layer_name == layer
+
+
+def test_images_of_the_wrong_size_are_refused() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network("zoo:lenet")(torch.rand(4, 3, 28, 28))
+    assert str(error.value) == (
+        "LeNet was built for square images of 3 channels and 32 × 32 pixels, and was shown "
+        "(4, 3, 28, 28). Build it for these images: channels=, size=."
+    )
+
+
+def test_images_of_the_wrong_channels_are_refused() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network("zoo:resnet20")(torch.rand(4, 1, 28, 28))
+    assert str(error.value) == (
+        "ResNet was built for square images of 3 channels and any size, and was shown "
+        "(4, 1, 28, 28). Build it for these images: channels=, size=."
+    )
+
+
+def test_a_normalised_network_refuses_other_channels() -> None:
+    net = Normalised(likewise.network("zoo:resnet20"), [0.5] * 3, [0.5] * 3)
+    with pytest.raises(InputError) as error:
+        net(torch.rand(4, 1, 32, 32))
+    assert str(error.value) == (
+        "ResNet takes images of 3 channels and was shown (4, 1, 32, 32). Give it images of its own "
+        "kind, or build it with channels=1."
+    )
+
+
+def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(OptionError) as error:
+        likewise.network("zoo:lenet,depth=3")
+    assert str(error.value) == (
+        "zoo:lenet has no option 'depth'. It takes channels, size, classes."
+    )
+
+
+def test_a_resnet_of_an_impossible_depth_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network("zoo:resnet20", depth=21)
+    assert str(error.value) == "a ResNet has 6n + 2 layers, not 21. Take 20, 32, 44, 56 or 110."
+
+
+def test_attention_equals_that_of_torch() -> None:
+    from likewise.networks.zoo.patches import Encoder
+
+    ours = Encoder(16, 4, 32, "post", nn.ReLU())
+    theirs = nn.TransformerEncoderLayer(16, 4, 32, dropout=0, batch_first=True)
+    spelled = {"attention.qkv.": "self_attn.in_proj_", "attention.proj.": "self_attn.out_proj."}
+    state = {}
+    for key, value in ours.state_dict().items():
+        for here, there in spelled.items():
+            key = key.replace(here, there)
+        state[key] = value
+    theirs.load_state_dict(state)
+    tokens = torch.randn(3, 5, 16)
+    torch.testing.assert_close(ours(tokens), theirs(tokens), atol=1e-5, rtol=1e-5)
+
+
+def test_squashing_keeps_the_direction_and_shortens() -> None:
+    from likewise.networks.zoo.capsules import squash
+
+    # |v| = 5, so the length becomes 25/26 and v/|v| stays (0.6, 0.8)
+    expected = torch.tensor([[0.6 * 25 / 26, 0.8 * 25 / 26]])
+    torch.testing.assert_close(squash(torch.tensor([[3.0, 4.0]])), expected)
+
+
+def test_the_margin_loss_is_that_of_the_paper() -> None:
+    net = likewise.network("zoo:capsnet", size=8, channels=1, classes=2)
+    lengths, targets = torch.tensor([[0.7, 0.3]]), torch.tensor([[1.0, 0.0]])
+    # (0.9 - 0.7)² + 0.5 (0.3 - 0.1)² = 0.04 + 0.02
+    assert float(net.loss(lengths, targets)) == pytest.approx(0.06)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, overload
 
 import numpy as np
+from torch.nn import Module
 
 from likewise import __version__
 from likewise._progress import Progress
@@ -43,6 +45,8 @@ def compare(  # type: ignore[misc]
     measures: Any = None,
     *,
     measure: Any = None,
+    data: Any = None,
+    layers: str = "penultimate",
     reduce: Reduction | None = None,
     store: Any = None,
     engine: Any = None,
@@ -56,7 +60,12 @@ def compare(  # type: ignore[misc]
     `compare(x, y)` of two arrays `(n, d)` gives a `Score`, a float that knows what it means.
     `compare({"a": x, "b": y, ...}, measures)` gives a `SimilarityMatrix` for one measure and a `Comparison`
     (a mapping of them) for several: names, aliases, measures, functions, a family, "resi" or "all".
+    With `data`, networks stand for their views: `compare(["zoo:resnet20@a.safetensors", ...], "cka",
+    data="cifar10:test[:1000]")`.
 
+    data       what networks (addresses or modules) are shown: an address, data or batches
+    layers     the layer to look at in each of them
+    reduce     for tokens and maps: how they become rows
     store      a folder: every score is kept there at once, and a run that was stopped goes on
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
     memory     the most to hold at a time, like "4GB"; half of what is free if not said
@@ -68,9 +77,12 @@ def compare(  # type: ignore[misc]
     >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
     '1.00'
     """
+    if isinstance(views, (list, tuple)) and any(isinstance(v, (str, Module)) for v in views):
+        views = named_networks(views)
+    if isinstance(views, Mapping) and other is not None and measures is None:
+        measures, other = other, None
+    views, other = shown(views, other, data, layers, reduce, store)
     if isinstance(views, Mapping):
-        if other is not None and measures is None:
-            measures = other
         one = measure if measure is not None else measures
         return _compare_many(
             views, DEFAULT if one is None else one, reduce=reduce, store=store, engine=engine,
@@ -92,6 +104,50 @@ def compare(  # type: ignore[misc]
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
         bound = seeded(wanted[0], seed)
         return Score(_stored_score(pair, bound, store), measure=bound, pair=pair)
+
+
+def shown(
+    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any
+) -> tuple[Any, Any]:
+    """Networks as their views of the data; everything else as it is."""
+
+    def view(network: Any, name: str | None = None) -> Any:
+        if not isinstance(network, (str, Module)):
+            return network
+        if data is None:
+            raise InputError(
+                f"{network if isinstance(network, str) else name or 'a network'!s} is a network, and "
+                "compare needs to know what to show it. Pass data=, like data='cifar10:test[:1000]'."
+            )
+        from likewise.views import extract
+
+        place = store.path if isinstance(store, Store) else store
+        return extract(network, data, layers, reduce, store=place, name=name)
+
+    if isinstance(views, Mapping):
+        if store is not None and data is not None:
+            with opened(store):  # the folder is ours before views are put into it
+                pass
+        return {name: view(network, name) for name, network in views.items()}, other
+    return view(views), view(other)
+
+
+def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
+    """Networks under short names: of their weights, else of their address; numbered if that repeats.
+
+    >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
+    ['lenet', 'lenet#2', 'best']
+    """
+    found: dict[str, Any] = {}
+    for network in networks:
+        address = network if isinstance(network, str) else type(network).__name__
+        weights = address.partition("@")[2]
+        short = PurePath(weights).stem if weights else address.rpartition(":")[2]
+        name, count = short, 2
+        while name in found:
+            name, count = f"{short}#{count}", count + 1
+        found[name] = network
+    return found
 
 
 def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
@@ -242,7 +298,8 @@ def run(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress
     keys: dict[tuple[str, int, int], str] = {}
     if store is not None:
         for view in job.views:
-            store.save_view(view)
+            if "fingerprint" not in view.about:  # extraction has put its views there
+                store.save_view(view)
         keys = {
             (m.key, i, j): score_key(job.views[i], job.views[j], m)
             for m in job.measures

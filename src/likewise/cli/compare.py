@@ -10,8 +10,10 @@ import typer
 
 
 def compare(
-    files: Annotated[list[str], typer.Argument(help=".npy, .npz or .safetensors; FILE:KEY picks one array.")],
+    files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[list[str] | None, typer.Option("--measure", "-m", help="Names or sets of measures.")] = None,
+    data: Annotated[str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")] = None,
+    layers: Annotated[str, typer.Option(help="The layer to look at in each network.")] = "penultimate",
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls and calibrated scores.")] = False,
     reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
@@ -19,15 +21,16 @@ def compare(
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:  # fmt: skip
-    """Compare networks by their activations on the same inputs."""
+    """Compare networks by their activations and answers on the same inputs."""
     from likewise.comparing import compare as run
+    from likewise.comparing import named_networks
     from likewise.views.files import read_arrays
 
-    views = read_arrays(files)
+    views = read_arrays(files) if data is None else named_networks(files)
     measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
     comparison = run(
-        views, measures, reduce=cast(Any, reduce), store=out and out / "store", memory=memory, seed=seed,
-        calibrate=calibrate,
+        views, measures, data=data, layers=layers, reduce=cast(Any, reduce), store=out and out / "store",
+        memory=memory, seed=seed, calibrate=calibrate,
     )  # fmt: skip
     frame = comparison.to_frame()
     if out is not None:

@@ -14,7 +14,7 @@ class Progress:
 
     def __init__(self, total: int, what: str, *, shown: bool = True) -> None:
         self.total, self.what = total, what
-        self.shown = shown and total > 1 and sys.stderr is not None and sys.stderr.isatty()
+        self.shown = shown and total > 1 and sys.stderr is not None
         self._bar: Any = None
         self._task: Any = None
 
@@ -38,7 +38,10 @@ class Progress:
                 TextColumn("left"),
                 TimeRemainingColumn(),
             )
-            self._bar = Bar(*columns, console=Console(stderr=True))
+            console = Console(stderr=True)
+            if not console.is_terminal:
+                return self
+            self._bar = Bar(*columns, console=console)
             self._bar.start()
             self._task = self._bar.add_task(self.what, total=self.total)
         return self

@@ -75,7 +75,8 @@ def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
             value = float(matrix.values[i, j])
             red, green, blue = image.cmap(image.norm(value))[:3] if value == value else (1, 1, 1)
             dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-            text = f"{value:.2f}" if abs(value) < 100 else f"{value:.3g}"
+            text = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+            text = text if abs(value) < 1e4 else f"{value:.0e}"
             axis.text(
                 j, i, text if value == value else "–", ha="center", va="center", fontsize=7,
                 color="white" if dark else "black",

@@ -99,7 +99,7 @@ class Store:
                     "Name another folder."
                 )
             return
-        if self.path.exists() and any(self.path.iterdir()) and not self._scores.exists():
+        if self.path.exists() and not all(_ours(path) for path in self.path.iterdir()):
             raise StoreError(
                 f"{self.path} is not a store: it holds other files. Name a new or an empty folder."
             )
@@ -270,6 +270,11 @@ def read_view(path: Path) -> Activations:
         outputs=outputs,
         about=json.loads(facts.get("about", "{}")),
     )
+
+
+def _ours(path: Path) -> bool:
+    """What another process may have begun to put here."""
+    return path.name == "views" or path.name.startswith(("likewise.json", "scores."))
 
 
 def _seal(key: str, value: float | None, reason: str) -> str:

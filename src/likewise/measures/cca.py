@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from likewise.errors import UndefinedError
@@ -115,7 +116,8 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     white = pair.kept("white_cross", lambda: _whitening(a) @ pair.cross @ _whitening(b))
-    directions, rho, _ = np.linalg.svd(white.cpu().numpy(), full_matrices=False)
+    with threadpool_limits(1, user_api="blas"):
+        directions, rho, _ = np.linalg.svd(white.cpu().numpy(), full_matrices=False)
     u = torch.from_numpy(directions).to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.

@@ -150,8 +150,10 @@ def fill(
 
 def _products(rows: list[Tensor], left: int) -> Tensor:
     """Inner products of the first `left` vectors with all, without copying them into one matrix."""
-    if len(rows) <= 3:
-        return torch.stack([torch.stack([a @ b for b in rows]) for a in rows[:left]])
+    if len(rows) == 2 == left:
+        a, b = rows
+        both = a @ b
+        return torch.stack([torch.stack([a @ a, both]), torch.stack([both, b @ b])])
     step = 1 << 16
     total = torch.zeros(left, len(rows), dtype=rows[0].dtype, device=rows[0].device)
     for i in range(0, rows[0].numel(), step):

@@ -241,11 +241,18 @@ class Representation:
     @quantity
     def distances(self) -> Tensor:
         """All Euclidean distances, (n, n). Only where there is room."""
-        return self.distance_rows(0, self.n)
+        return self.gathered(self.distance_rows)
+
+    def gathered(self, rows: Callable[[int, int], Tensor]) -> Tensor:
+        """An n x n matrix from its rows, with little beside it."""
+        out = torch.empty(self.n, self.n, dtype=self.mean.dtype, device=self.values.device)
+        for start, stop in self.blocks(2):
+            out[start:stop] = rows(start, stop)
+        return out
 
     def kept_distance_rows(self, start: int, stop: int) -> Tensor:
-        """Rows of `distances`; not to be changed."""
-        if self.workspace.keeps_squares(self.n):
+        """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
+        if self.workspace.networks > 2 and self.workspace.keeps_squares(self.n):
             return self.distances[start:stop]
         return self.distance_rows(start, stop)
 
@@ -272,7 +279,12 @@ class Representation:
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k)."""
         if self.workspace.keeps_squares(self.n):
-            return self.kept("cosines", lambda: self.cosine_rows(0, self.n)).gather(1, columns)
+            if self.workspace.networks > 2:
+                return self.kept("cosines", lambda: self.gathered(self.cosine_rows)).gather(
+                    1, columns
+                )
+            parts = [self.cosine_rows(i, j).gather(1, columns[i:j]) for i, j in self.blocks(4)]
+            return torch.cat(parts)
         inverse = _inverse(self.norms)
         found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
         step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))

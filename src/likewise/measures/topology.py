@@ -129,14 +129,18 @@ def _lanczos_trace(
 
 
 def _power_traces(graph: sparse.csr_array, moments: int) -> np.ndarray:
-    """tr A^0 ... tr A^moments, from half the powers: tr A^(i+j) = <A^i, A^j>."""
-    powers = [sparse.identity(graph.shape[0], format="csr"), graph]
-    while 2 * (len(powers) - 1) < moments:
-        powers.append(powers[-1] @ graph)
-    return np.array(
-        [(powers[i // 2].multiply(powers[i - i // 2])).sum() for i in range(moments + 1)],
-        dtype=float,
-    )
+    """tr A^0 ... tr A^moments, some columns of the powers at a time: tr A^(i+j) = <A^i, A^j>."""
+    n = graph.shape[0]
+    traces = np.zeros(moments + 1)
+    traces[0] = n
+    step = max(1, (1 << 21) // n)
+    for start in range(0, n, step):
+        powers = [np.eye(n, min(step, n - start), -start), graph[:, start : start + step].toarray()]
+        while 2 * (len(powers) - 1) < moments:
+            powers.append(graph @ powers[-1])
+        for i in range(1, moments + 1):
+            traces[i] += np.vdot(powers[i // 2], powers[i - i // 2])
+    return traces
 
 
 def _quadrature(

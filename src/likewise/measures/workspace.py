@@ -24,6 +24,7 @@ from torch import Tensor
 from likewise.errors import InputError
 
 _ABSENT = object()
+SLICE = 2**25
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -87,8 +88,13 @@ class Workspace:
         return 3 * self.networks * n * n * 8 <= self.limit // 2
 
     def block(self, n: int, copies: int = 1) -> int:
-        """How many rows of n x n matrices to make at a time, with `copies` of them alive."""
-        return max(1, min(n, self.limit // 8 // (8 * n * max(copies, 1))))
+        """How many rows of n x n matrices to make at a time, with `copies` of them alive.
+
+        Few enough to stay in the processor's cache where they come from a kept matrix; more where a
+        product makes them.
+        """
+        room = min(self.limit // 8, SLICE if self.keeps_squares(n) else 8 * SLICE)
+        return max(1, min(n, room // (8 * n * max(copies, 1))))
 
     def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
         """The value under `key` (owner, name), computed at most once, by whichever thread is first."""

@@ -196,3 +196,47 @@ def test_every_public_name_is_there():
     for name in likewise.__all__:
         assert getattr(likewise, name) is not None
     assert set(likewise.__all__) <= set(dir(likewise))
+
+
+def test_networks_are_compared_by_address(tmp_path):
+    networks = ["zoo:lenet,seed=0", "zoo:lenet,seed=1", "zoo:mlp,seed=0"]
+    result = likewise.compare(
+        networks, ["cka", "disagreement"], data="digits:test[:80]", store=tmp_path / "s"
+    )
+    assert result["cka"].names == ("lenet,seed=0", "lenet,seed=1", "mlp,seed=0")
+    data = likewise.data("digits:test[:80]")
+    views = [
+        likewise.extract(likewise.network(a, data=data), data, progress=False) for a in networks
+    ]
+    assert result["cka"].values[0, 2] == pytest.approx(measures.cka(views[0], views[2]), abs=1e-9)
+    expected = measures.disagreement(views[0], views[1])
+    assert result["disagreement"].values[0, 1] == pytest.approx(expected)
+    again = likewise.compare(networks, "cka", data="digits:test[:80]", store=tmp_path / "s")
+    assert np.array_equal(again.values, result["cka"].values)
+
+
+def test_two_modules_give_a_score():
+    a, b = (likewise.network("zoo:mlp,size=8,channels=1", seed=seed) for seed in (0, 1))
+    score = likewise.compare(a, b, measure="cka", data="digits:test[:60]")
+    assert isinstance(score, likewise.Score)
+    assert 0 < score < 1
+
+
+def test_a_network_without_data_asks_for_it():
+    with pytest.raises(ValueError, match="zoo:lenet is a network") as caught:
+        likewise.compare(["zoo:lenet", "zoo:mlp"], "cka")
+    assert str(caught.value) == (
+        "zoo:lenet is a network, and compare needs to know what to show it. Pass data=, like "
+        "data='cifar10:test[:1000]'."
+    )
+
+
+def test_dask_is_an_engine():
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+    ) as client:
+        there = likewise.compare(VIEWS, ["cka", "rsa"], engine=client)
+    here = likewise.compare(VIEWS, ["cka", "rsa"])
+    for name, matrix in here.items():
+        assert there[name].values == pytest.approx(matrix.values, rel=1e-9)

@@ -202,9 +202,7 @@ def test_every_layer_needs_a_name() -> None:
 
 
 def test_the_picture_shows_every_layer_and_the_short_names(matrix: LayerMatrix) -> None:
-    from matplotlib.figure import Figure
-
-    axes = matrix.plot(Figure().subplots())
+    axes = matrix.plot().axes[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["p", "q"]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["r", "s", "t"]
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("a", "b@w")

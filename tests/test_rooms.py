@@ -4,7 +4,17 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "likewise"
-BASE = {"errors", "_optional", "_registry", "_compat", "_files", "_progress", "_geometric", "_minibatch", "engine"}
+BASE = {
+    "errors",
+    "_optional",
+    "_registry",
+    "_compat",
+    "_files",
+    "_progress",
+    "_geometric",
+    "_minibatch",
+    "engine",
+}
 ALLOWED = {
     "networks": BASE | {"networks", "data"},
     "data": BASE | {"data"},

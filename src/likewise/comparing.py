@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 from torch.nn import Module
 
+import likewise
 from likewise import __version__
 from likewise._progress import Progress
 from likewise.engine import Engine, calm, engine_of, one_thread
@@ -122,8 +123,10 @@ def shown(
         from likewise.views import extract
 
         place = store.path if isinstance(store, Store) else store
-        return extract(network, data, layers, reduce, store=place, name=name)
+        built = likewise.network(network, data=inputs) if isinstance(network, str) else network
+        return extract(built, inputs, layers, reduce, store=place, name=name)
 
+    inputs = likewise.data(data) if isinstance(data, str) else data
     if isinstance(views, Mapping):
         if store is not None and data is not None:
             with opened(store):  # the folder is ours before views are put into it

@@ -17,7 +17,7 @@ from likewise.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,23 +53,25 @@ class LayerMatrix:
         index = pd.Index(self.rows, name=self.a)
         return pd.DataFrame(self.values, index, pd.Index(self.columns, name=self.b))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The matrix as a picture: a's layers upwards, b's to the right."""
-        if ax is None:
-            import matplotlib.pyplot as plt
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture, a's layers upwards, b's to the right; saved if a path is given."""
+        from matplotlib.figure import Figure
 
-            _, ax = plt.subplots(figsize=self._size(), layout="constrained")
+        figure = Figure(figsize=self._size(), layout="constrained")
+        ax = figure.subplots()
         finite = self.values[np.isfinite(self.values)]
         inside = finite.size and finite.min() >= 0 and finite.max() <= 1 + 1e-6
         image = ax.imshow(
             self.values, origin="lower", cmap="magma", vmin=0 if inside else None, aspect="auto"
         )
-        ax.figure.colorbar(image, ax=ax, label=self.measure, shrink=0.8)
+        figure.colorbar(image, ax=ax, label=self.measure, shrink=0.8)
         ax.set_xticks(range(len(self.columns)), self.columns, rotation=90, fontsize=7)
         ax.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
         ax.set_xlabel(_short(self.b))
         ax.set_ylabel(_short(self.a))
-        return ax
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the values and what they are to one safetensors file."""
@@ -88,16 +90,12 @@ class LayerMatrix:
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""
-        from matplotlib.figure import Figure
-
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]
         self.save(paths[0])
         self.to_frame().to_csv(paths[1])
-        figure = Figure(figsize=self._size(), layout="constrained")
-        self.plot(figure.subplots())
-        figure.savefig(paths[2], dpi=150)
+        self.plot(paths[2])
         return paths
 
     def _size(self) -> tuple[float, float]:

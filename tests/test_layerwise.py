@@ -22,7 +22,7 @@ def hsic1(x: Tensor, y: Tensor) -> float:
     """Song et al. 2012, equation 5, by loops."""
     n = len(x)
     k = [[0.0 if i == j else float(x[i] @ x[j]) for j in range(n)] for i in range(n)]
-    l = [[0.0 if i == j else float(y[i] @ y[j]) for j in range(n)] for i in range(n)]  # noqa: E741
+    l = [[0.0 if i == j else float(y[i] @ y[j]) for j in range(n)] for i in range(n)]
     trace = sum(k[i][j] * l[j][i] for i in range(n) for j in range(n))
     sums = sum(map(sum, k)) * sum(map(sum, l))
     rows = sum(sum(k[i]) * sum(l[i]) for i in range(n))

@@ -16,7 +16,6 @@ from typing import Any, overload
 import numpy as np
 from torch.nn import Module
 
-import likewise
 from likewise import __version__
 from likewise._progress import Progress
 from likewise.engine import Engine, calm, engine_of, one_thread
@@ -120,13 +119,16 @@ def shown(
                 f"{network if isinstance(network, str) else name or 'a network'!s} is a network, and "
                 "compare needs to know what to show it. Pass data=, like data='cifar10:test[:1000]'."
             )
+        from likewise.networks import network as build
         from likewise.views import extract
 
         place = store.path if isinstance(store, Store) else store
-        built = likewise.network(network, data=inputs) if isinstance(network, str) else network
+        built = build(network, data=inputs) if isinstance(network, str) else network
         return extract(built, inputs, layers, reduce, store=place, name=name)
 
-    inputs = likewise.data(data) if isinstance(data, str) else data
+    from likewise.data import load
+
+    inputs = load(data) if isinstance(data, str) else data
     if isinstance(views, Mapping):
         if store is not None and data is not None:
             with opened(store):  # the folder is ours before views are put into it

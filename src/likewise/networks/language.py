@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from likewise._compat import prepare_torchvision
 from likewise._optional import require
@@ -27,10 +28,21 @@ Pooling = Literal["mean", "cls"]
 
 
 class TextClassifier(nn.Module):
-    """An encoder of transformers, its last states pooled over tokens, and a linear classifier."""
+    """An encoder of transformers, its last states pooled over tokens, and a linear classifier.
+
+    `scaled` brings every pooled text to the length √width, for encoders that were trained to be
+    compared by angle and whose lengths are too small for a classifier to start from.
+    """
 
     def __init__(
-        self, encoder: nn.Module, tokenizer: Tokenizer, width: int, classes: int, pooling: Pooling
+        self,
+        encoder: nn.Module,
+        tokenizer: Tokenizer,
+        *,
+        width: int,
+        classes: int,
+        pooling: Pooling,
+        scaled: bool = False,
     ) -> None:
         super().__init__()
         if pooling not in ("mean", "cls"):
@@ -38,7 +50,7 @@ class TextClassifier(nn.Module):
         self.encoder = encoder
         self.dropout = nn.Dropout(0.1)
         self.classifier = nn.Linear(width, classes)
-        self.tokenizer, self.pooling = tokenizer, pooling
+        self.tokenizer, self.pooling, self.scaled = tokenizer, pooling, scaled
 
     def tokenize(self, texts: Texts) -> dict[str, Tensor]:
         """Texts, or pairs of texts, as the tensors `forward` takes: padded to the longest."""
@@ -54,7 +66,10 @@ class TextClassifier(nn.Module):
         states = self.encoder(
             input_ids=input_ids, attention_mask=attention_mask, **parts
         ).last_hidden_state
-        logits: Tensor = self.classifier(self.dropout(self._pooled(states, attention_mask)))
+        pooled = self._pooled(states, attention_mask)
+        if self.scaled:
+            pooled = functional.normalize(pooled) * pooled.shape[1] ** 0.5
+        logits: Tensor = self.classifier(self.dropout(pooled))
         return logits
 
     def _pooled(self, states: Tensor, attention_mask: Tensor) -> Tensor:
@@ -123,7 +138,8 @@ def bert_tiny(
         max_position_embeddings=longest,
     )
     encoder = transformers.BertModel(config, add_pooling_layer=False)
-    return TextClassifier(encoder, WordHash(vocabulary, longest), width, classes, pooling)
+    words = WordHash(vocabulary, longest)
+    return TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
 
 
 def minilm(
@@ -147,8 +163,14 @@ def minilm(
         words = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
     if hasattr(encoder, "pooler"):
         encoder.pooler = None  # trained for another task; pooling is done here
-    tokenizer = FromTransformers(words, longest)
-    return TextClassifier(encoder, tokenizer, encoder.config.hidden_size, classes, pooling)
+    return TextClassifier(
+        encoder,
+        FromTransformers(words, longest),
+        width=encoder.config.hidden_size,
+        classes=classes,
+        pooling=pooling,
+        scaled=True,
+    )
 
 
 class FromTransformers:

@@ -6,6 +6,7 @@ product. Sorting n²/2 numbers is the costly part and happens once per network.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +41,7 @@ def _rank_vector(rep: Representation) -> Tensor:
     pairs = rep.n * (rep.n - 1) // 2
     small = 8 * 4 * pairs <= rep.workspace.limit // 2
     rep.workspace.reserve(pairs * (32 if small else 12))
-    similarities = condensed(rep, lambda start, stop: _rounded(rep, start, stop))
+    similarities = condensed(rep, rep.correlation_rows if small else _rounding(rep))
     array = similarities.cpu().numpy()
     ranks = average_ranks(array) if small else _ranks_in_place(array, rep)
     ranks -= ranks.dtype.type((array.size + 1) / 2)
@@ -54,32 +55,53 @@ def _rank_vector(rep: Representation) -> Tensor:
     return torch.from_numpy(ranks).to(similarities.device)
 
 
-def _rounded(rep: Representation, start: int, stop: int) -> Tensor:
+def _rounding(rep: Representation) -> Callable[[int, int], Tensor]:
     """Correlations without their rounding noise: what is equal in exact arithmetic ties."""
-    return rep.correlation_rows(start, stop).mul_(1e12).round_().mul_(1e-12)
+    return lambda start, stop: rep.correlation_rows(start, stop).mul_(1e12).round_().mul_(1e-12)
 
 
 def average_ranks(array: np.ndarray) -> np.ndarray:
-    """Ranks from 1, equal numbers sharing their mean rank."""
-    order = np.argsort(array)
-    ordered = array[order]
+    """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank.
+
+    A number and its place share one integer, the number in the high bits: sorting plain integers is many
+    times faster than sorting an index.
+    """
+    bits = max(1, int(array.size - 1).bit_length())
+    scale = 2.0 ** min(61 - bits, 40)
+    keys = np.rint(np.clip(array, -1, 1) * scale).astype(np.int64)
+    keys <<= bits
+    keys |= np.arange(array.size)
+    keys.sort()
+    order = keys & ((1 << bits) - 1)
+    keys >>= bits
     positions = np.arange(1, array.size + 1, dtype=np.float64)
-    new = np.flatnonzero(np.diff(ordered)) + 1
-    if new.size < array.size - 1:
-        starts, stops = np.append(0, new), np.append(new, array.size)
-        positions = np.repeat((starts + 1 + stops) / 2, stops - starts)
+    _share(positions, keys[1:] == keys[:-1])
     ranks = np.empty_like(positions)
     ranks[order] = positions
     return ranks
 
 
+def _share(positions: np.ndarray, tied: np.ndarray) -> None:
+    """Give every run of tied places its mean; `tied[i]` says that places i and i + 1 tie."""
+    places = np.flatnonzero(tied)
+    if not places.size:
+        return
+    breaks = np.flatnonzero(np.diff(places) > 1)
+    starts, stops = places[np.append(0, breaks + 1)], places[np.append(breaks, -1)] + 2
+    lengths = stops - starts
+    runs = np.repeat(starts - np.append(0, lengths.cumsum()[:-1]), lengths) + np.arange(
+        lengths.sum()
+    )
+    positions[runs] = np.repeat((starts + 1 + stops) / 2, lengths)
+
+
 def _ranks_in_place(array: np.ndarray, rep: Representation) -> np.ndarray:
     """The same in a third of the memory: sort the only copy, then look each number up again."""
     array.sort()
-    n, position = rep.n, 0
+    n, position, rows = rep.n, 0, _rounding(rep)
     ranks = np.empty(array.size, dtype=np.float32)
     for start, stop in rep.blocks(4):
-        block = _rounded(rep, start, stop).cpu().numpy()
+        block = rows(start, stop).cpu().numpy()
         for i in range(start, stop):
             row = block[i - start, i + 1 :]
             order = np.argsort(row)  # ordered look-ups stay in the cache

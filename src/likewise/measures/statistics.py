@@ -106,7 +106,11 @@ def uniformity_difference_resi(pair: Pair) -> float:
 
 def _raw_uniformity(rep: Representation) -> float:
     def compute() -> float:
-        blocks = (rep.squared_distance_rows(i, j).mul_(-2).exp_() for i, j in rep.blocks(3))
+        # below exp(-700) numbers lose their digits, and the processor its speed
+        blocks = (
+            rep.squared_distance_rows(i, j).mul_(-2).clamp_(min=-700).exp_()
+            for i, j in rep.blocks(3)
+        )
         return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)
 
     return rep.kept("raw uniformity", compute)

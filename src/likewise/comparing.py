@@ -376,14 +376,15 @@ def _work_off(
     used = sorted({i for pair in pending for i in pair})
     workspace = Workspace(limit, networks=len(used))
     reps = {i: Representation(job.views[i], workspace) for i in used}
-    with calm():
+    beside = workspace.keeps_squares(reps[used[0]].n)
+    with calm() if beside else nullcontext():
         tables = filled_tables(pending, reps, workspace)
     order = _tiled(pending, reps, limit)
 
     def score(pair: tuple[int, int]) -> list[tuple[Measure, int, int, Result]]:
         return score_pair(pair, pending[pair], reps, tables)
 
-    for results in engine.map(score, order, workspace.keeps_squares(reps[used[0]].n)):
+    for results in engine.map(score, order, beside):
         for measure, i, j, result in results:
             record(measure, i, j, result)
 

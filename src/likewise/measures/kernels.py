@@ -130,22 +130,26 @@ def fill(
     for rep in everyone:
         kernel.prepare(rep)
     first = everyone[0]
-    parts: dict[int, list[Tensor]] = {rep.key: [] for rep in everyone}
+    # made beforehand: small tensors kept between large ones that come and go would scatter the heap
+    margins = {
+        rep.key: torch.zeros(2, rep.n, dtype=rep.mean.dtype, device=rep.mean.device)
+        for rep in everyone
+    }
     products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
     for start, stop in first.blocks(2 * len(everyone)):
         rows = []
         for rep in everyone:
             block = kernel.rows(rep, start, stop)
             if block.ndim == 2:
-                parts[rep.key].append(torch.stack([block.sum(dim=1), block.diagonal(start)]))
+                margins[rep.key][0, start:stop] = block.sum(dim=1)
+                margins[rep.key][1, start:stop] = block.diagonal(start)
             rows.append(block.reshape(-1))
         products += _products(rows, len(left)).cpu().double()
     for i, a in enumerate(left):
         for j, b in enumerate(everyone):
             table.inner[a.key, b.key] = float(products[i, j])
-    for key, pieces in parts.items():
-        if pieces:
-            table.sums[key], table.diagonals[key] = torch.cat(pieces, dim=1)
+    for key, (sums, diagonal) in margins.items():
+        table.sums[key], table.diagonals[key] = sums, diagonal
 
 
 def _products(rows: list[Tensor], left: int) -> Tensor:

@@ -29,13 +29,13 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_memory(memory: str | int | float | None) -> int:
-    """Bytes of '4GB', of a number, or half of what is free where nothing is said.
+    """Bytes of '4GB', of a number, or two thirds of what is free where nothing is said.
 
     >>> parse_memory("1.5GB")
     1500000000
     """
     if memory is None:
-        return max(_available() // 2, 10**9)
+        return max(_available() * 2 // 3, 10**9)
     if isinstance(memory, (int, float)) and not isinstance(memory, bool):
         amount = int(memory)
     else:
@@ -84,8 +84,13 @@ class Workspace:
         return self._limit
 
     def keeps_squares(self, n: int) -> bool:
-        """Whether three n x n matrices a network fit into half of the limit."""
-        return 3 * self.networks * n * n * 8 <= self.limit // 2
+        """Whether three n x n matrices a network fit beside the rest."""
+        return 3 * self.networks * n * n * 8 <= self.room
+
+    @property
+    def room(self) -> int:
+        """What may be held; the rest of the limit is for work in progress."""
+        return self.limit * 7 // 10
 
     def block(self, n: int, copies: int = 1) -> int:
         """How many rows of n x n matrices to make at a time, with `copies` of them alive.
@@ -119,8 +124,8 @@ class Workspace:
         with self._lock:
             self._held[key] = value
             self._bytes += _size(value)
-            if self._bytes > self.limit // 2:
-                self._spill(down_to=self.limit // 2, keep=key)
+            if self._bytes > self.room:
+                self._spill(down_to=self.room, keep=key)
 
     def find(self, key: tuple[int, Any]) -> Any:
         """The value under `key` if it was computed, else None."""

@@ -36,6 +36,9 @@ def train(
     validation: Annotated[
         str | None, typer.Option(help="Address to validate on; else the data's held-out split.")
     ] = None,
+    keep_epochs: Annotated[
+        bool, typer.Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")
+    ] = False,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
@@ -47,6 +50,7 @@ def train(
         network,
         data,
         out=out,
+        keep_epochs=keep_epochs,
         epochs=epochs,
         seed=seed,
         batch_size=batch_size,

@@ -19,6 +19,11 @@ from likewise.networks.weights import write
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
 
 
+def epoch_file(folder: Path, epoch: int) -> Path:
+    """Where the weights after an epoch are kept, if they are."""
+    return folder / "epochs" / f"{epoch:04d}.safetensors"
+
+
 @dataclass(frozen=True)
 class Saved:
     """How far a training came, and under which settings."""

@@ -49,6 +49,7 @@ def train(
     *,
     epochs: int,
     out: str | Path | None = None,
+    keep_epochs: bool = False,
     validation: Data | str | None = None,
     seed: int = 0,
     batch_size: int = 128,
@@ -74,7 +75,8 @@ def train(
     """Train a network on labelled data, in place; both may be addresses.
 
     With `out`, every epoch is saved there, and a training that was killed goes on; at the end the
-    folder holds `weights.safetensors`, an address of its own. `warmup` is in epochs, `milestones`
+    folder holds `weights.safetensors`, an address of its own. `keep_epochs` also leaves the weights
+    of every epoch in `epochs/`, from 0, before the first step. `warmup` is in epochs, `milestones`
     are shares of all epochs. `patience` stops early after so many epochs without a lower
     validation loss. `step(net, (inputs, labels))` may replace the forward pass and returns loss,
     logits and labels. A callback is told the network and the epoch's record, and stops the
@@ -111,12 +113,14 @@ def train(
         net = network(net, data=data, seed=seed)
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to train on. Give at least one.")
+    if keep_epochs and out is None:
+        raise InputError("keep_epochs needs a folder to keep the epochs in. Give out.")
     folder = None if out is None else Path(out).expanduser()
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
     run = _Run(net, data, validation, settings, step or Classify(settings, data), device, show)
-    history = run.to_the_end(folder, callbacks)
+    history = run.to_the_end(folder, callbacks, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
     return Training(net.eval(), history, settings, folder)
@@ -135,13 +139,15 @@ class _Run:
     show: bool
 
     def to_the_end(
-        self, folder: Path | None, callbacks: Sequence[Callback]
+        self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool
     ) -> list[dict[str, Any]]:
         optimiser = make_optimiser(self.net, self.settings)
         history: list[dict[str, Any]] = []
         known = {} if folder is None else self._identity()
         if folder is not None:
             history = checkpoints.resume(folder, self.net, optimiser, known)
+            if keep_epochs and not history:
+                save(self.net, checkpoints.epoch_file(folder, 0))
         epochs = range(len(history), self.settings.epochs)
         few = self._steps() < 20  # one bar for all epochs, or one an epoch
         for epoch in tracked(epochs, "training", total=len(epochs), show=self.show and few):
@@ -152,6 +158,8 @@ class _Run:
             stop = [callback(self.net, record) is True for callback in callbacks]
             history.append(record | ({"stopped": True} if any(stop) else {}))
             if folder is not None:
+                if keep_epochs:
+                    save(self.net, checkpoints.epoch_file(folder, epoch + 1))
                 checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(known, history))
         return history
 

@@ -1,0 +1,23 @@
+"""WordNet: how alike the meanings of classes are, and which synset a dataset's class is.
+
+The nouns of version 3.0, whose ids ImageNet uses, are part of this package; nothing is downloaded. This
+room stands by itself: it needs neither torch nor a corpus reader.
+"""
+
+from likewise.wordnet.likeness import MEASURES, similarity
+from likewise.wordnet.lists import ClassList, classes, lists
+from likewise.wordnet.nouns import Synset, find, senses
+from likewise.wordnet.tree import branches, order
+
+__all__ = [
+    "MEASURES",
+    "ClassList",
+    "Synset",
+    "branches",
+    "classes",
+    "find",
+    "lists",
+    "order",
+    "senses",
+    "similarity",
+]

@@ -13,6 +13,7 @@ import likewise
 from conftest import data_root
 from likewise.data import Data, ImageFiles, Images, held_out
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, UnknownNameError
+from likewise.wordnet import classes
 
 
 def grey(n: int = 4, channels: int = 3, size: int = 8) -> torch.Tensor:
@@ -74,13 +75,12 @@ def test_mnist_and_its_fashion_are_the_published_ones(
     assert float(data.inputs[:].mean()) == pytest.approx(mean, abs=5e-5)
     assert float(data.inputs[:].std()) == pytest.approx(std, abs=5e-5)
     assert torch.bincount(data.labels).min() > 5000
+    assert (data.wnids is None) == (address == "mnist:train")
 
 
 def test_class_names_of_cifar100_are_those_of_the_list() -> None:
     rows = data_root("class_lists", "cifar100.tsv").read_text().splitlines()[1:]
-    from likewise.data.classes import CIFAR100
-
-    assert tuple(row.split("\t")[1] for row in rows) == CIFAR100
+    assert tuple(row.split("\t")[1] for row in rows) == classes("cifar100").names
 
 
 def binary_cifar(root: Path, name: str, label_bytes: int, files: list[str]) -> np.ndarray:
@@ -98,6 +98,8 @@ def test_cifar100_is_read_in_its_binary_form(
     records = binary_cifar(tmp_path, "cifar-100-binary", 2, ["test.bin"])
     data = likewise.data("cifar100")
     assert data.labels.tolist() == records[:, 1].tolist()  # the second byte is the fine label
+    assert data.wnids is not None
+    assert data.wnids[data.classes.index("seal")] == "n02076196"  # the animal, not the wax
     assert data.inputs[0, 1, 2, 3] == records[0, 2 + 1024 + 2 * 32 + 3] / np.float32(255)
     assert data.classes[0] == "apple"
 

@@ -17,7 +17,8 @@ BASE = {
 }
 ALLOWED = {
     "networks": BASE | {"networks", "data"},
-    "data": BASE | {"data"},
+    "wordnet": {"errors", "wordnet"},
+    "data": BASE | {"data", "wordnet"},
     "views": BASE | {"views", "networks", "data"},
     "measures": BASE | {"measures", "views"},
 }

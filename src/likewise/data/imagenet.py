@@ -1,19 +1,24 @@
 """ImageNet and its parts, from folders named by WordNet id.
 
 Labels follow the order of the ids, as torchvision's and timm's networks expect; Tiny ImageNet's
-follow its own list `wnids.txt`.
+follow its own list `wnids.txt`. Names are those of `likewise.wordnet`.
 """
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from likewise.data.classes import imagenet_names, listed
 from likewise.data.dataset import Data
 from likewise.data.folders import class_folders, from_groups, images_in, split_folder
-from likewise.data.places import given, missing
+from likewise.data.places import find, given, missing
 from likewise.data.registry import dataset
 from likewise.errors import InputError
+from likewise.wordnet import classes as class_list
+
+# Ravi and Larochelle's split; the list has their classes in this order.
+_RAVI = {"train": slice(64), "val": slice(64, 80), "test": slice(80, 100), "all": slice(100)}
 
 
 @dataset("imagenet1k", domain="image", splits=("val", "train"), needs_path=True)
@@ -38,11 +43,23 @@ def mini_imagenet(split: str, root: str, size: int = 84, classes: str = "ravi_la
     name = f"mini-imagenet:{root}:{split}"
     if (top / split).is_dir():
         return _by_wnid(name, [top / split], None, size)
-    rows = listed(f"mini_imagenet_{classes}")
-    wanted = {row["wnid"] for row in rows if split in (row["split"], "all")}
-    if split != "all" and not wanted:
-        raise missing("the class list of mini-imagenet", f"class_lists/mini_imagenet_{classes}.tsv")
-    return _by_wnid(name, [top], None, size, wanted or None)
+    if classes == "ravi_larochelle":
+        wanted: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
+    else:
+        wanted = _listed(f"class_lists/mini_imagenet_{classes}.tsv", split)
+    return _by_wnid(name, [top], None, size, wanted)
+
+
+def _listed(place: str, split: str) -> set[str] | None:
+    """The ids of another split of Mini-ImageNet; none are needed to take all folders."""
+    path = find(place)
+    if path is None and split == "all":
+        return None
+    if path is None:
+        raise missing("the class list of mini-imagenet", place)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return {row["wnid"] for row in rows if split in (row["split"], "all")}
 
 
 @dataset("tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
@@ -51,7 +68,7 @@ def tiny_imagenet(split: str, root: str, size: int = 64) -> Data:
     top = given(root, "tiny-imagenet")
     wnids = _lines(top / "wnids.txt")
     spoken = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
-    names = [spoken.get(wnid, wnid).split(",")[0] for wnid in wnids]
+    names = _names(wnids, {wnid: words.split(",")[0] for wnid, words in spoken.items()})
     if split == "train":
         groups = [(top / "train" / wnid, images_in(top / "train" / wnid)) for wnid in wnids]
     else:
@@ -84,4 +101,11 @@ def _by_wnid(
         )
     wnids = [sub.name for sub in found]
     groups = [(sub, images_in(sub)) for sub in found]
-    return from_groups(name, groups, imagenet_names(wnids), wnids=wnids, size=size)
+    return from_groups(name, groups, _names(wnids), wnids=wnids, size=size)
+
+
+def _names(wnids: Sequence[str], others: Mapping[str, str] | None = None) -> list[str]:
+    """ImageNet's name for every id, or one of the others, or the id itself."""
+    known = class_list("imagenet1k")
+    names = {**(others or {}), **dict(zip(known.wnids, known.names, strict=True))}
+    return [names.get(wnid, wnid) for wnid in wnids]

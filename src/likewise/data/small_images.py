@@ -15,11 +15,11 @@ import torch
 
 from likewise._compat import prepare_torchvision
 from likewise._optional import require
-from likewise.data import classes as names
 from likewise.data.dataset import Data
 from likewise.data.places import cache_folder, find, given, missing
 from likewise.data.registry import dataset
 from likewise.errors import InputError
+from likewise.wordnet import classes, lists
 
 _SITE = "https://www.cs.toronto.edu/~kriz/"
 _BINARY = {  # archive, its md5, folder, files by split, bytes of label before each image
@@ -38,6 +38,7 @@ _BINARY = {  # archive, its md5, folder, files by split, bytes of label before e
         2,
     ),
 }
+_DIGITS = tuple("0123456789")
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
@@ -52,21 +53,21 @@ def digits(split: str, root: str | None = None) -> Data:
     for_testing = np.arange(len(labels)) % 5 == 4
     rows = {"test": for_testing, "train": ~for_testing, "all": slice(None)}[split]
     pixels = torch.from_numpy(images[rows]).float()[:, None] / 16
-    return Data(f"digits:{split}", "image", pixels, labels[rows], tuple("0123456789"))
+    return Data(f"digits:{split}", "image", pixels, labels[rows], _DIGITS)
 
 
 @dataset("mnist", domain="image", splits=("test", "train"))
 def mnist(split: str, root: str | None = None) -> Data:
     """Handwritten digits, 28 × 28: 60,000 for training, 10,000 for testing."""
     images, labels = _idx("mnist", "MNIST", split, root)
-    return _data("mnist", split, images[:, None], labels, tuple("0123456789"))
+    return _data("mnist", split, images[:, None], labels)
 
 
 @dataset("fashion-mnist", domain="image", splits=("test", "train"))
 def fashion_mnist(split: str, root: str | None = None) -> Data:
     """Pieces of clothing, 28 × 28: 60,000 for training, 10,000 for testing."""
     images, labels = _idx("fashion_mnist", "FashionMNIST", split, root)
-    return _data("fashion-mnist", split, images[:, None], labels, names.FASHION)
+    return _data("fashion-mnist", split, images[:, None], labels)
 
 
 @dataset("cifar10", domain="image", splits=("test", "train"))
@@ -82,25 +83,22 @@ def cifar10(split: str, root: str | None = None) -> Data:
         images, labels = (np.concatenate(each) for each in zip(*arrays, strict=True))
     else:
         images, labels = _binary("cifar10", split, root)
-    return _data("cifar10", split, images, labels, names.CIFAR10, names.CIFAR10_WNIDS)
+    return _data("cifar10", split, images, labels)
 
 
 @dataset("cifar100", domain="image", splits=("test", "train"))
 def cifar100(split: str, root: str | None = None) -> Data:
     """Photographs of 100 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
-    return _data("cifar100", split, *_binary("cifar100", split, root), names.CIFAR100)
+    return _data("cifar100", split, *_binary("cifar100", split, root))
 
 
 def _data(
-    name: str,
-    split: str,
-    images: np.ndarray[Any, Any],
-    labels: np.ndarray[Any, Any],
-    classes: tuple[str, ...],
-    wnids: tuple[str, ...] | None = None,
+    name: str, split: str, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]
 ) -> Data:
     pixels = torch.from_numpy(np.ascontiguousarray(images))
-    return Data(f"{name}:{split}", "image", pixels, labels.astype(np.int64), classes, wnids)
+    known = classes(name) if name in lists() else None
+    names, wnids = (known.names, known.wnids) if known else (_DIGITS, None)
+    return Data(f"{name}:{split}", "image", pixels, labels.astype(np.int64), names, wnids)
 
 
 def _differences(path: Path) -> Arrays:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-COMMANDS = ("measures", "compare", "networks", "data", "layers", "layerwise", "train")
+COMMANDS = ("measures", "compare", "networks", "data", "layers", "layerwise", "train", "wordnet")
 
 
 def main(arguments: list[str] | None = None) -> None:

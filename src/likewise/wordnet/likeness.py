@@ -34,9 +34,9 @@ def similarity(synsets: Sequence[str], measure: str = "path") -> Floats:
 
     `path` counts a step between two breeds like one between a thing and an object, and most of its
     values are tied. Values are NLTK's, its oddities included: its `wup` takes the ancestor whose
-    shortest way to the root is longest, but its depth by the longest way. So a synset with several
-    parents above it may be less than 1 like itself (107 of ImageNet's 1,000, most of them dogs), and a
-    pair may depend on which is the row.
+    shortest way to the root is longest, but its depth by the longest way. So where ways part
+    above it, a synset may be less than 1 like itself (107 of ImageNet's 1,000, most of them dogs), and
+    a pair with its own ancestor may depend on which is the row.
 
     >>> similarity(["dog.n.01", "cat.n.01", "n02958343"]).round(3).tolist()
     [[1.0, 0.2, 0.077], [0.2, 1.0, 0.056], [0.077, 0.056, 1.0]]

@@ -20,7 +20,7 @@ from likewise.errors import InputError, UnknownNameError, did_you_mean
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 _ID = re.compile(r"n\d{8}")
-_NAME = re.compile(r"(.+)\.n\.(\d+)")
+_NAME = re.compile(r"(.+)\.([nvasr])\.(\d+)")
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,13 @@ def find(name: str) -> Synset:
 
 
 def senses(word: str) -> list[Synset]:
-    """All noun senses of a word, WordNet's first sense first.
+    """All noun senses of a word, WordNet's first sense first; an id or a name is one sense already.
 
     >>> [sense.name for sense in senses("mouse")]
     ['mouse.n.01', 'shiner.n.01', 'mouse.n.03', 'mouse.n.04']
     """
+    if _ID.fullmatch(word) or _NAME.fullmatch(word):
+        return [find(word)]
     found = lexicon().rows.get(_spelled(word))
     if found is None:
         raise UnknownNameError(
@@ -157,7 +159,9 @@ def row_of(name: str) -> int:
     if _ID.fullmatch(name):
         return _row_of_id(name)
     if parts := _NAME.fullmatch(name):
-        return _row_of_name(name, _spelled(parts[1]), int(parts[2]))
+        if parts[2] != "n":
+            raise InputError(f"the synset {name!r} is no noun. Only nouns can be compared.")
+        return _row_of_name(name, _spelled(parts[1]), int(parts[3]))
     found = senses(name)
     if len(found) > 1:
         kinds = ", ".join(f"{each.name} (a kind of {' and '.join(each.parents)})" for each in found)

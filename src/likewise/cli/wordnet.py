@@ -1,0 +1,64 @@
+"""`likewise wordnet`: the senses of a noun, or how alike several nouns are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli.measures import table
+
+if TYPE_CHECKING:
+    from likewise.wordnet import Synset
+
+
+def wordnet(
+    nouns: Annotated[
+        list[str], typer.Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List the senses of one noun, or say how alike several nouns are."""
+    from likewise.wordnet import find, senses
+
+    if len(nouns) > 1:
+        _print_likeness([find(noun) for noun in nouns], as_json)
+        return
+    found = senses(nouns[0])
+    if as_json:
+        typer.echo(json.dumps([asdict(sense) for sense in found], indent=1))
+        return
+    rows = [
+        (each.wnid, each.name, ", ".join(each.parents), ", ".join(each.words)) for each in found
+    ]
+    typer.echo(table(("id", "name", "a kind of", "words"), rows))
+
+
+def _print_likeness(synsets: list[Synset], as_json: bool) -> None:
+    """The three measures: a line each for a pair, a table each for more."""
+    from likewise.wordnet import MEASURES, similarity
+
+    names = [each.name for each in synsets]
+    values = {measure: similarity(names, measure) for measure in MEASURES}
+    if as_json:
+        matrices = {measure: matrix.tolist() for measure, matrix in values.items()}
+        typer.echo(json.dumps({"synsets": [asdict(each) for each in synsets], **matrices}))
+        return
+    if len(names) == 2:
+        header = ("measure", " - ".join(names))
+        typer.echo(table(header, [(key, f"{matrix[0, 1]:.4f}") for key, matrix in values.items()]))
+        return
+    typer.echo(
+        "\n\n".join(
+            table(
+                (measure, *names),
+                [
+                    (name, *(f"{value:.4f}" for value in row))
+                    for name, row in zip(names, matrix.tolist(), strict=True)
+                ],
+            )
+            for measure, matrix in values.items()
+        )
+    )

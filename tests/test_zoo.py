@@ -101,7 +101,7 @@ def test_capsules_have_no_head() -> None:
         head(likewise.network("zoo:capsnet"))
     assert str(error.value) == (
         "CapsNet has no classifier that could be found: it does not classify by a linear layer. "
-        "Name the layer yourself: net.head_layer = 'name', or choose a layer by name."
+        "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'."
     )
 
 
@@ -110,7 +110,7 @@ def test_a_network_that_ends_otherwise_has_no_head() -> None:
         head(nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)))
     assert str(error.value) == (
         "Sequential has no classifier that could be found: its last layer with weights, '1', is a "
-        "LayerNorm. Name the layer yourself: net.head_layer = 'name', or choose a layer by name."
+        "LayerNorm. Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'."
     )
 
 

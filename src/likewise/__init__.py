@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Names are looked up on first use, so that `import likewise` stays light.
 _HOMES = {
     "Activations": "likewise.views",
+    "Inspector": "likewise.classes",
     "LayerMatrix": "likewise.layer_matrix",
     "Outputs": "likewise.views",
     "Comparison": "likewise.matrix",
@@ -18,6 +19,7 @@ _HOMES = {
     "Views": "likewise.views",
     "bootstrap": "likewise.trust",
     "calibrate": "likewise.trust",
+    "classes": "likewise.classes",
     "compare": "likewise.comparing",
     "data": "likewise.data",
     "errors": "likewise.errors",
@@ -29,6 +31,7 @@ _HOMES = {
     "networks": "likewise.networks",
     "testing": "likewise.testing",
     "train": "likewise.networks",
+    "wordnet": "likewise.wordnet",
 }
 __all__ = ["__version__", *_HOMES]
 

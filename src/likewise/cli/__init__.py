@@ -8,7 +8,17 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-COMMANDS = ("measures", "compare", "networks", "data", "layers", "layerwise", "train", "wordnet")
+COMMANDS = (
+    "measures",
+    "compare",
+    "networks",
+    "data",
+    "layers",
+    "layerwise",
+    "train",
+    "inspect",
+    "wordnet",
+)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -66,9 +66,17 @@ class Classify:
 
 @torch.no_grad()
 def evaluate(
-    net: nn.Module, data: Data, *, batch_size: int = 256, device: Any = None
+    net: nn.Module,
+    data: Data,
+    *,
+    batch_size: int = 256,
+    device: Any = None,
+    shown: Callable[[Any, Tensor, Tensor], None] | None = None,
 ) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy on labelled data; the network's mode is put back."""
+    """Mean cross-entropy and accuracy on labelled data; the network's mode is put back.
+
+    `shown` is told the inputs, the logits and the labels of every batch.
+    """
     was_training = net.training
     net.eval()
     total, right = 0.0, 0
@@ -77,6 +85,8 @@ def evaluate(
             logits = answer(net, inputs)
             total += float(functional.cross_entropy(logits, labels, reduction="sum"))
             right += int((logits.argmax(dim=1) == labels).sum())
+            if shown is not None:
+                shown(inputs, logits, labels)
     finally:
         net.train(was_training)
     return total / len(data), right / len(data)

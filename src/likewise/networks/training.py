@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +32,17 @@ from likewise.networks.optimisation import Schedule, Settings, make_optimiser, r
 from likewise.networks.steps import Batch, Classify, Step, evaluate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """A callback that also wants to see the batches, and to know when an epoch begins."""
+
+    def begin(self, net: nn.Module, epoch: int) -> None: ...
+
+    def watch(
+        self, net: nn.Module, split: str, inputs: Any, logits: Tensor, labels: Tensor
+    ) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +91,9 @@ def train(
     of every epoch in `epochs/`, from 0, before the first step. `warmup` is in epochs, `milestones`
     are shares of all epochs. `patience` stops early after so many epochs without a lower
     validation loss. `step(net, (inputs, labels))` may replace the forward pass and returns loss,
-    logits and labels. A callback is told the network and the epoch's record, and stops the
-    training by returning True.
+    logits and labels. A callback is told the network and the epoch's record; it stops the training
+    by returning True, and adds to the record by returning a mapping. One that has `begin` and `watch`
+    (`likewise.classes.Inspector` is one) sees the batches of training and validation too.
 
     >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
     >>> [record["epoch"] for record in done.history]
@@ -119,7 +132,9 @@ def train(
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
-    run = _Run(net, data, validation, settings, step or Classify(settings, data), device, show)
+    watchers: list[Any] = [c for c in callbacks if isinstance(c, Watcher)]
+    answer = step or Classify(settings, data)
+    run = _Run(net, data, validation, settings, answer, device, show, watchers)
     history = run.to_the_end(folder, callbacks, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
@@ -137,6 +152,7 @@ class _Run:
     step: Step
     device: Any
     show: bool
+    watchers: Sequence[Watcher] = ()
 
     def to_the_end(
         self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool
@@ -155,8 +171,10 @@ class _Run:
                 break
             with _own_chance(self.settings.seed, epoch):
                 record = self._epoch(epoch, optimiser, _losses(history), self.show and not few)
-            stop = [callback(self.net, record) is True for callback in callbacks]
-            history.append(record | ({"stopped": True} if any(stop) else {}))
+            for said in [callback(self.net, record) for callback in callbacks]:
+                record |= {"stopped": True} if said is True else {}
+                record |= said if isinstance(said, Mapping) else {}
+            history.append(record)
             if folder is not None:
                 if keep_epochs:
                     save(self.net, checkpoints.epoch_file(folder, epoch + 1))
@@ -183,6 +201,8 @@ class _Run:
         shuffle = int(torch.randint(2**31, ()))
         batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
         label = f"epoch {epoch + 1} of {self.settings.epochs}"
+        for watcher in self.watchers:
+            watcher.begin(self.net, epoch + 1)
         self.net.train()
         total, right, count = 0.0, 0, 0
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
@@ -190,6 +210,7 @@ class _Run:
                 continue  # batch normalisation cannot be trained on one input
             rate = rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
+            self._shown("train", batch[0], logits, labels)
             total += loss * len(labels)
             right += int((logits.argmax(dim=1) == labels).sum())
             count += len(labels)
@@ -201,10 +222,18 @@ class _Run:
             )
         if self.validation is not None:
             loss, accuracy = evaluate(
-                self.net, self.validation, batch_size=self.settings.batch_size, device=self.device
+                self.net,
+                self.validation,
+                batch_size=self.settings.batch_size,
+                device=self.device,
+                shown=partial(self._shown, "test"),
             )
             record |= {"validation_loss": loss, "validation_accuracy": accuracy}
         return record | {"seconds": round(time.perf_counter() - start, 3)}
+
+    def _shown(self, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None:
+        for watcher in self.watchers:
+            watcher.watch(self.net, split, inputs, logits, labels)
 
     def _update(
         self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float

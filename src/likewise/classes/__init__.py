@@ -1,0 +1,66 @@
+"""Class similarity: what a network finds alike, from its weights, its mistakes and its features.
+
+The parts that draw or train are imported when first asked for; the numbers need neither.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from likewise.classes.alignment import Alignment, alignment
+from likewise.classes.indices import hierarchical_distance, idm, interval, ranks, wsi
+from likewise.classes.making import (
+    from_confusion,
+    from_features,
+    from_logits,
+    from_weights,
+    from_wordnet,
+)
+from likewise.classes.phases import Phases, phases
+from likewise.classes.similarity import ClassSimilarity
+from likewise.classes.templates import Templates, templates
+
+if TYPE_CHECKING:
+    from likewise.classes.animation import animate
+    from likewise.classes.inspection import inspect
+    from likewise.classes.inspector import Inspector
+    from likewise.classes.pictures import curves, matrices, mistakes
+
+_HOMES = {
+    "Inspector": "inspector",
+    "animate": "animation",
+    "curves": "pictures",
+    "inspect": "inspection",
+    "matrices": "pictures",
+    "mistakes": "pictures",
+}
+__all__ = [
+    "Alignment",
+    "ClassSimilarity",
+    "Inspector",
+    "Phases",
+    "Templates",
+    "alignment",
+    "animate",
+    "curves",
+    "from_confusion",
+    "from_features",
+    "from_logits",
+    "from_weights",
+    "from_wordnet",
+    "hierarchical_distance",
+    "idm",
+    "inspect",
+    "interval",
+    "matrices",
+    "mistakes",
+    "phases",
+    "ranks",
+    "templates",
+    "wsi",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'likewise.classes' has no attribute {name!r}")
+    return getattr(import_module(f"likewise.classes.{_HOMES[name]}"), name)

@@ -1,0 +1,1 @@
+"""The inspector inside other people's training loops."""

@@ -1,0 +1,135 @@
+"""The inspector as a callback of Lightning.
+
+Metrics go through `pl_module.log_dict`, so they reach every logger, early stopping and checkpoints. What a
+step returns is the user's choice, so `get(outputs, batch)` may say where logits and labels are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from likewise._optional import require
+from likewise.classes.inspector import Inspector
+from likewise.classes.tap import Tap
+from likewise.errors import InputError
+
+Get = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def callback(inspector: Inspector, get: Get | None = None, prefix: str = "") -> Any:
+    """A callback that reports after every validation epoch, its metrics named `prefix` + name."""
+    alone = find_spec("lightning") is None and find_spec("pytorch_lightning") is not None
+    home = "pytorch_lightning" if alone else "lightning"
+    to = "inspect a training with Lightning"
+    base = require(home, extra="lightning", to=to)
+    parent = base.Callback if alone else base.pytorch.callbacks.Callback
+    kind = type("InspectorCallback", (_Hooks, parent), {})
+    return kind(inspector, get or logits_and_labels, prefix)
+
+
+def logits_and_labels(outputs: Any, batch: Any) -> tuple[Any, Any]:
+    """Where they usually are: in a mapping the step returned, or the logits it returned and the batch."""
+    if isinstance(outputs, Mapping):
+        logits = _first(outputs, ("logits", "preds", "predictions", "outputs", "y_hat"))
+        labels = _first(outputs, ("labels", "target", "targets", "y"))
+        if logits is not None and labels is not None:
+            return logits, labels
+        outputs = logits if logits is not None else outputs
+    pair = isinstance(batch, (tuple, list)) and len(batch) >= 2
+    if getattr(outputs, "ndim", 0) in (1, 2) and pair and len(outputs) == len(batch[1]):
+        return outputs, batch[1]
+    raise InputError(
+        "the step returned neither logits and labels nor logits beside a batch of (inputs, labels). Return "
+        "{'logits': ..., 'labels': ...} from it, or say where they are: "
+        "inspector.lightning(get=lambda outputs, batch: (logits, labels))."
+    )
+
+
+def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((values[name] for name in names if name in values), None)
+
+
+class _Hooks:
+    """What Lightning calls."""
+
+    def __init__(self, inspector: Inspector, get: Get, prefix: str) -> None:
+        self.inspector, self.get, self.prefix = inspector, get, prefix
+        self._taps: dict[str, Tap] = {}
+        self._train_known = True
+
+    @property
+    def state_key(self) -> str:
+        return "likewise.Inspector"
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.inspector.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.inspector.load_state_dict(state)
+
+    def _busy(self, trainer: Any) -> bool:
+        fitting = trainer.state.fn == "fit" and not trainer.sanity_checking
+        return fitting and self.inspector.due(trainer.current_epoch + 1)
+
+    def _open(self, trainer: Any, pl_module: Any) -> None:
+        if self.inspector.features and "tap" not in self._taps and self._busy(trainer):
+            self._taps["tap"] = Tap(pl_module, self.inspector.head)
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        self.inspector.reset()
+        self._open(trainer, pl_module)
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        self._open(trainer, pl_module)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if not self._busy(trainer) or not self._train_known:
+            return
+        try:
+            logits, labels = self.get(outputs, batch)
+        except InputError:  # a training step returns its loss alone, as most do
+            self._train_known = False
+            return
+        self.inspector.update(logits, labels, self._seen(), split="train")
+
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        if not self._busy(trainer) or dataloader_idx:
+            return
+        logits, labels = self.get(outputs, batch)
+        self.inspector.update(logits, labels, self._seen())
+        if self.inspector.attacks(trainer.current_epoch + 1):
+            self.inspector.update_adversarial(pl_module, batch[0], labels)
+
+    def _seen(self) -> Any:
+        return self._taps["tap"].take() if "tap" in self._taps else None
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        if not self._busy(trainer):
+            return
+        self._close()
+        report = self.inspector.report(pl_module, epoch=trainer.current_epoch + 1)
+        named = {f"{self.prefix}{name}": float(value) for name, value in report.items()}
+        pl_module.log_dict(named, sync_dist=False)
+
+    def _close(self) -> None:
+        for tap in self._taps.values():
+            tap.close()
+        self._taps = {}
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._close()
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        self._close()

@@ -1,0 +1,55 @@
+"""The inspector inside the Trainer of transformers.
+
+A callback sees no predictions there and `compute_metrics` no network, so one object is both:
+`Trainer(..., callbacks=[hook], compute_metrics=hook)`. Its metrics come out as `eval_...`, to every logger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from likewise._optional import require
+from likewise.classes.inspector import Inspector
+
+
+def hook(
+    inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None
+) -> Any:
+    """A callback and `compute_metrics` in one; another `compute_metrics` may be passed through it."""
+    base = require("transformers", extra="language", to="inspect a training with transformers")
+    kind = type("InspectorHook", (_Hooks, base.TrainerCallback), {})
+    return kind(inspector, compute_metrics)
+
+
+class _Hooks:
+    """What the Trainer calls."""
+
+    def __init__(self, inspector: Inspector, compute_metrics: Any) -> None:
+        self.inspector, self.more = inspector, compute_metrics
+        self._model: Any = None
+        self._epoch = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        self._model = given.get("model")
+        done = round(state.epoch or 0)
+        known = self.inspector.records.reports
+        if any(epoch > done for epoch in known):  # it goes on from an earlier checkpoint
+            earlier = {str(epoch): report for epoch, report in known.items() if epoch <= done}
+            self.inspector.load_state_dict({"reports": earlier})
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        self._epoch = round(state.epoch or 0)
+
+    def __call__(self, prediction: Any) -> dict[str, float]:
+        logits = prediction.predictions
+        logits = logits[0] if isinstance(logits, (tuple, list)) else logits
+        metrics = dict(self.more(prediction)) if self.more is not None else {}
+        epoch = self._epoch or self.inspector.next_epoch
+        if not self.inspector.due(epoch):
+            return metrics
+        self.inspector.reset()
+        self.inspector.update(np.asarray(logits), np.asarray(prediction.label_ids))
+        return metrics | self.inspector.report(self._model, epoch=epoch)

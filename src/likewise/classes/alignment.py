@@ -1,0 +1,310 @@
+"""SAI: how far two class similarity matrices agree, and how far they would by chance.
+
+The diagonal is dropped and what is left is scaled to [0, 1], each matrix by itself, before they are
+compared. The published index, the cosine, is high for anything: against WordNet's CIFAR-100 matrix a
+constant scores 0.76 and random weights 0.74. So every alignment knows its chance levels, its
+calibrated value, and what permuting the classes gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+from likewise.classes.making import cosines
+from likewise.classes.similarity import ClassSimilarity, same_classes
+from likewise.errors import InputError, UnknownNameError, did_you_mean
+
+DECIMALS = 9  # entries that differ by less are ties: BLAS splits equal cosines in the last digit
+
+
+class Scaled:
+    """A matrix ready to be aligned: off-diagonal entries scaled to [0, 1], zeros on the diagonal.
+
+    What a metric needs of one matrix alone is computed once, so that a fixed reference costs nothing
+    from the second epoch on. A constant matrix becomes all zeros, one with undefined entries all NaN.
+    """
+
+    def __init__(self, values: np.ndarray) -> None:
+        grid = np.array(values, dtype=np.float64)
+        np.fill_diagonal(grid, grid[0, 1])
+        low, high = grid.min(), grid.max()
+        grid -= low
+        grid /= high - low if high > low else 1.0
+        np.fill_diagonal(grid, 0.0 if np.isfinite(low) else np.nan)
+        self.grid, self.pairs = grid, grid.size - len(grid)
+
+    @cached_property
+    def energy(self) -> float:
+        return float(np.vdot(self.grid, self.grid))
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self.grid.sum() / self.pairs)
+
+    @cached_property
+    def variance(self) -> float:
+        return self.energy / self.pairs - self.mean**2
+
+    @cached_property
+    def ranked(self) -> Scaled:
+        """The ranks of the entries, ties sharing theirs, scaled in turn."""
+        grid, c = np.round(self.grid, DECIMALS), len(self.grid)
+        if np.isnan(grid).any():
+            return self
+        ranks = np.zeros_like(grid)
+        if np.array_equal(grid, grid.T):  # both triangles hold the same order
+            upper = np.triu_indices(c, 1)
+            ranks[upper] = _average_ranks(grid[upper])
+            ranks += ranks.T
+        else:
+            off = ~np.eye(c, dtype=bool)
+            ranks[off] = _average_ranks(grid[off])
+        return Scaled(ranks)
+
+    @cached_property
+    def blurred(self) -> np.ndarray:
+        return _blur(self.grid)
+
+    @cached_property
+    def squared(self) -> np.ndarray:
+        return self.blurred**2
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        return _blur(self.grid**2) - self.squared
+
+    def reordered(self, order: np.ndarray) -> Scaled:
+        """The same matrix with its classes in another order."""
+        moved = object.__new__(Scaled)
+        moved.grid, moved.pairs = self.grid[np.ix_(order, order)], self.pairs
+        return moved
+
+
+def _average_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1, equal values sharing their mean rank."""
+    order = np.argsort(values)
+    ordered = values[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts = np.diff(np.append(first, len(values)))
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat(first + (counts + 1) / 2, counts)
+    return ranks
+
+
+def _blur(grid: np.ndarray) -> np.ndarray:
+    """An 11 x 11 Gaussian window of sigma 1.5, mirrored at the border."""
+    return gaussian_filter(grid, sigma=1.5, truncate=3.5, mode="mirror")
+
+
+class Both:
+    """Two matrices side by side, and the inner product that most metrics are made of."""
+
+    def __init__(self, a: Scaled, b: Scaled) -> None:
+        self.a, self.b, self.pairs = a, b, a.pairs
+
+    @cached_property
+    def product(self) -> float:
+        return float(np.vdot(self.a.grid, self.b.grid))
+
+
+def cosine(both: Both) -> float:
+    norm = np.sqrt(both.a.energy * both.b.energy)
+    return float(both.product / norm) if norm > 0 else np.nan
+
+
+def pearson(both: Both) -> float:
+    spread = both.a.variance * both.b.variance
+    if not spread > 1e-24:
+        return np.nan
+    return float((both.product / both.pairs - both.a.mean * both.b.mean) / np.sqrt(spread))
+
+
+def spearman(both: Both) -> float:
+    return pearson(Both(both.a.ranked, both.b.ranked))
+
+
+def mse(both: Both) -> float:
+    return max(0.0, (both.a.energy + both.b.energy - 2 * both.product) / both.pairs)
+
+
+def mae(both: Both) -> float:
+    gaps = both.a.grid - both.b.grid
+    return float(np.abs(gaps, out=gaps).sum() / both.pairs)
+
+
+def ssim(both: Both) -> float:
+    """Structural similarity (Wang et al. 2004) with range 1, averaged over the whole mirrored map."""
+    a, b = both.a, both.b
+    c1, c2 = 0.01**2, 0.03**2
+    product = a.blurred * b.blurred
+    shared = _blur(a.grid * b.grid)
+    shared -= product
+    bottom = a.squared + b.squared
+    bottom += c1
+    bottom *= a.spread + b.spread + c2
+    product += c1 / 2
+    product *= shared + c2 / 2
+    product /= bottom
+    return 4 * float(product.mean())
+
+
+METRICS: dict[str, Callable[[Both], float]] = {
+    "cosine": cosine,
+    "ssim": ssim,
+    "mse": mse,
+    "mae": mae,
+    "pearson": pearson,
+    "spearman": spearman,
+}
+DISTANCES = ("mse", "mae")
+
+
+class Chance(NamedTuple):
+    """What an alignment would be without any agreement.
+
+    `constant`: a matrix of one value throughout (cosine only, else NaN). `random`: mean over weights
+    drawn from a normal distribution.
+    """
+
+    constant: float
+    random: float
+
+
+class Alignment(float):
+    """An alignment: a float that knows its metric, its chance levels, and how unlikely it is.
+
+    `calibrated` is 0 where random weights are and 1 at full agreement. `z` and `p` come from permuting
+    the classes of the second matrix.
+    """
+
+    a: ClassSimilarity
+    b: ClassSimilarity
+    metric: str
+    permutations: int
+    seed: int
+
+    @cached_property
+    def _scaled(self) -> tuple[Scaled, Scaled]:
+        a, b = Scaled(self.a.values), Scaled(self.b.values)
+        if self.metric == "ssim":
+            order = semantic_order(self.a, self.b)
+            return a.reordered(order), b.reordered(order)
+        return a, b
+
+    @cached_property
+    def chance(self) -> Chance:
+        """The levels of a constant matrix and of random weights in place of the network's."""
+        first = self.a.kind == "wordnet" and self.b.kind != "wordnet"
+        other, reference = (self.b, self._scaled[0]) if first else (self.a, self._scaled[1])
+        width = int(other.about.get("width", 512))
+        return chance(reference, self.metric, width=width, seed=self.seed)
+
+    @property
+    def calibrated(self) -> float:
+        return calibrated(float(self), self.metric, self.chance.random)
+
+    @cached_property
+    def _permuted(self) -> np.ndarray:
+        """The same index with the classes of b in random orders."""
+        metric, (a, b) = METRICS[self.metric], self._scaled
+        if self.metric == "spearman":  # ranks move with their classes
+            metric, a, b = pearson, a.ranked, b.ranked
+        draw = np.random.default_rng(self.seed)
+        orders = (draw.permutation(len(a.grid)) for _ in range(self.permutations))
+        return np.array([metric(Both(a, b.reordered(order))) for order in orders])
+
+    @property
+    def z(self) -> float:
+        """Standard deviations above the mean of permuted classes, positive for better agreement."""
+        spread = self._permuted.std()
+        sign = -1 if self.metric in DISTANCES else 1
+        return float(sign * (self - self._permuted.mean()) / spread) if spread > 0 else np.nan
+
+    @property
+    def p(self) -> float:
+        """The share of permutations that agree at least as well, this one counted in."""
+        if np.isnan(self):
+            return np.nan
+        sign = -1 if self.metric in DISTANCES else 1
+        better = (sign * self._permuted >= sign * float(self) - 1e-12).sum()
+        return float((1 + better) / (1 + self.permutations))
+
+    def __str__(self) -> str:
+        pair = f"{self.a.short} with {self.b.short}"
+        if np.isnan(self):
+            return f"undefined ({self.metric} of {pair}: one of them is constant or has undefined classes)"
+        return (
+            f"{float(self):.3f} ({self.metric} of {pair}; random weights give {self.chance.random:.3f}, "
+            f"calibrated {self.calibrated:.3f}, p = {self.p:.2g})"
+        )
+
+    def __repr__(self) -> str:
+        return f"Alignment({float(self):.4f}, metric={self.metric!r})"
+
+
+def alignment(
+    a: ClassSimilarity,
+    b: ClassSimilarity,
+    metric: str = "cosine",
+    *,
+    permutations: int = 200,
+    seed: int = 0,
+) -> Alignment:
+    """SAI: how far two class similarity matrices over the same classes agree.
+
+    Off-diagonal entries of each are scaled to [0, 1], then compared by `metric`: cosine (published,
+    high for anything), ssim, mse, mae (0 is full agreement), pearson, spearman (0 at chance). Undefined,
+    NaN, where one is constant (the confusion of a classifier without mistakes) or has undefined
+    classes. SSIM depends on the order of classes: they are put in the order of their WordNet ids where
+    those are known.
+
+    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+    >>> alignment(a, a)
+    Alignment(1.0000, metric='cosine')
+    """
+    if metric not in METRICS:
+        raise UnknownNameError(
+            f"no metric named {metric!r}.{did_you_mean(metric, METRICS)} There are {', '.join(METRICS)}."
+        )
+    if permutations < 1:
+        raise InputError(f"permutations is {permutations}. Give at least 1.")
+    same_classes(a, b)
+    x, y = Scaled(a.values), Scaled(b.values)
+    if metric == "ssim":
+        order = semantic_order(a, b)
+        x, y = x.reordered(order), y.reordered(order)
+    made = Alignment(METRICS[metric](Both(x, y)))
+    made.a, made.b, made.metric = a, b, metric
+    made.permutations, made.seed = permutations, seed
+    return made
+
+
+def semantic_order(a: ClassSimilarity, b: ClassSimilarity) -> np.ndarray:
+    """Classes sorted by WordNet id where either matrix knows them, else as they are."""
+    known = next((m.ids for m in (a, b) if m.ids is not None), None)
+    return np.arange(len(a)) if known is None else np.argsort(np.array(known), kind="stable")
+
+
+def chance(reference: Scaled, metric: str, *, width: int = 512, seed: int = 0) -> Chance:
+    """What a constant matrix, and random weights of this width, score against a reference."""
+    c = len(reference.grid)
+    constant = np.nan
+    if metric == "cosine" and reference.energy > 0:
+        constant = reference.mean * np.sqrt(reference.pairs / reference.energy)
+    draw, draws = np.random.default_rng(seed), 20 if c <= 200 else 5
+    names = [""] * c
+    drawn = (Scaled(cosines(draw.normal(size=(c, width)), names, "")) for _ in range(draws))
+    levels = [METRICS[metric](Both(matrix, reference)) for matrix in drawn]
+    return Chance(float(constant), float(np.mean(levels)))
+
+
+def calibrated(value: float, metric: str, level: float) -> float:
+    """A value on the scale from chance, 0, to full agreement, 1."""
+    if metric in DISTANCES:
+        return 1 - value / level
+    return (value - level) / (1 - level)

@@ -1,0 +1,106 @@
+"""Inspection after the fact: the same reports from the weights that a training left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from likewise._progress import tracked
+from likewise.classes.inspector import Inspector
+from likewise.classes.tap import Tap
+from likewise.data import Data, load
+from likewise.errors import InputError
+from likewise.networks import network
+from likewise.networks.call import logits as answer
+
+
+def inspect(
+    run: str | Path | Sequence[str | Path],
+    data: Data | str,
+    *,
+    train: Data | str | None = None,
+    reference: Any = None,
+    out: str | Path | None = None,
+    head: str | None = None,
+    adversarial_every: int | None = None,
+    batch_size: int = 256,
+    device: Any = None,
+    progress: bool = True,
+) -> Inspector:
+    """Inspect every epoch a training has kept: its folder, or the checkpoints themselves.
+
+    `data` is what mistakes are counted on, `train` (part of) the training data, for what is asked of
+    both. Checkpoints are any network addresses, in the order of their epochs, counted from 1; of a
+    folder, epochs have the numbers of their files. With `out`, epochs already inspected are not
+    inspected again.
+    """
+    shown = load(data) if isinstance(data, str) else data
+    seen = load(train, split="train") if isinstance(train, str) else train
+    inspector = Inspector(
+        shown if reference is None else shown.classes,
+        reference=reference,
+        head=head,
+        out=out,
+        adversarial_every=adversarial_every,
+    )
+    todo = {
+        n: address for n, address in checkpoints(run).items() if n not in inspector.records.reports
+    }
+    for number, address in tracked(todo.items(), "inspecting", total=len(todo), show=progress):
+        net = network(address, data=shown)
+        net = net.to(device) if device is not None else net
+        for split, part in (("train", seen), ("test", shown)):
+            if part is not None:
+                _count(inspector, net, part, split, number, batch_size, device)
+        inspector.report(net, epoch=number)
+    return inspector
+
+
+def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
+    """Addresses of networks by epoch: those in a training's folder, or the ones given."""
+    if not isinstance(run, (str, Path)):
+        if not run:
+            raise InputError(
+                "no checkpoint was given. Give a training's folder, or its checkpoints in order."
+            )
+        if len(run) > 1:
+            return {number: str(address) for number, address in enumerate(run, start=1)}
+        run = run[0]
+    folder = Path(run).expanduser()
+    for place in (folder / "epochs", folder):
+        files = sorted(place.glob("[0-9]*.safetensors")) if place.is_dir() else []
+        if files:
+            return {int(file.stem): str(file) for file in files}
+    if folder.is_dir() and not (folder / "weights.safetensors").is_file():
+        raise InputError(
+            f"{folder} keeps no epochs. Train with keep_epochs (likewise train --keep-epochs), or give the "
+            "checkpoints themselves."
+        )
+    return {1: str(run)}
+
+
+def _count(
+    inspector: Inspector,
+    net: torch.nn.Module,
+    data: Data,
+    split: str,
+    epoch: int,
+    batch_size: int,
+    device: Any,
+) -> None:
+    tap = Tap(net, inspector.head)
+    try:
+        with torch.inference_mode():
+            for inputs, labels in data.batches(batch_size, device=device):
+                logits = answer(net, inputs)
+                features = tap.take()
+                if features is not None and hasattr(inputs, "rows"):
+                    features = inputs.rows(features)
+                inspector.update(logits, labels, features, split=split)
+                if split == "test" and inspector.attacks(epoch):
+                    inspector.update_adversarial(net, inputs, labels)
+    finally:
+        tap.close()

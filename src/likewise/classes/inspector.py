@@ -1,0 +1,272 @@
+"""The inspector: what a network finds alike, epoch by epoch, while it is trained.
+
+`update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything
+else (Lightning, transformers, our own training) is an adapter on these two. Every epoch is on disk the
+moment it is reported, under its number: a training that was killed goes on without a gap, and an epoch
+that is trained again replaces itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likewise.classes.counts import Counts
+from likewise.classes.making import from_confusion, from_sums, from_weights, from_wordnet, warn
+from likewise.classes.phases import Phases, phases
+from likewise.classes.records import Epoch, Records
+from likewise.classes.reporting import Reporter
+from likewise.classes.similarity import ClassSimilarity, named
+from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Inspector:
+    """Watches a classifier learn: its classes, a reference to hold them against, a folder to keep it in.
+
+    `classes` is a known list ("cifar100": the reference is WordNet's), data, names, or their number;
+    `reference` another class similarity, WordNet ids or synset names. `head` names the classifier where
+    it cannot be found. With `out`, every epoch is kept there and a run that was stopped goes on.
+    `features` keeps the class means of what the classifier is given, train and test. With
+    `adversarial_every`, every so many epochs the test batches are attacked too (PGD with `attack`).
+
+    >>> import numpy as np
+    >>> inspector = Inspector(["cat", "dog", "ship"], reference=["cat.n.01", "dog.n.01", "ship.n.01"])
+    >>> inspector.update(np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1]))
+    >>> report = inspector.report([[1.0, 0.2], [0.9, 0.3], [-1.0, 0.0]])
+    >>> report["accuracy"], report["widm"], report["widm_errors"]
+    (0.75, 0.875, 0.5)
+    """
+
+    def __init__(
+        self,
+        classes: str | int | Sequence[str] | Any,
+        *,
+        reference: Any = None,
+        head: str | None = None,
+        out: str | Path | None = None,
+        every_n_epochs: int = 1,
+        features: bool = True,
+        adversarial_every: int | None = None,
+        attack: Mapping[str, Any] | None = None,
+    ) -> None:
+        for name, value in (
+            ("every_n_epochs", every_n_epochs),
+            ("adversarial_every", adversarial_every),
+        ):
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}. Give at least 1.")
+        self.classes, self.reference = _known(classes, reference)
+        self.head, self.every, self.features = head, every_n_epochs, features
+        self.adversarial_every, self.attack = adversarial_every, dict(attack or {})
+        self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
+        self.reporter = Reporter(self.reference)
+        self._counts: dict[str, Counts] = {}
+        self._fooled = [0, 0]
+        self._tap: Any = None
+        self._epoch = 0
+
+    @property
+    def wnids(self) -> Sequence[str | None] | None:
+        return None if self.reference is None else self.reference.wnids
+
+    @property
+    def next_epoch(self) -> int:
+        return max(self.records.reports, default=0) + 1
+
+    def due(self, epoch: int | None = None) -> bool:
+        """Whether this epoch is to be looked at, by `every_n_epochs`."""
+        return (self.next_epoch if epoch is None else epoch) % self.every == 0
+
+    def attacks(self, epoch: int) -> bool:
+        """Whether this epoch's test batches are to be attacked too."""
+        return self.adversarial_every is not None and epoch % self.adversarial_every == 0
+
+    def update(
+        self, logits: Any, labels: Any, features: Any = None, *, split: str = "test"
+    ) -> None:
+        """Count a batch: logits `(n, c)` or predictions `(n,)`, the true labels, and features if wanted.
+
+        `split` is "test", "train" or "adversarial"; each has its own sums.
+        """
+        if split not in ("test", "train", "adversarial"):
+            raise InputError(f"split is {split!r}. Give 'test', 'train' or 'adversarial'.")
+        counts = self._counts.setdefault(split, Counts(len(self.classes)))
+        counts.add(logits, labels, features)
+
+    def update_adversarial(self, net: Any, inputs: Any, labels: Any) -> None:
+        """Attack a batch of images and count what the network then answers, and how often it was fooled."""
+        from likewise.attacks import pgd
+        from likewise.networks.call import logits as answer
+
+        attacked, before = pgd(net, inputs, **self.attack)
+        after = answer(net, attacked).detach().argmax(dim=1)
+        self._fooled[0] += int((after != before).sum())
+        self._fooled[1] += len(before)
+        self.update(after, labels, split="adversarial")
+
+    def report(self, weights: Any = None, *, epoch: int | None = None) -> dict[str, float]:
+        """Close the epoch: all indices by name, kept under its number; the sums start anew.
+
+        `weights` is the classifier's weight matrix or the network; without it, what needs it is left
+        out. What cannot be said (no mistake was made, a class has no sample) is NaN.
+        """
+        number = self.next_epoch if epoch is None else int(epoch)
+        found = self.matrices_now(weights)
+        tables = {split: counts.table() for split, counts in self._counts.items()}
+        if "test" not in tables:
+            warn(
+                f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown."
+            )
+        report = self.reporter.report(found, tables)
+        if "adversarial" in tables:
+            report["fooling_rate"] = self._fooling_rate()
+        left_out = sum(counts.hollow for counts in self._counts.values())
+        if left_out:
+            report["left_out"] = float(left_out)
+        self.reset()
+        self.records.keep(Epoch(number, report, found, tables), self.reference)
+        return report
+
+    def matrices_now(self, weights: Any = None) -> dict[str, ClassSimilarity]:
+        """The matrices of the running epoch, by what they are made from."""
+        about: dict[str, Any] = {"classes": self.classes, "wnids": self.wnids}
+        found: dict[str, ClassSimilarity] = {}
+        if weights is not None:
+            found["weights"] = from_weights(weights, head=self.head, **about)
+        for split, counts in self._counts.items():
+            suffix = "" if split == "test" else f"_{split}"
+            found[f"confusion{suffix}"] = from_confusion(counts.table(), split=split, **about)
+            means = counts.means()
+            if means is not None:
+                found[f"features{suffix}"] = from_sums(*means, split=split, **about)
+        return found
+
+    def _fooling_rate(self) -> float:
+        from likewise.classes.counts import everywhere
+
+        fooled, total = everywhere(self._fooled)
+        return float(fooled / total) if total else float("nan")
+
+    def reset(self) -> None:
+        """Forget the batches of the running epoch."""
+        self._counts, self._fooled = {}, [0, 0]
+
+    def curves(self) -> pd.DataFrame:
+        """All reports so far: a row an epoch."""
+        return self.records.frame()
+
+    def matrices(self, epoch: int) -> dict[str, ClassSimilarity]:
+        """The matrices of an epoch that was reported."""
+        return self.records.matrices(epoch)
+
+    def phases(self, curve: str = "wsi_max") -> Phases:
+        """When the surge and the refinement of a curve ended."""
+        frame = self.curves()
+        if curve not in frame:
+            raise InputError(f"no curve named {curve!r}. There are {', '.join(frame.columns)}.")
+        return phases(frame[curve].tolist(), frame.index.tolist())
+
+    def chance(self) -> dict[str, float]:
+        """What the curves would be without any learning, by their names."""
+        return self.reporter.chance()
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """All curves in one picture; saved if a path is given."""
+        from likewise.classes.pictures import curves
+
+        return curves({"": self.curves()}, path, chance=self.chance())
+
+    def state_dict(self) -> dict[str, Any]:
+        """The reports so far, to go on from inside another checkpoint."""
+        return {"reports": {str(epoch): dict(r) for epoch, r in self.records.reports.items()}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up the reports of a checkpoint; later ones are forgotten, as they will come again."""
+        known = {int(epoch): dict(report) for epoch, report in state["reports"].items()}
+        self.records.go_back_to(known)
+        self.reset()
+
+    # What our own training asks of a callback.
+
+    def begin(self, net: Any, epoch: int) -> None:
+        """Get ready for an epoch of our own training."""
+        from likewise.classes.tap import Tap
+
+        self.reset()
+        self._epoch = epoch
+        self._tap = Tap(net, self.head) if self.features and self.due(epoch) else None
+
+    def watch(self, net: Any, split: str, inputs: Any, logits: Any, labels: Any) -> None:
+        """Count a batch of our own training."""
+        if not self.due(self._epoch):
+            return
+        seen = None if self._tap is None else self._tap.take()
+        if seen is not None and hasattr(inputs, "rows"):  # of a graph, the nodes asked for
+            seen = inputs.rows(seen)
+        self.update(logits, labels, seen, split=split)
+        if split == "test" and self.attacks(self._epoch):
+            self.update_adversarial(net, inputs, labels)
+
+    def __call__(self, net: Any, record: Mapping[str, Any]) -> dict[str, float] | None:
+        """Report an epoch of our own training; what is returned joins its record."""
+        if self._tap is not None:
+            self._tap.close()
+        if not self.due(record["epoch"]):
+            return None
+        report = self.report(net, epoch=record["epoch"])
+        return {name: value for name, value in report.items() if name not in record}
+
+    # Other people's training.
+
+    def lightning(self, **options: Any) -> Any:
+        """A callback for Lightning: `Trainer(callbacks=[inspector.lightning()])`."""
+        from likewise.classes.adapters.lightning import callback
+
+        return callback(self, **options)
+
+    def trainer(self, **options: Any) -> Any:
+        """For transformers: `Trainer(..., callbacks=[hook], compute_metrics=hook)`."""
+        from likewise.classes.adapters.transformers import hook
+
+        return hook(self, **options)
+
+
+def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:
+    """The names of the classes, and what they are held against."""
+    if isinstance(classes, ClassSimilarity):
+        return tuple(classes.classes), classes
+    if isinstance(classes, str):
+        found = from_wordnet(classes)
+        names, own = found.classes, found
+    elif isinstance(classes, int):
+        names, own = named(None, classes), None
+    elif hasattr(classes, "wnids"):
+        names = tuple(classes.classes)
+        own = from_wordnet(classes) if classes.wnids is not None and all(classes.wnids) else None
+    else:
+        names, own = named(list(classes), len(classes)), None
+    if len(names) < 2:
+        raise InputError(
+            "an inspector needs at least two classes. Give their names or their number."
+        )
+    if reference is not None:
+        own = _reference(reference, names)
+    return tuple(names), own
+
+
+def _reference(reference: Any, names: Sequence[str]) -> ClassSimilarity:
+    if isinstance(reference, ClassSimilarity):
+        if tuple(reference.classes) != tuple(names):
+            raise InputError(
+                "the reference is over other classes, or in another order, than the inspector. Choose "
+                "them: reference.only(classes)."
+            )
+        return reference
+    if isinstance(reference, str):
+        return _reference(from_wordnet(reference, names=names), names)
+    return from_wordnet(reference, names=names)

@@ -1,0 +1,216 @@
+"""Pictures of class similarity: matrices with kin side by side, curves, and the mistakes themselves.
+
+Drawn without a display; returned as figures, saved if a path is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise.classes.indices import ranks
+from likewise.classes.making import whole
+from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+PANELS = {  # curves that are drawn when nothing else is asked for, and what they are
+    "accuracy": "accuracy",
+    "wsi_mean": "WSI mean",
+    "wsi_max": "WSI max",
+    "wsi_min": "WSI min",
+    "sai_ncsm_scsm": "SAI(NCSM, SCSM) cosine",
+    "sai_ncsm_scsm_ssim": "SAI(NCSM, SCSM) SSIM",
+    "sai_ncsm_scsm_spearman": "SAI(NCSM, SCSM) Spearman",
+    "sai_ncsm_ccsm": "SAI(NCSM, CCSM) cosine",
+    "sai_ccsm_scsm": "SAI(CCSM, SCSM) cosine",
+    "nidm_errors": "NIDM, errors only",
+    "widm_errors": "WIDM, errors only",
+    "overfitting": "SAI(NCSM, TNCSM): train - test",
+    "fooling_rate": "fooling rate (PGD)",
+}
+
+
+def matrices(shown: Mapping[str, ClassSimilarity], path: str | Path | None = None) -> Figure:
+    """Matrices over the same classes side by side, in one order, borders between groups of kin."""
+    from matplotlib.figure import Figure
+
+    if not shown:
+        raise InputError("there is no matrix to draw. Give at least one.")
+    first = next((m for m in shown.values() if m.groups() is not None), next(iter(shown.values())))
+    names = first.order()
+    columns = min(4, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    labelled = len(names) <= 30
+    side = 2.2 + 0.16 * len(names) if labelled else 4.6
+    figure = Figure(figsize=(side * columns * 1.12 + 0.6, side * rows), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    borders = _borders(first, names)
+    for place, (axis, (title, matrix)) in enumerate(zip(axes, shown.items(), strict=False)):
+        _draw(figure, axis, matrix.only(names), title, borders, labelled, place % columns == 0)
+    for axis in axes[len(shown) :]:
+        axis.axis("off")
+    return saved(figure, path)
+
+
+def _borders(matrix: ClassSimilarity, names: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Groups of kin along the axis: where they begin and end, and what they are called."""
+    groups = matrix.groups()
+    if groups is None:
+        return []
+    known = [groups[matrix.classes.index(name)] for name in names]
+    starts = [i for i, group in enumerate(known) if i == 0 or group != known[i - 1]]
+    return [(a, b, known[a]) for a, b in zip(starts, [*starts[1:], len(known)], strict=True)]
+
+
+def _draw(
+    figure: Figure,
+    axis: Any,
+    matrix: ClassSimilarity,
+    title: str,
+    borders: list[tuple[int, int, str]],
+    labelled: bool,
+    leftmost: bool,
+) -> None:
+    from matplotlib.colors import PowerNorm
+
+    values = np.array(matrix.values)
+    np.fill_diagonal(values, np.nan)  # 1 by definition: it would hide the rest
+    norm = PowerNorm(0.5) if matrix.kind == "confusion" else None
+    image = axis.imshow(values, cmap="viridis", norm=norm, interpolation="nearest")
+    axis.set_facecolor("#dddddd")
+    axis.set_title(title, fontsize=9)
+    axis.tick_params(labelsize=7, length=0)
+    if labelled:
+        axis.set_xticks(range(len(values)), matrix.classes, rotation=90)
+        axis.set_yticks(range(len(values)), matrix.classes if leftmost else [""] * len(values))
+    else:
+        middle = [(a + b - 1) / 2 for a, b, _ in borders]
+        axis.set_xticks([])
+        axis.set_yticks(
+            middle, [name for _, _, name in borders] if leftmost else [""] * len(middle)
+        )
+    for start, _, _ in borders[1:]:
+        axis.axhline(start - 0.5, color="white", linewidth=1)
+        axis.axvline(start - 0.5, color="white", linewidth=1)
+    figure.colorbar(image, ax=axis, shrink=0.7).ax.tick_params(labelsize=7)
+
+
+def curves(
+    frames: Mapping[str, pd.DataFrame],
+    path: str | Path | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    chance: Mapping[str, float] | None = None,
+) -> Figure:
+    """The curves of one or several networks, a panel an index, dotted where chance is."""
+    from matplotlib.figure import Figure
+
+    known = {name for frame in frames.values() for name in frame}
+    wanted = [name for name in (PANELS if columns is None else columns) if name in known]
+    if not wanted:
+        raise InputError(
+            "none of the curves asked for was reported. See inspector.curves().columns."
+        )
+    across = min(4, len(wanted))
+    down = math.ceil(len(wanted) / across)
+    figure = Figure(figsize=(3.5 * across, 2.6 * down + 0.4), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(down, across, squeeze=False)).ravel()
+    for axis, name in zip(axes, wanted, strict=False):
+        for label, frame in frames.items():
+            if name in frame:
+                line = frame[name].dropna()
+                axis.plot(line.index, line, label=label, linewidth=1.5)
+        if chance and name in chance:
+            axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
+        axis.set_title(PANELS.get(name, name), fontsize=9)
+        axis.tick_params(labelsize=7)
+    for axis in axes[len(wanted) :]:
+        axis.axis("off")
+    for axis in axes[len(wanted) - across : len(wanted)]:
+        axis.set_xlabel("epoch", fontsize=8)
+    if len(frames) > 1:
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(frames), fontsize=9)
+    return saved(figure, path)
+
+
+def mistakes(
+    data: Any,
+    predictions: Any,
+    similarity: ClassSimilarity,
+    path: str | Path | None = None,
+    *,
+    count: int = 8,
+) -> Figure:
+    """The images with the most and the least reasonable mistakes: true class, and what it was taken for.
+
+    A mistake is reasonable if the predicted class ranks high in the true one's row. No pair of classes is
+    shown twice before all that are as reasonable have been shown.
+    """
+    from matplotlib.figure import Figure
+
+    answers, truth = whole(predictions, "predictions"), whole(data.labels, "labels")
+    if answers.shape != truth.shape or getattr(data, "domain", "image") != "image":
+        raise InputError(
+            f"{len(truth)} images need as many predictions, got {answers.shape}. Give image data and one "
+            "prediction an image."
+        )
+    if len(data.classes) != len(similarity):
+        raise InputError(
+            f"{data.name!r} has {len(data.classes)} classes and the similarity {len(similarity)}. Both must "
+            "hold the same classes."
+        )
+    wrong = np.flatnonzero(answers != truth)
+    if not len(wrong):
+        raise InputError(f"no image of {data.name!r} is misclassified: there is nothing to show.")
+    rank = ranks(similarity)[truth[wrong], answers[wrong]]
+    rows = {
+        "most reasonable": _varied(wrong, rank, truth, answers, count),
+        "least reasonable": _varied(wrong, -rank, truth, answers, count),
+    }
+    figure = Figure(figsize=(1.35 * count, 4.2), layout="constrained")
+    axes = figure.subplots(2, count, squeeze=False)
+    for line, (title, chosen) in zip(axes, rows.items(), strict=True):
+        line[0].set_title(title, fontsize=10, loc="left", pad=16)
+        for place, axis in enumerate(line):
+            axis.axis("off")
+            if place < len(chosen):
+                _image(axis, data, int(chosen[place]), int(answers[chosen[place]]))
+    return saved(figure, path)
+
+
+def _varied(
+    wrong: np.ndarray, key: np.ndarray, truth: np.ndarray, answers: np.ndarray, count: int
+) -> list[int]:
+    """The first by key, each pair of classes once before any comes again."""
+    seen: dict[tuple[int, int], int] = {}
+    ordered = []
+    for index in np.argsort(key, kind="stable"):
+        pair = (int(truth[wrong[index]]), int(answers[wrong[index]]))
+        seen[pair] = seen.get(pair, 0) + 1
+        ordered.append((seen[pair], float(key[index]), int(wrong[index])))
+    return [index for _, _, index in sorted(ordered)[:count]]
+
+
+def _image(axis: Any, data: Any, index: int, answer: int) -> None:
+    pixels, labels = next(data[[index]].batches(1))
+    picture = pixels[0].permute(1, 2, 0).numpy()
+    axis.imshow(picture if picture.shape[2] == 3 else picture[..., 0], cmap="gray")
+    label = f"{data.classes[int(labels[0])]}\n→ {data.classes[answer]}"
+    axis.text(0.5, -0.06, label, transform=axis.transAxes, ha="center", va="top", fontsize=8)
+
+
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure, written if a path is given."""
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=130)
+    return figure

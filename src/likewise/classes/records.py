@@ -1,0 +1,159 @@
+"""Epochs on disk: one safetensors file each, and all their reports as a table beside them.
+
+The number of an epoch is its file's name, so an epoch that is trained again replaces itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._files import guarded, write_whole
+from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CURVES, REFERENCE = "curves.csv", "reference.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """What is kept of an epoch: its report, its matrices, and who was taken for whom."""
+
+    number: int
+    report: dict[str, float]
+    matrices: dict[str, ClassSimilarity]
+    tables: dict[str, np.ndarray]
+
+
+class Records:
+    """The epochs of one run, in memory or in a folder."""
+
+    def __init__(self, folder: Path | None, classes: tuple[str, ...] | None = None) -> None:
+        self.folder = folder
+        self.reports: dict[int, dict[str, float]] = {}
+        self._held: dict[int, Epoch] = {}
+        if folder is None:
+            return
+        with guarded(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(folder.glob("[0-9]*.safetensors")):
+            facts = _facts(path)
+            if classes is not None and tuple(facts["classes"]) != classes:
+                raise InputError(
+                    f"{folder} holds an inspection of other classes ({len(facts['classes'])}, first "
+                    f"{facts['classes'][0]!r}). Give another folder."
+                )
+            self.reports[facts["epoch"]] = _floats(facts["report"])
+
+    def keep(self, epoch: Epoch, reference: ClassSimilarity | None) -> None:
+        """Put an epoch away, in place of an earlier one of the same number."""
+        self.reports[epoch.number] = epoch.report
+        if not _first_process():
+            return
+        if self.folder is None:
+            self._held[epoch.number] = epoch
+            return
+        if reference is not None and not (self.folder / REFERENCE).exists():
+            reference.save(self.folder / REFERENCE)
+        write_whole(self._path(epoch.number), _content(epoch))
+        self._write_curves()
+
+    def _write_curves(self) -> None:
+        if self.folder is not None:
+            text = io.StringIO()
+            self.frame().to_csv(text)
+            write_whole(self.folder / CURVES, text.getvalue().encode())
+
+    def _path(self, number: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{number:04d}.safetensors"
+
+    def frame(self) -> pd.DataFrame:
+        """A row an epoch."""
+        import pandas as pd
+
+        numbers = sorted(self.reports)
+        index = pd.Index(numbers, name="epoch")
+        return pd.DataFrame([self.reports[number] for number in numbers], index=index)
+
+    def epoch(self, number: int) -> Epoch:
+        """An epoch as it was kept."""
+        if number in self._held:
+            return self._held[number]
+        if number not in self.reports or self.folder is None:
+            known = ", ".join(str(n) for n in sorted(self.reports)) or "none"
+            raise InputError(f"epoch {number} was not kept. There are: {known}.")
+        return _read(self._path(number))
+
+    def matrices(self, number: int) -> dict[str, ClassSimilarity]:
+        return self.epoch(number).matrices
+
+    def go_back_to(self, reports: dict[int, dict[str, float]]) -> None:
+        """Forget epochs that are not among these, here and on disk; take these up."""
+        for number in set(self.reports) - set(reports):
+            self._held.pop(number, None)
+            if self.folder is not None and _first_process():
+                self._path(number).unlink(missing_ok=True)
+        self.reports = reports
+        if reports and _first_process():
+            self._write_curves()
+
+
+def _content(epoch: Epoch) -> bytes:
+    from safetensors.numpy import save
+
+    arrays = {f"matrix {k}": m.values.astype(np.float32) for k, m in epoch.matrices.items()}
+    arrays |= {f"table {k}": np.ascontiguousarray(t) for k, t in epoch.tables.items()}
+    some = next(iter(epoch.matrices.values()), None)
+    facts = {
+        "epoch": epoch.number,
+        "report": {k: v if np.isfinite(v) else None for k, v in epoch.report.items()},
+        "classes": [] if some is None else list(some.classes),
+        "matrices": {k: json.loads(m.facts()) for k, m in epoch.matrices.items()},
+    }
+    return save(arrays, metadata={"inspection": json.dumps(facts)})
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts: dict[str, Any] = json.loads((file.metadata() or {})["inspection"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise StoreError(
+            f"{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
+        ) from error
+    return facts
+
+
+def _read(path: Path) -> Epoch:
+    from safetensors.numpy import load_file
+
+    facts, arrays = _facts(path), load_file(path)
+    matrices = {
+        k: ClassSimilarity(arrays[f"matrix {k}"], **known) for k, known in facts["matrices"].items()
+    }
+    tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
+    return Epoch(facts["epoch"], _floats(facts["report"]), matrices, tables)
+
+
+def _floats(report: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: np.nan if value is None else value for name, value in report.items()}
+
+
+def _first_process() -> bool:
+    """Only one of several processes that train together writes."""
+    from torch import distributed
+
+    together = distributed.is_available() and distributed.is_initialized()
+    return not together or distributed.get_rank() == 0

@@ -1,0 +1,229 @@
+"""A class similarity matrix: how alike a network, its mistakes or a dictionary finds classes.
+
+Whatever the matrix was made from, it has the same form, so any two over the same classes can be
+aligned: a network with WordNet, its weights with its mistakes, one network with another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise._files import write_whole
+from likewise.errors import InputError, StoreError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+KINDS = {  # what a matrix can be made from, and what the paper calls it
+    "weights": "NCSM",
+    "features": "TNCSM",
+    "confusion": "CCSM",
+    "logits": "LCSM",
+    "wordnet": "SCSM",
+    "given": "CSM",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSimilarity:
+    """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal.
+
+    `kind` says what it was made from: weights, features, confusion, logits, wordnet or given. `split`
+    is the data a confusion or features come from. With `wnids` the classes can be put in the order of
+    their meaning. What is undefined (a class without samples, a weight row of zeros) is NaN.
+
+    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]], ["cat", "dog", "ship"])
+    >>> a["cat", "dog"], a.closest("ship", 1)
+    (0.9, [('dog', 0.2)])
+    """
+
+    values: Any
+    classes: Sequence[str] = ()
+    kind: str = "given"
+    split: str | None = None
+    wnids: Sequence[str | None] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
+            raise InputError(
+                f"a class similarity matrix is square, one row and one column a class, at least two; "
+                f"got {values.shape}."
+            )
+        if self.kind not in KINDS:
+            raise UnknownNameError(
+                f"no kind of class similarity named {self.kind!r}.{did_you_mean(self.kind, KINDS)}"
+            )
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "classes", named(self.classes or None, len(values)))
+        if self.wnids is not None:
+            object.__setattr__(self, "wnids", tuple(self.wnids))
+            if len(self.wnids) != len(values):
+                raise InputError(
+                    f"{len(values)} classes need as many WordNet ids, got {len(self.wnids)}. Give None for "
+                    "a class that has none."
+                )
+
+    @property
+    def short(self) -> str:
+        """What the paper calls it: NCSM, TNCSM-train, CCSM-test, SCSM, ..."""
+        return KINDS[self.kind] + (f"-{self.split}" if self.split else "")
+
+    @property
+    def ids(self) -> list[str] | None:
+        """The WordNet ids, where all are known."""
+        known = [wnid for wnid in self.wnids or () if wnid]
+        return known if len(known) == len(self) else None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        undefined = int(np.isnan(self.values).sum())
+        note = f", {undefined} entries undefined" if undefined else ""
+        return f"ClassSimilarity({self.short}, {len(self)} classes{note})"
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        return float(self.values[self._place(pair[0]), self._place(pair[1])])
+
+    def _place(self, name: str) -> int:
+        if name not in self.classes:
+            raise UnknownNameError(f"no class named {name!r}.{did_you_mean(name, self.classes)}")
+        return self.classes.index(name)
+
+    def closest(self, name: str, count: int = 5) -> list[tuple[str, float]]:
+        """The classes most like one, with their similarity."""
+        place = self._place(name)
+        row = self.values[place].copy()
+        row[place] = np.nan
+        best = [i for i in np.argsort(-row, kind="stable") if not np.isnan(row[i])]
+        return [(self.classes[i], float(row[i])) for i in best[:count]]
+
+    def order(self) -> list[str]:
+        """Classes with kin side by side: by meaning where WordNet ids are known, else by similarity."""
+        if (ids := self.ids) is not None:
+            from likewise import wordnet
+
+            return [self.classes[i] for i in wordnet.order(ids, wordnet.branches(ids))]
+        from likewise.matrix import SimilarityMatrix
+
+        return SimilarityMatrix(names=self.classes, values=self.values).order()
+
+    def groups(self) -> list[str] | None:
+        """The branch of WordNet each class is on, None where the ids are not known."""
+        if (ids := self.ids) is None:
+            return None
+        from likewise import wordnet
+
+        return list(wordnet.branches(ids))
+
+    def only(self, classes: Sequence[str]) -> ClassSimilarity:
+        """The same matrix for some of the classes, in the order given."""
+        index = [self._place(name) for name in classes]
+        wnids = None if self.wnids is None else [self.wnids[i] for i in index]
+        return replace(
+            self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids
+        )
+
+    def sorted(self) -> ClassSimilarity:
+        """The same matrix in the order of `order()`."""
+        return self.only(self.order())
+
+    def to_frame(self) -> pd.DataFrame:
+        """A square frame with the classes on both sides."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=list(self.classes), columns=list(self.classes))
+
+    def plot(self, path: str | Path | None = None, *, title: str | None = None) -> Figure:
+        """A picture with kin side by side and borders between groups; saved if a path is given."""
+        from likewise.classes.pictures import matrices
+
+        return matrices({title or self.short: self}, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to one safetensors file."""
+        from safetensors.numpy import save
+
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, save({"values": np.array(self.values)}, metadata={"csm": self.facts()}))
+        return target
+
+    def facts(self) -> str:
+        """Everything but the values, as text."""
+        known = ("classes", "kind", "split", "wnids")
+        facts = {name: getattr(self, name) for name in known} | {"about": dict(self.about)}
+        return json.dumps(facts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ClassSimilarity:
+        """Read what `save` wrote."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="numpy") as file:
+                return cls(file.get_tensor("values"), **json.loads(file.metadata()["csm"]))
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{path} holds no class similarity. Give a file that ClassSimilarity.save wrote."
+            ) from error
+
+
+def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """Names for all classes, their numbers where none are given; a name that repeats is numbered.
+
+    >>> named(["crane", "heron", "crane"], 3)  # ImageNet has the bird and the machine
+    ('crane', 'heron', 'crane#2')
+    """
+    if classes is None:
+        return tuple(str(i) for i in range(count))
+    if len(classes) != count:
+        raise InputError(f"{count} classes need {count} names, got {len(classes)}.")
+    names = tuple(map(str, classes))
+    if len(set(names)) == count:
+        return names
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(found)
+
+
+def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:
+    """Refuse two matrices that are not over the same classes in the same order."""
+    if a.classes == b.classes:
+        return
+    if sorted(a.classes) == sorted(b.classes):
+        raise InputError(
+            f"{a.short} and {b.short} hold the same classes in different orders. Put them in one: "
+            "b.only(a.classes)."
+        )
+    if len(a) != len(b):
+        raise InputError(
+            f"{a.short} is over {len(a)} classes and {b.short} over {len(b)}. Only matrices of the same "
+            "classes can be compared; choose them with .only(classes)."
+        )
+    if numbered(a) or numbered(b):
+        return
+    odd = next(name for name in a.classes if name not in b.classes)
+    raise InputError(
+        f"{a.short} and {b.short} are over different classes: {odd!r} is in one only. Only matrices of "
+        "the same classes can be compared."
+    )
+
+
+def numbered(matrix: ClassSimilarity) -> bool:
+    """Whether the classes have no names but their numbers."""
+    return matrix.classes == tuple(str(i) for i in range(len(matrix)))

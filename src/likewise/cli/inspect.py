@@ -1,0 +1,53 @@
+"""`likewise inspect`: what a trained network found alike, epoch by epoch, from its checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def inspect(
+    run: Annotated[
+        list[str], typer.Argument(help="A training's folder, or its checkpoints in order.")
+    ],
+    data: Annotated[str, typer.Option(help="What mistakes are counted on, such as cifar10:test.")],
+    out: Annotated[Path, typer.Option(help="Folder for epochs, curves and pictures.")],
+    train_data: Annotated[
+        str | None, typer.Option(help="Training data, for what is asked of both splits.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="A known class list, if the data does not say its own.")
+    ] = None,
+    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
+    adversarial_every: Annotated[
+        int | None, typer.Option(help="Attack the data too, every so many epochs.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Class similarity of every epoch: curves, matrices, phases, pictures and a film."""
+    from likewise.classes import animate, inspect
+
+    inspector = inspect(
+        run,
+        data,
+        train=train_data,
+        reference=reference,
+        out=out,
+        head=head,
+        adversarial_every=adversarial_every,
+        device=device,
+    )
+    inspector.plot(out / "curves.png")
+    animate(inspector, out / "film.html")
+    frame = inspector.curves()
+    if as_json:
+        typer.echo(json.dumps(json.loads(frame.to_json(orient="index"))))
+        return
+    shown = ["accuracy", "wsi_max", "sai_ncsm_scsm", "sai_ncsm_scsm_calibrated", "widm_errors"]
+    typer.echo(frame[[name for name in shown if name in frame]].round(3).to_string())
+    typer.echo(str(inspector.phases() if "wsi_max" in frame else "no weights, no phases"))
+    typer.echo(str(out / "film.html"))

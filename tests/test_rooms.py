@@ -21,6 +21,8 @@ ALLOWED = {
     "data": BASE | {"data", "wordnet"},
     "views": BASE | {"views", "networks", "data"},
     "measures": BASE | {"measures", "views"},
+    "attacks": BASE | {"attacks", "networks"},
+    "classes": BASE | {"classes", "wordnet", "data", "networks", "attacks"},
 }
 
 

@@ -3,7 +3,7 @@
 torchvision's wheels carry compiled operators for one build of torch. Beside another build they do
 not load, and then its import fails on the first operator it wants to describe. Nothing here uses
 those operators, so where they are missing their names are declared, and the import goes through.
-timm and transformers import torchvision themselves: whoever imports them calls
+timm, transformers and Lightning import torchvision themselves: whoever imports them calls
 `prepare_torchvision` first.
 """
 

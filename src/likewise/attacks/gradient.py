@@ -30,7 +30,7 @@ def pgd(
     """
     if not images.is_floating_point() or float(images.min()) < 0 or float(images.max()) > 1:
         raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
-    was_training = net.training
+    modes = {module: module.training for module in net.modules()}  # some may be frozen
     net.eval()
     needed = [parameter for parameter in net.parameters() if parameter.requires_grad]
     try:
@@ -54,5 +54,6 @@ def pgd(
     finally:
         for parameter in needed:
             parameter.requires_grad_(True)
-        net.train(was_training)
+        for module, training in modes.items():
+            module.training = training
     return moved.detach(), truth

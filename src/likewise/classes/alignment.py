@@ -129,7 +129,8 @@ def spearman(both: Both) -> float:
 
 
 def mse(both: Both) -> float:
-    return max(0.0, (both.a.energy + both.b.energy - 2 * both.product) / both.pairs)
+    gap = (both.a.energy + both.b.energy - 2 * both.product) / both.pairs
+    return float(np.maximum(0.0, gap))  # max() would make 0 of NaN
 
 
 def mae(both: Both) -> float:

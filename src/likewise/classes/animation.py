@@ -51,16 +51,26 @@ def animate(
     return target
 
 
+def _frames(
+    inspector: Inspector, numbers: Sequence[int]
+) -> tuple[list[dict[str, ClassSimilarity]], ClassSimilarity]:
+    """The matrices that all epochs have, and the one whose order of classes all are shown in."""
+    found = [inspector.matrices(number) for number in numbers]
+    kinds = [kind for kind in TITLES if all(kind in frame for frame in found)]
+    if not kinds:
+        raise InputError("these epochs have no matrix in common, so there is nothing to animate.")
+    shown = [{kind: frame[kind] for kind in kinds} for frame in found]
+    return shown, inspector.reference or shown[0][kinds[0]]
+
+
 def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:
     from matplotlib import colormaps
 
-    shown = [{k: m for k, m in inspector.matrices(n).items() if k in TITLES} for n in numbers]
-    kinds = [kind for kind in TITLES if all(kind in frame for frame in shown)]
-    some = inspector.reference or shown[0][kinds[0]]
+    shown, some = _frames(inspector, numbers)
     names = some.order()
     films = [
         {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in shown])}
-        for kind in kinds
+        for kind in shown[0]
     ]
     if inspector.reference is not None:
         still = _bytes([inspector.reference.only(names)])
@@ -132,11 +142,12 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    pictures = []
-    for number in numbers:
-        found = inspector.matrices(number)
-        named = {f"{TITLES[kind]}, epoch {number}": found[kind] for kind in TITLES if kind in found}
-        figure = matrices(named)
+    shown, some = _frames(inspector, numbers)
+    names, pictures = some.order(), []
+    for number, found in zip(numbers, shown, strict=True):
+        titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
+        figure = matrices(titled, order=names)
+        figure.suptitle(title, fontsize=10)
         figure.set_dpi(80)
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()

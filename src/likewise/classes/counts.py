@@ -32,7 +32,10 @@ class Counts:
         import torch
 
         answers, truth = _tensor(logits), _tensor(labels)
+        values = None if features is None else _tensor(features)
         self._check(answers, truth)
+        if values is not None:
+            self._check_features(values, len(truth))
         answers, truth = answers.detach(), truth.to(answers.device)
         kept = None
         if answers.ndim == 2:
@@ -43,19 +46,13 @@ class Counts:
         c = self.classes
         cells = truth.long() * c + answers.long()
         self.confusion = self.confusion + torch.bincount(cells, minlength=c * c)
-        if features is not None:
-            values = _tensor(features).detach().to(truth.device)
-            values = values if kept is None else values[kept]
-            self._add_features(values, truth)
+        if values is not None:
+            values = values.detach().to(truth.device)
+            self._add_features(values if kept is None else values[kept], truth)
 
     def _add_features(self, values: Tensor, truth: Tensor) -> None:
         import torch
 
-        if values.ndim != 2 or len(values) != len(truth):
-            raise InputError(
-                f"features must be (inputs, width) with one row a label, got {tuple(values.shape)} for "
-                f"{len(truth)} labels."
-            )
         precise = torch.float32 if values.device.type == "mps" else torch.float64
         if self.sums is None:
             shape = (self.classes, values.shape[1])
@@ -80,6 +77,18 @@ class Counts:
                 if values.ndim == 1:
                     ends = np.array([int(values.min()), int(values.max())])
                     check_labels(ends, c, what)
+
+    def _check_features(self, values: Tensor, count: int) -> None:
+        if values.ndim != 2 or len(values) != count:
+            raise InputError(
+                f"features must be (inputs, width) with one row a label, got {tuple(values.shape)} for "
+                f"{count} labels."
+            )
+        if self.sums is not None and values.shape[1] != self.sums.shape[1]:
+            raise InputError(
+                f"features are {values.shape[1]} wide, and those of the batches before {self.sums.shape[1]}. "
+                "Give those of one layer."
+            )
 
     def _sound(self, logits: Tensor) -> Tensor | None:
         """Which rows can be judged; None for all of them, the usual case."""
@@ -113,7 +122,7 @@ class Counts:
 def _tensor(values: Any) -> Tensor:
     import torch
 
-    return values if isinstance(values, torch.Tensor) else torch.as_tensor(np.asarray(values))
+    return values if isinstance(values, torch.Tensor) else torch.as_tensor(np.array(values))
 
 
 def _together() -> bool:

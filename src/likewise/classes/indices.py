@@ -115,7 +115,8 @@ class Idm(float):
     def unit(self) -> float:
         """On the scale from the least alike class, 0, to the most alike, 1; of errors only."""
         worst = 2 * self.chance - self.ceiling
-        return (float(self) - worst) / (self.ceiling - worst)
+        span = self.ceiling - worst  # none where there are two classes, or no mistake
+        return (float(self) - worst) / span if span > 0 else np.nan
 
 
 def idm(
@@ -238,5 +239,6 @@ def interval(
     draw = np.random.default_rng(seed)
     drawn = draw.multinomial(total, counts.ravel() / total, size=resamples)
     values = [index(sample.reshape(counts.shape)) for sample in drawn]
-    low, high = np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
+    known = [value for value in values if not np.isnan(value)] or [np.nan]
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(index(counts)), float(low), float(high))

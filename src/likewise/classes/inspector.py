@@ -95,8 +95,9 @@ class Inspector:
         """
         if split not in ("test", "train", "adversarial"):
             raise InputError(f"split is {split!r}. Give 'test', 'train' or 'adversarial'.")
-        counts = self._counts.setdefault(split, Counts(len(self.classes)))
+        counts = self._counts.get(split) or Counts(len(self.classes))
         counts.add(logits, labels, features)
+        self._counts[split] = counts  # not before: a batch that is refused leaves no trace
 
     def update_adversarial(self, net: Any, inputs: Any, labels: Any) -> None:
         """Attack a batch of images and count what the network then answers, and how often it was fooled."""
@@ -168,7 +169,9 @@ class Inspector:
         """When the surge and the refinement of a curve ended."""
         frame = self.curves()
         if curve not in frame:
-            raise InputError(f"no curve named {curve!r}. There are {', '.join(frame.columns)}.")
+            raise InputError(
+                f"no curve named {curve!r}. There are {', '.join(frame.columns) or 'none'}."
+            )
         return phases(frame[curve].tolist(), frame.index.tolist())
 
     def chance(self) -> dict[str, float]:
@@ -238,15 +241,13 @@ class Inspector:
 
 def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:
     """The names of the classes, and what they are held against."""
-    if isinstance(classes, ClassSimilarity):
-        return tuple(classes.classes), classes
-    if isinstance(classes, str):
-        found = from_wordnet(classes)
-        names, own = found.classes, found
+    if isinstance(classes, (str, ClassSimilarity)):
+        own = from_wordnet(classes) if isinstance(classes, str) else classes
+        names = tuple(own.classes)
     elif isinstance(classes, int):
         names, own = named(None, classes), None
     elif hasattr(classes, "wnids"):
-        names = tuple(classes.classes)
+        names = named(classes.classes, len(classes.classes))
         own = from_wordnet(classes) if classes.wnids is not None and all(classes.wnids) else None
     else:
         names, own = named(list(classes), len(classes)), None

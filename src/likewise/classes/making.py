@@ -6,6 +6,7 @@ sample) are NaN, with a warning; they are never filled in.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -73,7 +74,7 @@ def from_confusion(
     empty = [name for name, total in zip(names, totals, strict=True) if total == 0]
     if empty:
         warn(f"no sample of {told(empty)} was classified: its row of the confusion matrix is zero.")
-    values = counts / np.maximum(totals, 1)[:, None]
+    values = counts / np.where(totals > 0, totals, 1)[:, None]
     np.fill_diagonal(values, 1.0)
     return ClassSimilarity(values, names, "confusion", split, wnids, {"samples": int(counts.sum())})
 
@@ -91,7 +92,7 @@ def from_features(
     A class without samples has no mean: NaN, with a warning.
     """
     rows, truth = array(features, "the features"), whole(labels, "labels")
-    if rows.ndim != 2 or truth.shape != (len(rows),):
+    if rows.ndim != 2 or truth.shape != (len(rows),) or not len(rows):
         raise InputError(
             f"features must be (inputs, width) with one label an input, got {rows.shape} and "
             f"{truth.shape}."
@@ -134,7 +135,9 @@ def from_logits(
             f"logits must be (inputs, classes), at least two inputs; got {rows.shape}."
         )
     names = named(classes, rows.shape[1])
-    values = cosines((rows - rows.mean(axis=0)).T, names, "its logit is the same for every input")
+    centred = rows - rows.mean(axis=0)
+    centred[:, np.ptp(rows, axis=0) == 0] = 0.0  # the mean of equal numbers may miss them
+    values = cosines(centred.T, names, "its logit is the same for every input")
     return ClassSimilarity(values, names, "logits", split, wnids, {"samples": len(rows)})
 
 
@@ -172,7 +175,7 @@ def cosines(rows: np.ndarray, names: Sequence[str], why: str) -> np.ndarray:
     hollow = ~(norms > 0) | ~np.isfinite(norms)
     if hollow.any():
         missing = [name for name, bad in zip(names, hollow, strict=True) if bad]
-        warn(f"the similarity of {told(missing)} is undefined: {why}.")
+        warn(f"the similarity of {told(missing)} is undefined: {why}, or not finite.")
     unit = rows / np.where(hollow, np.nan, norms)[:, None]
     values = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(values, np.where(hollow, np.nan, 1.0))
@@ -242,4 +245,7 @@ def told(names: Sequence[str]) -> str:
 
 def warn(text: str) -> None:
     """A warning that points at whoever called into this package."""
-    warnings.warn(text, UserWarning, stacklevel=4)
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("likewise."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)

@@ -60,7 +60,7 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
     if len(values) < SHORTEST:
         return Phases(None, None, f"{len(values)} epochs are too few, {SHORTEST} are needed")
     smooth = _median3(values)
-    noise = 1.4826 * float(np.median(np.abs(values - smooth)))
+    noise = 1.4826 * float(np.median(np.abs(np.diff(values)))) / 2**0.5
     start, top = float(smooth[0]), float(smooth.max())
     climb, tail = top - start, max(2, len(values) // 5)
     if climb <= max(4 * noise, 1e-9):

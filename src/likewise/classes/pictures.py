@@ -38,14 +38,19 @@ PANELS = {  # curves that are drawn when nothing else is asked for, and what the
 }
 
 
-def matrices(shown: Mapping[str, ClassSimilarity], path: str | Path | None = None) -> Figure:
+def matrices(
+    shown: Mapping[str, ClassSimilarity],
+    path: str | Path | None = None,
+    *,
+    order: Sequence[str] | None = None,
+) -> Figure:
     """Matrices over the same classes side by side, in one order, borders between groups of kin."""
     from matplotlib.figure import Figure
 
     if not shown:
         raise InputError("there is no matrix to draw. Give at least one.")
     first = next((m for m in shown.values() if m.groups() is not None), next(iter(shown.values())))
-    names = first.order()
+    names = first.order() if order is None else list(order)
     columns = min(4, len(shown))
     rows = math.ceil(len(shown) / columns)
     labelled = len(names) <= 30
@@ -124,10 +129,10 @@ def curves(
     figure = Figure(figsize=(3.5 * across, 2.6 * down + 0.4), layout="constrained")
     axes = np.atleast_1d(figure.subplots(down, across, squeeze=False)).ravel()
     for axis, name in zip(axes, wanted, strict=False):
-        for label, frame in frames.items():
+        for place, (label, frame) in enumerate(frames.items()):
             if name in frame:
                 line = frame[name].dropna()
-                axis.plot(line.index, line, label=label, linewidth=1.5)
+                axis.plot(line.index, line, f"C{place}", label=label, linewidth=1.5)
         if chance and name in chance:
             axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
         axis.set_title(PANELS.get(name, name), fontsize=9)
@@ -137,8 +142,9 @@ def curves(
     for axis in axes[len(wanted) - across : len(wanted)]:
         axis.set_xlabel("epoch", fontsize=8)
     if len(frames) > 1:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(frames), fontsize=9)
+        lines = {line.get_label(): line for axis in axes for line in axis.get_lines()}
+        handles = [lines[label] for label in frames if label in lines]
+        figure.legend(handles=handles, loc="outside upper center", ncols=len(frames), fontsize=9)
     return saved(figure, path)
 
 
@@ -153,7 +159,7 @@ def mistakes(
     """The images with the most and the least reasonable mistakes: true class, and what it was taken for.
 
     A mistake is reasonable if the predicted class ranks high in the true one's row. No pair of classes is
-    shown twice before all that are as reasonable have been shown.
+    shown twice before every pair has been shown once.
     """
     from matplotlib.figure import Figure
 

@@ -37,8 +37,8 @@ class Epoch:
 class Records:
     """The epochs of one run, in memory or in a folder."""
 
-    def __init__(self, folder: Path | None, classes: tuple[str, ...] | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None, classes: tuple[str, ...]) -> None:
+        self.folder, self.classes = folder, classes
         self.reports: dict[int, dict[str, float]] = {}
         self._held: dict[int, Epoch] = {}
         if folder is None:
@@ -47,7 +47,7 @@ class Records:
             folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("[0-9]*.safetensors")):
             facts = _facts(path)
-            if classes is not None and tuple(facts["classes"]) != classes:
+            if tuple(facts["classes"]) != classes:
                 raise InputError(
                     f"{folder} holds an inspection of other classes ({len(facts['classes'])}, first "
                     f"{facts['classes'][0]!r}). Give another folder."
@@ -64,7 +64,7 @@ class Records:
             return
         if reference is not None and not (self.folder / REFERENCE).exists():
             reference.save(self.folder / REFERENCE)
-        write_whole(self._path(epoch.number), _content(epoch))
+        write_whole(self._path(epoch.number), _content(epoch, self.classes))
         self._write_curves()
 
     def _write_curves(self) -> None:
@@ -90,7 +90,8 @@ class Records:
         if number in self._held:
             return self._held[number]
         if number not in self.reports or self.folder is None:
-            known = ", ".join(str(n) for n in sorted(self.reports)) or "none"
+            kept = self._held if self.folder is None else self.reports
+            known = ", ".join(str(n) for n in sorted(kept)) or "none"
             raise InputError(f"epoch {number} was not kept. There are: {known}.")
         return _read(self._path(number))
 
@@ -108,16 +109,15 @@ class Records:
             self._write_curves()
 
 
-def _content(epoch: Epoch) -> bytes:
+def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
     from safetensors.numpy import save
 
     arrays = {f"matrix {k}": m.values.astype(np.float32) for k, m in epoch.matrices.items()}
     arrays |= {f"table {k}": np.ascontiguousarray(t) for k, t in epoch.tables.items()}
-    some = next(iter(epoch.matrices.values()), None)
     facts = {
         "epoch": epoch.number,
         "report": {k: v if np.isfinite(v) else None for k, v in epoch.report.items()},
-        "classes": [] if some is None else list(some.classes),
+        "classes": list(classes),
         "matrices": {k: json.loads(m.facts()) for k, m in epoch.matrices.items()},
     }
     return save(arrays, metadata={"inspection": json.dumps(facts)})

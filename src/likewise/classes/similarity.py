@@ -194,10 +194,14 @@ def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if len(set(names)) == count:
         return names
     seen: Counter[str] = Counter()
-    found = []
+    found: list[str] = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        new = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        while seen[name] > 1 and new in (*names, *found):
+            seen[name] += 1
+            new = f"{name}#{seen[name]}"
+        found.append(new)
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from likewise._compat import prepare_torchvision
 from likewise._optional import require
 from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
@@ -20,6 +21,7 @@ Get = Callable[[Any, Any], tuple[Any, Any]]
 
 def callback(inspector: Inspector, get: Get | None = None, prefix: str = "") -> Any:
     """A callback that reports after every validation epoch, its metrics named `prefix` + name."""
+    prepare_torchvision()  # Lightning does not import where torchvision does not
     alone = find_spec("lightning") is None and find_spec("pytorch_lightning") is not None
     home = "pytorch_lightning" if alone else "lightning"
     to = "inspect a training with Lightning"

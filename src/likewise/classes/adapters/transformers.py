@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._compat import prepare_torchvision
 from likewise._optional import require
 from likewise.classes.inspector import Inspector
 
@@ -19,6 +20,7 @@ def hook(
     inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None
 ) -> Any:
     """A callback and `compute_metrics` in one; another `compute_metrics` may be passed through it."""
+    prepare_torchvision()  # its Trainer does not import where torchvision does not
     base = require("transformers", extra="language", to="inspect a training with transformers")
     kind = type("InspectorHook", (_Hooks, base.TrainerCallback), {})
     return kind(inspector, compute_metrics)

@@ -180,7 +180,7 @@ class Alignment(float):
     """An alignment: a float that knows its metric, its chance levels, and how unlikely it is.
 
     `calibrated` is 0 where random weights are and 1 at full agreement. `z` and `p` come from permuting
-    the classes of the second matrix.
+    the classes of the first matrix, or of the second where WordNet's comes first.
     """
 
     a: ClassSimilarity
@@ -197,13 +197,19 @@ class Alignment(float):
             return a.reordered(order), b.reordered(order)
         return a, b
 
+    @property
+    def _turned(self) -> bool:
+        """Whether the reference comes first."""
+        return self.a.kind == "wordnet" and self.b.kind != "wordnet"
+
     @cached_property
     def chance(self) -> Chance:
         """The levels of a constant matrix and of random weights in place of the network's."""
-        first = self.a.kind == "wordnet" and self.b.kind != "wordnet"
-        other, reference = (self.b, self._scaled[0]) if first else (self.a, self._scaled[1])
+        other = self.b if self._turned else self.a
         width = int(other.about.get("width", 512))
-        return chance(reference, self.metric, width=width, seed=self.seed)
+        return chance(
+            self._scaled[0 if self._turned else 1], self.metric, width=width, seed=self.seed
+        )
 
     @property
     def calibrated(self) -> float:
@@ -211,13 +217,17 @@ class Alignment(float):
 
     @cached_property
     def _permuted(self) -> np.ndarray:
-        """The same index with the classes of b in random orders."""
-        metric, (a, b) = METRICS[self.metric], self._scaled
+        """The same index with the classes of the matrix in question in random orders.
+
+        The reference keeps its order: with kin apart it would be another picture to SSIM, and noise
+        would agree better with the one than with the other.
+        """
+        metric, (moved, fixed) = METRICS[self.metric], self._scaled[:: -1 if self._turned else 1]
         if self.metric == "spearman":  # ranks move with their classes
-            metric, a, b = pearson, a.ranked, b.ranked
+            metric, moved, fixed = pearson, moved.ranked, fixed.ranked
         draw = np.random.default_rng(self.seed)
-        orders = (draw.permutation(len(a.grid)) for _ in range(self.permutations))
-        return np.array([metric(Both(a, b.reordered(order))) for order in orders])
+        orders = (draw.permutation(len(fixed.grid)) for _ in range(self.permutations))
+        return np.array([metric(Both(moved.reordered(order), fixed)) for order in orders])
 
     @property
     def z(self) -> float:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import InputError, UndefinedError
-from likewise.measures.facts import SCALE
+from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.views.activations import Outputs
@@ -151,3 +151,57 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
         raise UndefinedError(f"{pair} are never wrong on the same input, so no mistake is shared.")
     p, q = _predictions(pair)
     return float((p == q)[both].double().mean())
+
+
+@measure(
+    name="class-alignment", aliases=("SAI",), larger_is="more alike", bounds=(-1, 1), identity=1,
+    paired=False, rows=3, source="Deep Similarity Inspector, SAI of two networks",
+    limits={
+        "of": ("logits", "features", "confusion"),
+        "metric": ("pearson", "spearman", "cosine", "ssim"),
+    },
+    **{**FACTS, "cost": "n·c²", "invariant_to": {SCALE, SHIFT}},
+)  # fmt: skip
+def class_alignment(
+    pair: Pair, *, of: str = "logits", metric: str = "pearson", labels: Any = None
+) -> float:
+    """Whether two networks find the same classes alike.
+
+    Each network's class similarity is the correlation of the logits of two classes over the inputs (or
+    `of` the class means of features, or the confusion matrix, which both need the labels); the
+    off-diagonal entries of the two matrices are then compared by `metric`. 1: the same kinships; 0:
+    unrelated ones. Cosine is the published index and is high for anything. Undefined for two classes.
+    """
+    from likewise.classes import alignment
+
+    _predictions(pair)
+    classes = pair.a.outputs.logits.shape[1]
+    if classes < 3:
+        raise UndefinedError(
+            f"class alignment is undefined for {pair}: {classes} classes have one similarity only."
+        )
+    a, b = (_class_similarity(rep, of, labels, pair) for rep in (pair.a, pair.b))
+    value = float(alignment(a, b, metric))
+    if math.isnan(value):
+        raise UndefinedError(
+            f"class alignment is undefined for {pair}: a matrix is constant, or a class has no sample."
+        )
+    return value
+
+
+def _class_similarity(rep: Any, of: str, labels: Any, pair: Pair) -> Any:
+    from likewise.classes import from_confusion, from_features, from_logits
+
+    outputs = rep.outputs
+    if of == "logits":
+        return from_logits(outputs.logits)
+    known = outputs.labels if labels is None else Outputs(outputs.logits, labels).labels
+    if known is None:
+        raise InputError(
+            f"the true labels of {pair} are not known. Pass labels=..., or views with "
+            "Outputs(logits, labels)."
+        )
+    names = [str(i) for i in range(outputs.logits.shape[1])]
+    if of == "features":
+        return from_features(rep.view.values, known, names)
+    return from_confusion(known, outputs.predictions, names)

@@ -25,14 +25,16 @@ def main(folder):
     order = torch.randperm(len(digits.labels), generator=torch.Generator().manual_seed(0))
     shuffled = dataclasses.replace(digits, name="shuffled digits", labels=digits.labels[order])
 
-    def trained(address, seed, data=digits, epochs=25):
+    def trained(address, seed, data=digits, epochs=25, **more):
         network = likewise.network(address, data=data, seed=seed)
         if epochs:
-            likewise.train(network, data, epochs=epochs, seed=seed, optimiser="adam", lr=2e-3)
+            how = {"epochs": epochs, "seed": seed, "optimiser": "adam", "lr": 2e-3}
+            likewise.train(network, data, **how, **more)
         return network
 
+    watch = likewise.Inspector(probe)
     networks = {
-        "seed 0": trained("zoo:lenet", 0),
+        "seed 0": trained("zoo:lenet", 0, validation=probe, callbacks=[watch]),
         "seed 1": trained("zoo:lenet", 1),
         "seed 2": trained("zoo:lenet", 2),
         "mlp": trained("zoo:mlp", 3),
@@ -55,7 +57,15 @@ def main(folder):
 
     layers = likewise.layerwise(networks["seed 0"], networks["seed 1"], probe, layers="blocks")
     layers.plot(folder / "layers.png")
-    print(f"\nLook at {folder / 'likeness.png'} and {folder / 'layers.png'};")
+
+    film = likewise.classes.animate(
+        watch, folder / "film.html", title="Which digits it finds alike"
+    )
+    near = watch.matrices(25)["features"].closest("8", 1)[0][0]
+    print(
+        f"\nThe first network finds 8 and {near} most alike. Open {film} in a browser to watch it learn;"
+    )
+    print(f"look at {folder / 'likeness.png'} and {folder / 'layers.png'};")
     print(f"all scores are in {folder / 'scores.csv'}.")
 
 

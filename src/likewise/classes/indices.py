@@ -40,10 +40,10 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
         raise InputError(f"quantile is {quantile}. Give one from 0.5 to 1.")
     rows = off_diagonal(similarity.values)
     low, high = np.quantile(rows, [1 - quantile, quantile], axis=1)
+    near = 10.0**-DECIMALS  # 1 - 0.8 is not 0.2: an entry may miss its own quantile by a digit
+    most, least = rows >= high[:, None] - near, rows <= low[:, None] + near
     upper = similarity.values[np.triu_indices(len(rows), 1)].mean()
-    return Wsi(
-        float(upper), _mean_of(rows, rows >= high[:, None]), _mean_of(rows, rows <= low[:, None])
-    )
+    return Wsi(float(upper), _mean_of(rows, most), _mean_of(rows, least))
 
 
 def _mean_of(rows: np.ndarray, chosen: np.ndarray) -> float:

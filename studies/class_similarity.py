@@ -67,7 +67,7 @@ def inspected(name: str) -> classes.Inspector:
 
 def templates(name: str) -> pd.DataFrame:
     """Cosine of the templates of right and wrong samples with their class's, at some epochs."""
-    rows = {}
+    rows, mistakes = {}, {}
     for epoch in SHOWN:
         net = str(RUNS / name / "epochs" / f"{epoch:04d}.safetensors")
         for split in ("train", "test"):
@@ -76,6 +76,8 @@ def templates(name: str) -> pd.DataFrame:
             found = classes.templates(view.values, known.labels, known.predictions)
             rows[f"{split}, right", epoch] = found.right
             rows[f"{split}, wrong", epoch] = found.wrong
+        mistakes[f"epoch {epoch}"] = found
+    classes.histogram(mistakes, DOCS / f"templates-{name.lower()}.png")
     return pd.Series(rows).unstack().round(3)
 
 

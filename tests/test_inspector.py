@@ -87,15 +87,17 @@ def same(a: Inspector, b: Inspector) -> None:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:::lightning", "ignore::FutureWarning", "ignore::UserWarning:lightning"
+QUIET = pytest.mark.filterwarnings(
+    "ignore:::lightning", "ignore:.*does not have many workers.*", "ignore:.*treespec.*"
 )
-@pytest.mark.filterwarnings("ignore:.*does not have many workers.*", "ignore:.*treespec.*")
-def test_lightning_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
+
+
+def lightning_run(
+    folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None
+) -> Any:
+    """Train with Lightning, from a checkpoint if one is given, keeping one after every epoch."""
     prepare_torchvision()
     lightning = pytest.importorskip("lightning.pytorch")
-    plain, watched = inspector(), inspector()
-    by_hand(plain)
 
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
@@ -114,20 +116,41 @@ def test_lightning_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
         def configure_optimizers(self) -> Any:
             return sgd(self)
 
-    hook = watched.lightning(prefix="dsi/")
+    keep = lightning.callbacks.ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1)
     trainer = lightning.Trainer(
-        max_epochs=EPOCHS, callbacks=[hook], logger=lightning.loggers.CSVLogger(tmp_path),
-        accelerator="cpu", enable_progress_bar=False, enable_model_summary=False,
-        log_every_n_steps=1, default_root_dir=tmp_path,
+        max_epochs=epochs, callbacks=[watch.lightning(prefix="dsi/"), keep], accelerator="cpu",
+        logger=lightning.loggers.CSVLogger(folder), enable_progress_bar=False,
+        enable_model_summary=False, log_every_n_steps=1, default_root_dir=folder,
     )  # fmt: skip
-    trainer.fit(Module(), _loader(TRAIN), _loader(TEST))
+    trainer.fit(Module(), _loader(TRAIN), _loader(TEST), ckpt_path=checkpoint)
+    return trainer
+
+
+@QUIET
+def test_lightning_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
+    plain, watched = inspector(), inspector()
+    by_hand(plain)
+    trainer = lightning_run(tmp_path, watched, EPOCHS)
     same(watched, plain)
-    assert float(trainer.callback_metrics["dsi/widm"]) == pytest.approx(
-        plain.curves()["widm"].iloc[-1], abs=1e-6
-    )
+    logged = float(trainer.callback_metrics["dsi/widm"])
+    assert logged == pytest.approx(plain.curves()["widm"].iloc[-1], abs=1e-6)
     assert "dsi/wsi_max" in next(tmp_path.rglob("metrics.csv")).read_text()
-    assert hook.state_dict()["reports"].keys() == {"1", "2", "3"}
     assert not trainer.lightning_module.net.fc._forward_pre_hooks
+
+
+@QUIET
+def test_lightning_goes_on_from_a_checkpoint_without_a_gap_or_a_double_epoch(
+    tmp_path: Path,
+) -> None:
+    plain = inspector()
+    by_hand(plain)
+    out = tmp_path / "inspection"
+    lightning_run(tmp_path, inspector(out=out), EPOCHS)
+    resumed = inspector(out=out)  # all three epochs are there; training goes on after the second
+    lightning_run(tmp_path / "again", resumed, EPOCHS, tmp_path / "epoch=1.ckpt")
+    assert resumed.curves().index.tolist() == [1, 2, 3]
+    same(resumed, plain)
+    same(inspector(out=out), plain)
 
 
 def _loader(data: tuple[Tensor, Tensor]) -> Any:

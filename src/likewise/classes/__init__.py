@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from likewise.classes.animation import animate
     from likewise.classes.inspection import inspect
     from likewise.classes.inspector import Inspector
-    from likewise.classes.pictures import curves, matrices, mistakes
+    from likewise.classes.pictures import curves, histogram, matrices, mistakes
 
 _HOMES = {
     "Inspector": "inspector",
     "animate": "animation",
     "curves": "pictures",
+    "histogram": "pictures",
     "inspect": "inspection",
     "matrices": "pictures",
     "mistakes": "pictures",
@@ -48,6 +49,7 @@ __all__ = [
     "from_weights",
     "from_wordnet",
     "hierarchical_distance",
+    "histogram",
     "idm",
     "inspect",
     "interval",

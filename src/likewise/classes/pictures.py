@@ -15,6 +15,7 @@ import numpy as np
 from likewise.classes.indices import ranks
 from likewise.classes.making import whole
 from likewise.classes.similarity import ClassSimilarity
+from likewise.classes.templates import Templates
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,9 +71,15 @@ def _borders(matrix: ClassSimilarity, names: Sequence[str]) -> list[tuple[int, i
     groups = matrix.groups()
     if groups is None:
         return []
-    known = [groups[matrix.classes.index(name)] for name in names]
+    known = [_plain(groups[matrix.classes.index(name)]) for name in names]
     starts = [i for i, group in enumerate(known) if i == 0 or group != known[i - 1]]
     return [(a, b, known[a]) for a, b in zip(starts, [*starts[1:], len(known)], strict=True)]
+
+
+def _plain(synset: str) -> str:
+    """A synset's word; what is left over at the root is "other"."""
+    word = synset.partition(".")[0].replace("_", " ")
+    return "other" if word == "entity" else word
 
 
 def _draw(
@@ -212,6 +219,26 @@ def _image(axis: Any, data: Any, index: int, answer: int) -> None:
     axis.imshow(picture if picture.shape[2] == 3 else picture[..., 0], cmap="gray")
     label = f"{data.classes[int(labels[0])]}\n→ {data.classes[answer]}"
     axis.text(0.5, -0.06, label, transform=axis.transAxes, ha="center", va="top", fontsize=8)
+
+
+def histogram(found: Mapping[str, Templates], path: str | Path | None = None) -> Figure:
+    """How far misclassified samples lie from their class's template, for some epochs or networks."""
+    from matplotlib.figure import Figure
+
+    if not found:
+        raise InputError("there are no templates to draw. Give at least one.")
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axis = figure.subplots()
+    known = {name: t.cosines[np.isfinite(t.cosines)] for name, t in found.items()}
+    low = min((float(values.min()) for values in known.values() if len(values)), default=0.0)
+    for name, values in known.items():
+        label = f"{name}: {len(values)} mistakes"
+        axis.hist(values, bins=40, range=(low, 1.0), histtype="step", linewidth=1.5, label=label)
+    axis.set_xlabel("cosine of a misclassified sample with its class's template", fontsize=9)
+    axis.set_ylabel("samples", fontsize=9)
+    axis.tick_params(labelsize=8)
+    axis.legend(fontsize=8, loc="upper left")
+    return saved(figure, path)
 
 
 def saved(figure: Figure, path: str | Path | None) -> Figure:

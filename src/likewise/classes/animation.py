@@ -18,7 +18,7 @@ import numpy as np
 
 from likewise._files import write_whole
 from likewise.classes.inspector import Inspector
-from likewise.classes.pictures import PANELS, matrices
+from likewise.classes.pictures import PANELS, hollow, matrices
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -104,7 +104,7 @@ def _bytes(frames: Sequence[ClassSimilarity]) -> dict[str, Any]:
     grids = np.stack([_reduced(matrix) for matrix in frames])
     if frames[0].kind == "confusion":  # most entries are near 0
         grids = np.sqrt(np.maximum(grids, 0))
-    low, high = float(np.nanmin(grids)), float(np.nanmax(grids))
+    low, high = _limits(grids)
     scaled = (grids - low) / (high - low if high > low else 1)
     whole = np.nan_to_num(1 + 254 * scaled, nan=0.0).round().astype(np.uint8)
     return {
@@ -115,9 +115,14 @@ def _bytes(frames: Sequence[ClassSimilarity]) -> dict[str, Any]:
     }
 
 
+def _limits(grids: np.ndarray | list[np.ndarray]) -> tuple[float, float]:
+    """The smallest and the largest entry of all frames, so that they can be held against each other."""
+    known = np.asarray(grids)[np.isfinite(grids)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+
+
 def _reduced(matrix: ClassSimilarity) -> np.ndarray:
-    values = np.array(matrix.values)
-    np.fill_diagonal(values, np.nan)
+    values = hollow(matrix)
     if len(values) <= LARGEST:
         return values
     cuts = np.linspace(0, len(values), LARGEST + 1).astype(int)[:-1]
@@ -144,10 +149,13 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
 
     shown, some = _frames(inspector, numbers)
     names, pictures = some.order(), []
+    limits = {kind: _limits([hollow(frame[kind]) for frame in shown]) for kind in shown[0]}
     for number, found in zip(numbers, shown, strict=True):
         titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
         figure = matrices(titled, order=names)
         figure.suptitle(title, fontsize=10)
+        for axis, kind in zip(figure.axes, found, strict=False):  # the scales come after
+            axis.images[0].set_clim(*limits[kind])
         figure.set_dpi(80)
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()

@@ -93,8 +93,7 @@ def _draw(
 ) -> None:
     from matplotlib.colors import PowerNorm
 
-    values = np.array(matrix.values)
-    np.fill_diagonal(values, np.nan)  # 1 by definition: it would hide the rest
+    values = hollow(matrix)
     norm = PowerNorm(0.5) if matrix.kind == "confusion" else None
     image = axis.imshow(values, cmap="viridis", norm=norm, interpolation="nearest")
     axis.set_facecolor("#dddddd")
@@ -113,6 +112,13 @@ def _draw(
         axis.axhline(start - 0.5, color="white", linewidth=1)
         axis.axvline(start - 0.5, color="white", linewidth=1)
     figure.colorbar(image, ax=axis, shrink=0.7).ax.tick_params(labelsize=7)
+
+
+def hollow(matrix: ClassSimilarity) -> np.ndarray:
+    """The values without the diagonal: it is 1 by definition, and would hide the rest."""
+    values = np.array(matrix.values)
+    np.fill_diagonal(values, np.nan)
+    return values
 
 
 def curves(
@@ -181,6 +187,8 @@ def mistakes(
             f"{data.name!r} has {len(data.classes)} classes and the similarity {len(similarity)}. Both must "
             "hold the same classes."
         )
+    if count < 1:
+        raise InputError(f"count is {count}. Give at least 1.")
     wrong = np.flatnonzero(answers != truth)
     if not len(wrong):
         raise InputError(f"no image of {data.name!r} is misclassified: there is nothing to show.")

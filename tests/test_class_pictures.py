@@ -1,0 +1,424 @@
+"""Pictures, films and the command: what they show is what they were made from."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import typer
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from PIL import Image
+from typer.testing import CliRunner
+
+import likewise
+from likewise import classes
+from likewise.classes import Inspector, from_confusion, from_weights, from_wordnet, ranks
+from likewise.cli.inspect import inspect
+from likewise.cli.train import train
+from likewise.data import Data
+
+TEN = from_wordnet("cifar10")
+ORDER = TEN.order()
+GREY = "#dddddd"
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def panels(figure: Figure) -> list[Axes]:
+    """The axes that hold something, scales left out."""
+    return [axis for axis in figure.axes if axis.axison and axis.get_label() != "<colorbar>"]
+
+
+def shown(axis: Axes) -> np.ndarray:
+    """What an image holds, NaN where it is masked."""
+    return np.ma.filled(axis.images[0].get_array(), np.nan)
+
+
+def hollow(values: np.ndarray) -> np.ndarray:
+    values = np.array(values)
+    np.fill_diagonal(values, np.nan)
+    return values
+
+
+def texts(labels: Any) -> list[str]:
+    return [label.get_text() for label in labels]
+
+
+# Matrices
+
+
+@pytest.fixture(scope="module")
+def three() -> dict[str, classes.ClassSimilarity]:
+    mixed = TEN.only(sorted(TEN.classes, reverse=True))
+    table = np.random.default_rng(0).integers(1, 9, (10, 10))
+    return {
+        "weights": from_weights(drawn(10, 4), TEN.classes),
+        "mistakes": from_confusion(table, classes=TEN.classes),
+        "meaning": mixed,
+    }
+
+
+def test_matrices_are_side_by_side_in_the_order_of_meaning(three: Any) -> None:
+    figure = classes.matrices(three)
+    left, middle, right = panels(figure)
+    assert [axis.get_title() for axis in (left, middle, right)] == list(three)
+    for axis, matrix in zip((left, middle, right), three.values(), strict=True):
+        np.testing.assert_array_equal(shown(axis), hollow(matrix.only(ORDER).values))
+        assert texts(axis.get_xticklabels()) == ORDER
+        assert to_hex(axis.get_facecolor()) == GREY  # what is masked, the diagonal first of all
+    assert texts(left.get_yticklabels()) == ORDER
+    assert texts(middle.get_yticklabels()) == texts(right.get_yticklabels()) == [""] * 10
+    assert len(figure.axes) == 6  # each has its scale
+
+
+def test_borders_are_drawn_between_groups_of_kin(three: Any) -> None:
+    groups = dict(zip(TEN.classes, TEN.groups(), strict=True))
+    between = [i + 0.5 for i, (a, b) in enumerate(pairwise(ORDER)) if groups[a] != groups[b]]
+    assert between == [5.5]  # six animals, four vehicles
+    for axis in panels(classes.matrices(three)):
+        across, up = (
+            [float(line.get_data()[way][0]) for line in axis.get_lines()[1 - way :: 2]]
+            for way in (1, 0)
+        )
+        assert across == up == between
+
+
+def test_many_classes_are_labelled_by_their_groups() -> None:
+    hundred = from_wordnet("cifar100")
+    (axis,) = panels(hundred.plot(title="SCSM"))
+    groups = dict(zip(hundred.classes, hundred.groups(), strict=True))
+    along = [groups[name] for name in hundred.order()]
+    named = {group: [i for i, one in enumerate(along) if one == group] for group in along}
+    labels = [group.partition(".")[0].replace("_", " ") for group in named]
+    assert texts(axis.get_yticklabels()) == [x if x != "entity" else "other" for x in labels]
+    assert list(axis.get_yticks()) == [(places[0] + places[-1]) / 2 for places in named.values()]
+    assert texts(axis.get_xticklabels()) == []
+    assert axis.get_title() == "SCSM"
+
+
+def test_without_meanings_the_order_is_by_likeness_and_has_no_borders() -> None:
+    matrix = from_weights(drawn(6, 3), list("abcdef"))
+    (axis,) = panels(classes.matrices({"x": matrix}))
+    assert texts(axis.get_xticklabels()) == matrix.order()
+    assert list(axis.get_lines()) == []
+    (axis,) = panels(classes.matrices({"x": matrix}, order=list("fedcba")))
+    assert texts(axis.get_xticklabels()) == list("fedcba")
+    np.testing.assert_array_equal(shown(axis), hollow(matrix.values[::-1, ::-1]))
+
+
+def test_five_matrices_take_two_rows_and_leave_no_empty_frames() -> None:
+    matrix = from_weights(drawn(4, 3))
+    figure = classes.matrices({str(i): matrix for i in range(5)})
+    assert texts(axis.title for axis in panels(figure)) == list("01234")
+    assert sum(not axis.axison for axis in figure.axes) == 3
+
+
+def test_undefined_classes_and_perfect_classifiers_can_be_drawn(tmp_path: Path) -> None:
+    undefined = classes.ClassSimilarity(np.full((3, 3), np.nan))
+    perfect = from_confusion(np.eye(3, dtype=int))
+    figure = classes.matrices({"a": undefined, "b": perfect}, tmp_path / "new" / "both.png")
+    left, right = panels(figure)
+    assert np.isnan(shown(left)).all()
+    assert np.nansum(shown(right)) == 0
+    wide, high = figure.get_size_inches()
+    with Image.open(tmp_path / "new" / "both.png") as picture:
+        assert picture.size == (int(130 * wide), int(130 * high))
+
+
+# Curves
+
+EPOCHS = pd.Index([0, 1, 2], name="epoch")
+
+
+def test_curves_are_drawn_as_reported_with_chance_dotted() -> None:
+    frame = pd.DataFrame(
+        {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "loss": [3.0, 2.0, 1.0]},
+        index=EPOCHS,
+    )
+    figure = classes.curves({"": frame}, chance={"nidm_errors": 0.44})
+    one, two = panels(figure)
+    assert [one.get_title(), two.get_title()] == ["accuracy", "NIDM, errors only"]
+    assert one.get_lines()[0].get_xydata().tolist() == [[0, 0.1], [2, 0.9]]
+    line, dotted = two.get_lines()
+    assert line.get_xydata().tolist() == [[0, 0.4], [1, 0.5], [2, 0.6]]
+    assert (dotted.get_linestyle(), list(dotted.get_ydata())) == (":", [0.44, 0.44])
+    assert (one.get_xlabel(), two.get_xlabel()) == ("epoch", "epoch")
+    assert figure.legends == []
+    (only,) = panels(classes.curves({"": frame}, columns=["loss"]))
+    assert only.get_title() == "loss"
+
+
+def test_the_legend_names_every_network_in_its_colour() -> None:
+    plain = pd.DataFrame({"wsi_mean": [0.1, 0.2, 0.3]}, index=EPOCHS)
+    frames = {"small": plain, "wide": plain.assign(accuracy=0.5), "deep": plain + 1}
+    figure = classes.curves(frames)
+    (legend,) = figure.legends
+    assert texts(legend.get_texts()) == ["small", "wide", "deep"]
+    colours = dict(zip(frames, (line.get_color() for line in legend.get_lines()), strict=True))
+    assert len(set(colours.values())) == 3
+    accuracy, mean = panels(figure)
+    assert [(line.get_label(), line.get_color()) for line in accuracy.get_lines()] == [
+        ("wide", colours["wide"])  # in the first panel there is only one of them
+    ]
+    assert {line.get_label(): line.get_color() for line in mean.get_lines()} == colours
+
+
+def test_an_inspectors_plot_has_its_chance_levels() -> None:
+    inspector = watched(epochs=2)
+    drawn_levels = {
+        axis.get_title(): [line.get_ydata()[0] for line in axis.get_lines() if line.get_linestyle() == ":"]
+        for axis in panels(inspector.plot())
+    }  # fmt: skip
+    chance = inspector.chance()
+    assert drawn_levels["SAI(NCSM, SCSM) cosine"] == [chance["sai_ncsm_scsm"]]
+    assert drawn_levels["WIDM, errors only"] == [pytest.approx(8 / 18)]  # (c - 2) / (2 (c - 1))
+    assert drawn_levels["accuracy"] == []
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_most_and_the_least_reasonable_mistakes_are_shown(channels: int) -> None:
+    draw = np.random.default_rng(0)
+    n, count = 120, 6
+    truth = np.arange(n) % 10
+    answers = np.where(np.arange(n) % 3 == 0, truth, draw.integers(0, 10, n))
+    grey = torch.arange(n).float().div(n).view(n, 1, 1, 1).expand(n, channels, 4, 4)
+    data = Data("greys", "image", grey.clone(), truth, TEN.classes)
+    figure = classes.mistakes(data, answers, TEN, count=count)
+    rank = ranks(TEN)
+    found: list[list[float]] = []
+    pairs: list[list[tuple[int, int]]] = []
+    for row in (figure.axes[:count], figure.axes[count:]):
+        indices = [round(float(np.asarray(axis.images[0].get_array()).max()) * n) for axis in row]
+        for axis, i in zip(row, indices, strict=True):
+            assert truth[i] != answers[i]
+            told = f"{TEN.classes[truth[i]]}\n→ {TEN.classes[answers[i]]}"
+            assert texts(axis.texts) == [told]
+            assert axis.images[0].get_array().shape == ((4, 4, 3) if channels == 3 else (4, 4))
+        pairs.append([(truth[i], answers[i]) for i in indices])
+        found.append([rank[pair] for pair in pairs[-1]])
+    every = {(t, a) for t, a in zip(truth, answers, strict=True) if t != a}
+    assert found[0] == sorted(rank[pair] for pair in every)[:count]
+    assert found[1] == sorted((rank[pair] for pair in every), reverse=True)[:count]
+    assert max(found[0]) <= min(found[1])
+    assert len(set(pairs[0])) == len(set(pairs[1])) == count
+    assert figure.axes[0].get_title(loc="left") == "most reasonable"
+    assert figure.axes[count].get_title(loc="left") == "least reasonable"
+
+
+def test_a_pair_comes_again_only_when_all_pairs_were_shown() -> None:
+    truth, answers = [0, 0, 0, 1], [1, 1, 1, 0]
+    data = Data("two", "image", torch.rand(4, 1, 3, 3), truth, ("a", "b", "c"))
+    similarity = from_weights(drawn(3, 4), data.classes)
+    figure = classes.mistakes(data, answers, similarity, count=5)
+    for row in (figure.axes[:5], figure.axes[5:]):
+        said = [texts(axis.texts) for axis in row]
+        assert sorted(said[:2]) == [["a\n→ b"], ["b\n→ a"]]
+        assert said[2:] == [["a\n→ b"], ["a\n→ b"], []]
+
+
+def test_a_histogram_counts_the_mistakes() -> None:
+    draw = np.random.default_rng(0)
+    rows, labels = draw.normal(size=(60, 3)) + 1, draw.integers(0, 3, 60)
+    found = classes.templates(rows, labels, draw.integers(0, 3, 60))
+    (axis,) = panels(classes.histogram({"early": found, "late": found}))
+    said = f"{found.mistakes} mistakes"
+    assert texts(axis.get_legend().get_texts()) == [f"early: {said}", f"late: {said}"]
+    outline = axis.patches[0].get_xy()  # up and down again at every step
+    assert outline[1:-1:2, 1].sum() == pytest.approx(found.mistakes)
+    assert outline[:, 0].min() == pytest.approx(found.cosines.min())
+
+
+# Films
+
+
+def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
+    inspector = Inspector(classes_)
+    count = len(inspector.classes)
+    for epoch in range(epochs):
+        draw = np.random.default_rng(epoch)
+        truth = np.arange(8 * count) % count
+        answers = np.where(
+            draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth))
+        )
+        seen = draw.normal(size=(len(truth), 3)) if features else None
+        inspector.update(answers, truth, seen)
+        inspector.report(draw.normal(size=(count, 6)))
+    return inspector
+
+
+def film_of(page: Path) -> dict[str, Any]:
+    text = page.read_text(encoding="utf-8")
+    (found,) = re.findall(r"^const data = (.*);$", text, flags=re.MULTILINE)
+    return json.loads(found)
+
+
+def frames(film: dict[str, Any], size: int) -> np.ndarray:
+    stored = np.frombuffer(base64.b64decode(film["frames"]["data"]), np.uint8)
+    return stored.reshape(film["frames"]["count"], size, size)
+
+
+def entries(film: dict[str, Any], size: int, power: int = 1) -> np.ndarray:
+    """The numbers that the bytes of a film stand for, NaN for undefined ones."""
+    low, high = (film["frames"][end] ** (1 / power) for end in ("low", "high"))
+    steps = frames(film, size).astype(float)
+    return np.where(steps == 0, np.nan, low + (steps - 1) / 254 * (high - low)) ** power
+
+
+def test_a_film_holds_the_matrices_of_every_epoch(tmp_path: Path) -> None:
+    inspector = watched(3, features=True)
+    page = classes.animate(inspector, tmp_path / "new" / "film.html", title="Ten", seconds=0.2)
+    film = film_of(page)
+    assert (film["title"], film["epochs"], film["seconds"]) == ("Ten", [1, 2, 3], 0.2)
+    assert (film["classes"], film["size"], film["borders"]) == (ORDER, 10, [0.6])
+    assert [part["title"] for part in film["films"]] == [
+        "weights (NCSM)", "mistakes (CCSM)", "features (TNCSM)", "meaning (WordNet)",
+    ]  # fmt: skip
+    for part, kind in zip(film["films"], ("weights", "confusion", "features"), strict=False):
+        power = 2 if kind == "confusion" else 1  # most mistakes are rare, so their roots are kept
+        truth = np.stack(
+            [hollow(inspector.matrices(n)[kind].only(ORDER).values) for n in (1, 2, 3)]
+        )
+        step = (np.nanmax(truth) - np.nanmin(truth)) / 254
+        np.testing.assert_allclose(
+            entries(part, 10, power), truth, rtol=0, atol=power * step + 1e-4
+        )
+        assert frames(part, 10).max() == 255
+        assert part["frames"]["high"] == round(float(np.nanmax(truth)), 4)
+    still = entries(film["films"][3], 10)
+    np.testing.assert_allclose(still, [hollow(TEN.only(ORDER).values)], rtol=0, atol=2e-3)
+    assert film["colours"][0] == [68, 1, 84]
+    assert len(film["colours"]) == 256
+
+
+def test_a_film_has_the_curves_and_their_chance(tmp_path: Path) -> None:
+    inspector = watched(3)
+    film = film_of(classes.animate(inspector, tmp_path / "film.html", epochs=[1, 3]))
+    curves = inspector.curves()
+    assert film["epochs"] == [1, 3]
+    assert film["curves"]["accuracy"] == curves["accuracy"].loc[[1, 3]].round(5).tolist()
+    assert film["curves"]["WSI max"] == curves["wsi_max"].loc[[1, 3]].round(5).tolist()
+    assert film["chance"]["WIDM, errors only"] == round(8 / 18, 5)
+    assert frames(film["films"][0], 10).shape == (2, 10, 10)
+
+
+def test_a_title_cannot_end_the_script(tmp_path: Path) -> None:
+    title = "</script><b>é"
+    page = classes.animate(watched(1), tmp_path / "film.html", title=title)
+    assert film_of(page)["title"] == title
+    assert page.read_text(encoding="utf-8").count("</script>") == 1
+
+
+def test_many_classes_are_averaged_down(tmp_path: Path) -> None:
+    inspector = Inspector(250)
+    inspector.update(np.arange(250), np.arange(250))
+    inspector.report(drawn(250, 6))
+    film = film_of(classes.animate(inspector, tmp_path / "film.html"))
+    order = film["classes"]
+    matrix = inspector.matrices(1)["weights"]
+    assert (film["size"], order, film["borders"]) == (200, matrix.order(), [])
+    values = hollow(matrix.only(order).values)
+    cuts = [(math.floor(i * 1.25), math.floor((i + 1) * 1.25)) for i in range(200)]
+    found = entries(film["films"][0], 200)[0]
+    for i, j in [*np.random.default_rng(0).integers(0, 200, (300, 2)), (3, 3), (199, 199)]:
+        block = values[slice(*cuts[i]), slice(*cuts[j])]
+        assert found[i, j] == pytest.approx(np.nanmean(block), abs=5e-3)
+    assert np.isnan(found[0, 0])  # one class alone has nothing but its diagonal
+    assert cuts[0] == (0, 1)
+
+
+def test_a_film_of_undefined_matrices_is_grey(tmp_path: Path) -> None:
+    inspector = Inspector(3)
+    inspector.update([0, 1, 2], [0, 1, 2])
+    with pytest.warns(UserWarning, match=r"^the similarity of '0', '1', '2' is undefined: "):
+        inspector.report(np.zeros((3, 2)))
+    film = film_of(classes.animate(inspector, tmp_path / "film.html"))
+    assert frames(film["films"][0], 3).max() == 0
+    with Image.open(classes.animate(inspector, tmp_path / "film.gif")) as picture:
+        colours = {c: n for n, c in picture.convert("RGB").getcolors(1 << 20)}
+    assert colours[221, 221, 221] > 10_000
+    assert film["curves"]["WSI max"] == [None]
+
+
+def test_a_gif_has_a_picture_an_epoch_in_one_order_and_on_one_scale(tmp_path: Path) -> None:
+    inspector = watched(3, 5)
+    path = classes.animate(inspector, tmp_path / "film.gif", seconds=0.2)
+    orders = [inspector.matrices(n)["weights"].order() for n in (1, 2, 3)]
+    assert orders[0] != orders[1]  # without meanings, the first epoch says it for all
+    with Image.open(path) as film:
+        assert film.n_frames == 3
+        pauses, pictures = [], []
+        for number in range(3):
+            film.seek(number)
+            pauses.append(film.info["duration"])
+            pictures.append(np.asarray(film.convert("L"), dtype=float))
+    assert pauses == [200, 200, 800]  # it rests at the end
+    wide = pictures[0].shape[1]
+    for picture in pictures[1:]:
+        gaps = np.abs(picture - pictures[0])[40:]
+        assert gaps[:, : wide // 12].max() < 40  # the names of the classes stay where they are
+        assert gaps[:, -wide // 16 :].max() < 40  # and so does the scale
+        assert gaps.max() > 100
+
+
+# The command
+
+
+def run(command: Callable[..., Any], *words: str) -> str:
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
+    folder, out, data = tmp_path / "run", tmp_path / "out", "digits:test[:100]"
+    run(train, "zoo:mlp", "digits:train[:200]", "--epochs", "2", "--lr", "0.05", "--keep-epochs",
+        "--out", str(folder))  # fmt: skip
+    said = run(inspect, str(folder), "--data", data, "--out", str(out)).splitlines()
+    accuracies, weights = {}, {}
+    images = likewise.data(data)
+    for epoch in (0, 1, 2):
+        net = likewise.network(str(folder / "epochs" / f"{epoch:04d}.safetensors"), data=images)
+        answers = net(images.inputs[:]).argmax(dim=1)
+        accuracies[epoch] = float((answers == images.labels).float().mean())
+        weights[epoch] = from_weights(net)
+    assert said[0].split() == ["accuracy", "wsi_max"]  # digits have no meaning in WordNet
+    assert said[1] == "epoch                   "
+    for line, epoch in zip(said[2:5], (0, 1, 2), strict=True):
+        number, accuracy, most = line.split()
+        assert int(number) == epoch
+        assert float(accuracy) == pytest.approx(accuracies[epoch], abs=1e-6)
+        assert float(most) == pytest.approx(classes.wsi(weights[epoch]).max, abs=5e-4)
+    assert said[5:] == [
+        "no clear phases: 3 epochs are too few, 8 are needed",
+        str(out / "film.html"),
+    ]
+    kept = sorted(path.name for path in out.iterdir())
+    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors", "curves.csv",
+                    "curves.png", "film.html"]  # fmt: skip
+    assert film_of(out / "film.html")["epochs"] == [0, 1, 2]
+    before = (out / "0001.safetensors").stat().st_mtime_ns
+    rows = json.loads(run(inspect, str(folder), "--data", data, "--out", str(out), "--json"))
+    assert (out / "0001.safetensors").stat().st_mtime_ns == before  # not inspected again
+    assert {int(epoch): row["accuracy"] for epoch, row in rows.items()} == pytest.approx(accuracies)
+    assert rows["2"]["samples"] == 100
+    stored = pd.read_csv(out / "curves.csv", index_col="epoch")
+    assert stored["wsi_max"].tolist() == pytest.approx([rows[n]["wsi_max"] for n in "012"])

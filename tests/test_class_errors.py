@@ -195,6 +195,8 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError, lambda: classes.animate(Inspector(3), "film.html")),
     "no image of 'three' is misclassified: there is nothing to show.": (
         InputError, lambda: classes.mistakes(IMAGES, [0, 1, 2], NET)),
+    "count is 0. Give at least 1.": (
+        InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
     "3 images need as many predictions, got (2,). Give image data and one prediction an image.": (
         InputError, lambda: classes.mistakes(IMAGES, [0, 1], NET)),
     "3 images need as many predictions, got (3,). Give image data and one prediction an image.": (
@@ -461,3 +463,30 @@ def test_a_network_without_a_classifier_can_be_reported_after_all() -> None:
     with pytest.raises(InputError):
         inspector.report(nn.Sequential(nn.ReLU()))
     assert inspector.report()["samples"] == 4
+
+
+def test_arrays_that_cannot_be_written_are_counted() -> None:
+    inspector = Inspector(NAMES)
+    logits = LOGITS.copy()
+    logits.setflags(write=False)
+    inspector.update(logits, LABELS)
+    assert inspector.report()["accuracy"] == 0.75
+
+
+# What the classes are called
+
+
+def test_data_with_a_class_name_that_repeats_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    # ImageNet has the crane that is a bird and the one that lifts
+    cranes = ("n02012849", "n02009912", "n03126707")
+    data = Data("birds", "image", IMAGES.inputs, [0, 1, 2], ("crane", "egret", "crane"), cranes)
+    inspector = Inspector(data, out=tmp_path)
+    assert inspector.classes == inspector.reference.classes == ("crane", "egret", "crane#2")
+    inspector.update(LOGITS, LABELS)
+    inspector.report(WEIGHTS)
+    assert Inspector(data, out=tmp_path).next_epoch == 2
+
+
+def test_a_reference_stands_beside_classes_given_as_a_matrix() -> None:
+    assert Inspector(NET).reference is NET
+    assert Inspector(NET, reference=PATHS).reference is PATHS

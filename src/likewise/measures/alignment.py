@@ -173,7 +173,9 @@ def _correlations(pair: Pair) -> Tensor:
 
 def _inverse_spreads(rep: Representation) -> Tensor:
     def compute() -> Tensor:
-        spread = torch.linalg.vector_norm(rep.centred_neurons, dim=0)
+        # some rows at a time: torch's norm down long columns is ten times slower
+        parts = [part.square().sum(dim=0) for part in rep.centred_neurons.split(256)]
+        spread = torch.stack(parts).sum(dim=0).sqrt_()
         rounding = CONSTANT * math.sqrt(rep.n) * rep.mean.abs()
         return torch.where(spread > rounding, spread, torch.inf).reciprocal()
 

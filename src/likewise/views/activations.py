@@ -154,13 +154,15 @@ def _made_writeable(array: np.ndarray) -> bool:
 
 def _column_means(values: Tensor, label: str) -> Tensor:
     """The mean of every column; entries that are not finite are refused."""
-    on_cpu = values.device.type == "cpu"
-    means = torch.from_numpy(_means(values.numpy())) if on_cpu else values.mean(dim=0)
-    if math.isfinite(means.sum()):
-        return means
+    with np.errstate(over="ignore", invalid="ignore"):  # looked into below
+        on_cpu = values.device.type == "cpu"
+        means = _means(values.numpy()) if on_cpu else values.mean(dim=0)
+        finite = math.isfinite(means.sum())
+    if finite:
+        return torch.as_tensor(means)
     bad = ~torch.isfinite(values)
     if not bad.any():  # finite entries whose sum overflows
-        return (values / values.shape[0]).sum(dim=0, dtype=means.dtype)
+        return (values / values.shape[0]).sum(dim=0, dtype=torch.as_tensor(means).dtype)
     rows, columns = int(bad.any(dim=1).sum()), int(bad.any(dim=0).sum())
     first = tuple(int(i) for i in bad.nonzero()[0])
     raise InputError(
@@ -170,7 +172,6 @@ def _column_means(values: Tensor, label: str) -> Tensor:
     )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # the caller looks into it
 def _means(rows: np.ndarray) -> np.ndarray:
     """Column means in float64, by numpy: it reads row after row, torch goes down the columns.
 

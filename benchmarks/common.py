@@ -77,12 +77,12 @@ class Cost:
 
 
 def cost(work: Callable[[], Any], *, repeats: int = 3, enough: float = 2.0) -> Cost:
-    """Run at most `repeats` times (more if very short), and not again after `enough` seconds."""
+    """Run at most `repeats` times (200 if very short), and not again after `enough` seconds."""
     _give_back()
     seconds, peaks, value = [], [], None
     while not seconds or (len(seconds) < repeats and sum(seconds) < enough):
         if len(seconds) == 1 and seconds[0] < 0.02:
-            repeats = max(repeats, 20)
+            repeats = max(repeats, 200)
         before = _resident_and_reset()
         start = time.process_time()
         value = work()

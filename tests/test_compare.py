@@ -8,7 +8,11 @@ import pytest
 
 import likewise
 from likewise import measures
+from likewise.measures.kernels import Distance
+from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
+from likewise.measures.representation import Representation
+from likewise.measures.workspace import Workspace
 from likewise.views import Activations, Outputs
 
 RNG = np.random.default_rng(11)
@@ -41,6 +45,22 @@ def test_a_matrix_of_all_measures_equals_pair_by_pair(memory):
                     q,
                     measure.key,
                 )
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 90])
+@pytest.mark.parametrize("once", [True, False])
+def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once):
+    rows = [VIEWS[name][:n] for name in "ac"]
+    workspace = Workspace(once=once)
+    a, b = (Representation(Activations(r), workspace) for r in rows)
+    table = Pair(a, b).table(Distance())
+    x, y = (np.linalg.norm(r[:, None] - r, axis=2) for r in rows)
+    assert table.dot(a, b) == pytest.approx((x * y).sum())
+    assert table.dot(b, b) == pytest.approx((y * y).sum())
+    assert table.sums[a.key].tolist() == pytest.approx(x.sum(axis=1))
+    assert table.diagonals[a.key].tolist() == [0] * n
+    kept = workspace.find((a.key, "gram"))
+    assert (kept is None) == once  # one pass over half of the matrix does not keep it
 
 
 def test_asymmetric_measures_fill_both_triangles():

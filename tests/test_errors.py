@@ -83,6 +83,15 @@ def test_nan_and_infinity_say_where(bad):
     )
 
 
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_means_of_many_rows_keep_their_digits(layout, kind):
+    rows = np.full((20_003, 3), 0.1, dtype=kind)  # neither binary nor a whole number of eights
+    rows[:, 1] = np.arange(20_003)  # mean 20,002 / 2
+    mean = Activations(layout(rows)).mean
+    assert mean.tolist() == pytest.approx([float(kind(0.1)), 10_001, float(kind(0.1))], rel=1e-14)
+
+
 def test_finite_numbers_whose_sum_overflows_are_no_infinity():
     huge = Activations(np.full((30, 2), 1.7e308))
     assert torch.isfinite(huge.mean).all()

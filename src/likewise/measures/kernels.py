@@ -23,7 +23,10 @@ class Kernel(Protocol):
         """Compute what the rows need, before several networks' rows are held at once."""
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
-        """Some rows with all n columns, or what stands for them in one vector; not to be changed."""
+        """Some rows from column `start` on, the rest being its mirror image; not to be changed.
+
+        Or what stands for those rows in one vector.
+        """
 
     def __hash__(self) -> int: ...
 
@@ -36,7 +39,7 @@ class Linear:
         rep.centred_neurons  # noqa: B018
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
-        return rep.gram_rows(start, stop)
+        return rep.gram_rows(start, stop, upper=True)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Distance:
         rep.squares  # noqa: B018
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
-        return rep.kept_distance_rows(start, stop)
+        return rep.kept_distance_rows(start, stop, upper=True)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Gaussian:
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         width = self.bandwidth * median_distance(rep)
-        return rep.squared_distance_rows(start, stop).mul_(-0.5 / width**2).exp_()
+        squares = rep.squared_distance_rows(start, stop, upper=True)
+        return squares.mul_(-0.5 / width**2).exp_()
 
 
 def median_distance(rep: Representation) -> float:
@@ -137,14 +141,15 @@ def fill(
     }
     products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
     for start, stop in first.blocks(2 * len(everyone)):
-        rows = []
-        for rep in everyone:
-            block = kernel.rows(rep, start, stop)
-            if block.ndim == 2:
-                margins[rep.key][0, start:stop] = block.sum(dim=1)
-                margins[rep.key][1, start:stop] = block.diagonal(start)
-            rows.append(block.reshape(-1))
-        products += _products(rows, len(left)).cpu().double()
+        blocks = [kernel.rows(rep, start, stop) for rep in everyone]
+        if blocks[0].ndim == 1:
+            products += _products(blocks, len(left))
+            continue
+        for rep, block in zip(everyone, blocks, strict=True):
+            _add_margins(margins[rep.key], block, start, stop)
+        # all but the square on the diagonal stands for its mirror image too
+        products += 2 * _products(blocks, len(left))
+        products -= _products([block[:, : stop - start] for block in blocks], len(left))
     for i, a in enumerate(left):
         for j, b in enumerate(everyone):
             table.inner[a.key, b.key] = float(products[i, j])
@@ -152,15 +157,25 @@ def fill(
         table.sums[key], table.diagonals[key] = sums, diagonal
 
 
-def _products(rows: list[Tensor], left: int) -> Tensor:
-    """Inner products of the first `left` vectors with all, without copying them into one matrix."""
+def _add_margins(margins: Tensor, block: Tensor, start: int, stop: int) -> None:
+    """Add what rows from the diagonal on say of the sums of all rows and of the diagonal."""
+    sums, diagonal = margins
+    mirrored = block[:, stop - start :]
+    sums[start:stop] += block.sum(dim=1)
+    sums[stop:] += block.new_ones(stop - start) @ mirrored
+    diagonal[start:stop] = block.diagonal()
+
+
+def _products(blocks: list[Tensor], left: int) -> Tensor:
+    """Inner products of the first `left` blocks with all, without copying them into one matrix."""
+    rows = [block.reshape(-1) for block in blocks]
     if len(rows) == 2 == left:
         a, b = rows
         both = a @ b
-        return torch.stack([torch.stack([a @ a, both]), torch.stack([both, b @ b])])
+        return torch.stack([torch.stack([a @ a, both]), torch.stack([both, b @ b])]).cpu().double()
     step = 1 << 16
     total = torch.zeros(left, len(rows), dtype=rows[0].dtype, device=rows[0].device)
     for i in range(0, rows[0].numel(), step):
         matrix = torch.stack([row[i : i + step] for row in rows])
         total += matrix[:left] @ matrix.T
-    return total
+    return total.cpu().double()

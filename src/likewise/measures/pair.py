@@ -164,7 +164,7 @@ def pair_of(
     """A pair of two bare arrays or views; `shapes` is the reference's way with tokens and maps."""
     if shapes is not None and reduce is None:
         x, y = _as_reference(x, y, shapes)
-    workspace = Workspace()
+    workspace = Workspace(once=True)
     a, b = (
         Representation(_view(v, name, reduce, on), workspace) for v, name in ((x, "x"), (y, "y"))
     )

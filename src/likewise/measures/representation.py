@@ -204,11 +204,19 @@ class Representation:
         """Inner products of the centred rows, (n, n). Only where there is room."""
         return symmetric(self.centred_neurons)
 
-    def gram_rows(self, start: int, stop: int) -> Tensor:
-        """Rows of `gram`."""
-        if self.workspace.keeps_squares(self.n):
-            return self.gram[start:stop]
-        return self.centred_neurons[start:stop] @ self.centred_neurons.T
+    def gram_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
+        """Rows of `gram`; if `upper`, only from column `start` on, where the diagonal begins."""
+        first = start if upper else 0
+        if self._keeps_gram(upper):
+            return self.gram[start:stop, first:]
+        return self.centred_neurons[start:stop] @ self.centred_neurons[first:].T
+
+    def _keeps_gram(self, upper: bool) -> bool:
+        """Whether the whole matrix is worth keeping: not for a single pass over half of it."""
+        if not self.workspace.keeps_squares(self.n):
+            return False
+        single = upper and self.workspace.once
+        return not single or self.workspace.find((self.key, "gram")) is not None
 
     @quantity
     def squares(self) -> Tensor:
@@ -225,18 +233,19 @@ class Representation:
         step = self.workspace.block(self.n, copies)
         return ((i, min(i + step, self.n)) for i in range(0, self.n, step))
 
-    def squared_distance_rows(self, start: int, stop: int) -> Tensor:
+    def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Squared Euclidean distances from some rows to all, a matrix the caller may change."""
-        block = self.gram_rows(start, stop) * -2
+        first = start if upper else 0
+        products = self.gram_rows(start, stop, upper=upper)
+        block = torch.add(self.squares[first:], products, alpha=-2)
         block += self.squares[start:stop, None]
-        block += self.squares
         block.clamp_(min=0)
-        block.diagonal(start).zero_()
+        block.diagonal(start - first).zero_()
         return block
 
-    def distance_rows(self, start: int, stop: int) -> Tensor:
+    def distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Euclidean distances from some rows to all."""
-        return self.squared_distance_rows(start, stop).sqrt_()
+        return self.squared_distance_rows(start, stop, upper=upper).sqrt_()
 
     @quantity
     def distances(self) -> Tensor:
@@ -250,11 +259,11 @@ class Representation:
             out[start:stop] = rows(start, stop)
         return out
 
-    def kept_distance_rows(self, start: int, stop: int) -> Tensor:
+    def kept_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
         if self.workspace.networks > 2 and self.workspace.keeps_squares(self.n):
-            return self.distances[start:stop]
-        return self.distance_rows(start, stop)
+            return self.distances[start:stop, start if upper else 0 :]
+        return self.distance_rows(start, stop, upper=upper)
 
     @quantity
     def _toward_mean(self) -> tuple[Tensor, float]:

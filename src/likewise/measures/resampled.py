@@ -82,11 +82,6 @@ class Permuted(Representation):
         labels = None if parent.labels is None else parent.labels[self.index]
         return Outputs(parent.logits[self.index], labels)
 
-    def gram_rows(self, start: int, stop: int) -> Tensor:
-        if self.workspace.keeps_squares(self.n):
-            return self.gram[start:stop]
-        return super().gram_rows(start, stop)
-
 
 class Drawn(Representation):
     """Some rows of a representation. Gram and distance matrices are the parent's, by index."""

@@ -64,11 +64,15 @@ def _available() -> int:
 
 
 class Workspace:
-    """What representations and pairs have computed so far."""
+    """What representations and pairs have computed so far.
 
-    def __init__(self, limit: int | None = None, *, networks: int = 2) -> None:
+    `once` says that a single measure of a single pair is all that will be asked for.
+    """
+
+    def __init__(self, limit: int | None = None, *, networks: int = 2, once: bool = False) -> None:
         self._limit = limit
         self.networks = networks
+        self.once = once
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
         self._on_disk: dict[Hashable, list[tuple[Path, str]]] = {}
         self._files = itertools.count()
@@ -96,10 +100,10 @@ class Workspace:
         """How many rows of n x n matrices to make at a time, with `copies` of them alive.
 
         Few enough to stay in the processor's cache where they come from a kept matrix; more where a
-        product makes them.
+        product makes them. A quarter at most: of a symmetric matrix, little is then made twice.
         """
         room = min(self.limit // 8, SLICE if self.keeps_squares(n) else 8 * SLICE)
-        return max(1, min(n, room // (8 * n * max(copies, 1))))
+        return max(1, min(-(-n // 4), room // (8 * n * max(copies, 1))))
 
     def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
         """The value under `key` (owner, name), computed at most once, by whichever thread is first."""

@@ -105,7 +105,7 @@ class Records:
             if self.folder is not None and _first_process():
                 self._path(number).unlink(missing_ok=True)
         self.reports = reports
-        if reports and _first_process():
+        if _first_process():
             self._write_curves()
 
 

@@ -34,7 +34,8 @@ KINDS = {  # what a matrix can be made from, and what the paper calls it
 
 @dataclass(frozen=True, eq=False)
 class ClassSimilarity:
-    """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal.
+    """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal
+    (but for WordNet's wup and lch, which have scales of their own).
 
     `kind` says what it was made from: weights, features, confusion, logits, wordnet or given. `split`
     is the data a confusion or features come from. With `wnids` the classes can be put in the order of

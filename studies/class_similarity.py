@@ -2,8 +2,8 @@
 
 Two convolutional and two transformer-like networks are trained on all 50,000 images, the weights of
 every epoch are kept, and each epoch is inspected on the test set. Pictures and tables go to
-`docs/class-similarity/`. A run that was stopped goes on; names of networks do a part of it
-(`python studies/class_similarity.py ViT` trains and inspects that one).
+`docs/class-similarity/`, those that show images of the data to `studies/runs/`. A run that was stopped
+goes on; names of networks do a part of it (`python studies/class_similarity.py ViT`).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def drawn(inspectors: dict[str, classes.Inspector]) -> None:
         net = str(RUNS / "ResNet" / "epochs" / f"{epoch:04d}.safetensors")
         answers = likewise.extract(net, data, progress=False).outputs.predictions
         reference = inspectors["ResNet"].reference
-        classes.mistakes(data, answers, reference, DOCS / f"mistakes-{epoch}.png")
+        classes.mistakes(data, answers, reference, RUNS / f"mistakes-{epoch}.png")
     classes.animate(inspectors["ResNet"], DOCS / "film.html", title="ResNet on CIFAR-10")
 
 

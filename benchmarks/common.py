@@ -79,6 +79,7 @@ class Cost:
 def cost(work: Callable[[], Any], *, repeats: int = 3, enough: float = 2.0) -> Cost:
     """Run at most `repeats` times (200 if very short), and not again after `enough` seconds."""
     _give_back()
+    time.sleep(0.2)  # numpy's threads go on spinning for a tenth of a second after a product
     seconds, peaks, value = [], [], None
     while not seconds or (len(seconds) < repeats and sum(seconds) < enough):
         if len(seconds) == 1 and seconds[0] < 0.02:

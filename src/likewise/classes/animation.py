@@ -60,7 +60,7 @@ def _frames(
     if not kinds:
         raise InputError("these epochs have no matrix in common, so there is nothing to animate.")
     shown = [{kind: frame[kind] for kind in kinds} for frame in found]
-    return shown, inspector.reference or shown[0][kinds[0]]
+    return shown, inspector.reference or shown[-1][kinds[0]]
 
 
 def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:

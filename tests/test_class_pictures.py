@@ -136,7 +136,7 @@ def test_undefined_classes_and_perfect_classifiers_can_be_drawn(tmp_path: Path) 
     assert np.nansum(shown(right)) == 0
     wide, high = figure.get_size_inches()
     with Image.open(tmp_path / "new" / "both.png") as picture:
-        assert picture.size == (int(130 * wide), int(130 * high))
+        assert picture.size == (int(150 * wide), int(150 * high))
 
 
 # Curves

@@ -22,7 +22,7 @@ ALLOWED = {
     "views": BASE | {"views", "networks", "data"},
     "measures": BASE | {"measures", "views"},
     "attacks": BASE | {"attacks", "networks"},
-    "classes": BASE | {"classes", "wordnet", "data", "networks", "attacks"},
+    "classes": BASE | {"classes", "wordnet", "data", "networks", "attacks", "pictures"},
 }
 
 

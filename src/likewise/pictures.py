@@ -23,7 +23,7 @@ def heatmap(
     size = max(4.0, 0.45 * len(matrix) + 2.6)
     figure = Figure(figsize=(size + 0.8, size), layout="constrained")
     _draw(figure, figure.subplots(), matrix.sorted(), title)
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
@@ -42,7 +42,7 @@ def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
         _draw(figure, axis, _reordered(matrix, index), None)
     for axis in axes[len(matrices) :]:
         axis.axis("off")
-    return _saved(figure, path)
+    return saved(figure, path)
 
 
 def _reordered(matrix: SimilarityMatrix, index: list[int]) -> SimilarityMatrix:
@@ -96,7 +96,8 @@ def _scale(matrix: SimilarityMatrix) -> tuple[float, float]:
     return low, max(high, low + 1e-9)
 
 
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure, written if a path is given."""
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)

@@ -18,7 +18,7 @@ import numpy as np
 
 from likewise._files import write_whole
 from likewise.classes.inspector import Inspector
-from likewise.classes.pictures import PANELS, hollow, matrices
+from likewise.classes.pictures import PANELS, borders, hollow, matrices
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -87,7 +87,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
         "epochs": list(numbers),
         "classes": names,
         "size": min(len(names), LARGEST),
-        "borders": _starts(some, names),
+        "borders": [start / len(names) for start, _, _ in borders(some, names)[1:]],
         "films": films,
         "curves": lines,
         "chance": {PANELS[k]: round(v, 5) for k, v in inspector.chance().items() if k in PANELS},
@@ -132,15 +132,6 @@ def _reduced(matrix: ClassSimilarity) -> np.ndarray:
         for part in (np.where(known, values, 0.0), known.astype(float))
     )
     return sums / np.where(counts > 0, counts, np.nan)
-
-
-def _starts(matrix: ClassSimilarity, names: Sequence[str]) -> list[float]:
-    """Where groups of kin begin, as shares of the side."""
-    groups = matrix.groups()
-    if groups is None:
-        return []
-    known = [groups[matrix.classes.index(name)] for name in names]
-    return [i / len(known) for i in range(1, len(known)) if known[i] != known[i - 1]]
 
 
 def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:

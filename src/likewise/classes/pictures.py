@@ -17,6 +17,7 @@ from likewise.classes.making import whole
 from likewise.classes.similarity import ClassSimilarity
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
+from likewise.pictures import saved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,15 +59,15 @@ def matrices(
     side = 2.2 + 0.16 * len(names) if labelled else 4.6
     figure = Figure(figsize=(side * columns * 1.12 + 0.6, side * rows), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    borders = _borders(first, names)
+    groups = borders(first, names)
     for place, (axis, (title, matrix)) in enumerate(zip(axes, shown.items(), strict=False)):
-        _draw(figure, axis, matrix.only(names), title, borders, labelled, place % columns == 0)
+        _draw(figure, axis, matrix.only(names), title, groups, labelled, place % columns == 0)
     for axis in axes[len(shown) :]:
         axis.axis("off")
     return saved(figure, path)
 
 
-def _borders(matrix: ClassSimilarity, names: Sequence[str]) -> list[tuple[int, int, str]]:
+def borders(matrix: ClassSimilarity, names: Sequence[str]) -> list[tuple[int, int, str]]:
     """Groups of kin along the axis: where they begin and end, and what they are called."""
     groups = matrix.groups()
     if groups is None:
@@ -87,7 +88,7 @@ def _draw(
     axis: Any,
     matrix: ClassSimilarity,
     title: str,
-    borders: list[tuple[int, int, str]],
+    groups: list[tuple[int, int, str]],
     labelled: bool,
     leftmost: bool,
 ) -> None:
@@ -103,12 +104,10 @@ def _draw(
         axis.set_xticks(range(len(values)), matrix.classes, rotation=90)
         axis.set_yticks(range(len(values)), matrix.classes if leftmost else [""] * len(values))
     else:
-        middle = [(a + b - 1) / 2 for a, b, _ in borders]
+        middle = [(a + b - 1) / 2 for a, b, _ in groups]
         axis.set_xticks([])
-        axis.set_yticks(
-            middle, [name for _, _, name in borders] if leftmost else [""] * len(middle)
-        )
-    for start, _, _ in borders[1:]:
+        axis.set_yticks(middle, [name for _, _, name in groups] if leftmost else [""] * len(middle))
+    for start, _, _ in groups[1:]:
         axis.axhline(start - 0.5, color="white", linewidth=1)
         axis.axvline(start - 0.5, color="white", linewidth=1)
     figure.colorbar(image, ax=axis, shrink=0.7).ax.tick_params(labelsize=7)
@@ -247,11 +246,3 @@ def histogram(found: Mapping[str, Templates], path: str | Path | None = None) ->
     axis.tick_params(labelsize=8)
     axis.legend(fontsize=8, loc="upper left")
     return saved(figure, path)
-
-
-def saved(figure: Figure, path: str | Path | None) -> Figure:
-    """The figure, written if a path is given."""
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=130)
-    return figure

@@ -18,7 +18,7 @@ from likewise._files import guarded, write_whole
 from likewise.views.activations import Activations, Outputs
 from likewise.views.identity import digest
 from likewise.views.passes import OUTPUTS, Pass, fitting_labels
-from likewise.views.sinks import FileSink, MemorySink, mapped, remove_leftovers
+from likewise.views.sinks import FileSink, MemorySink, Writer, mapped, remove_leftovers
 
 Title = Callable[[str], str]
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe")
@@ -82,12 +82,21 @@ class InFolder:
         with guarded(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
+        self._writer = Writer()
 
     def sink(self, layer: str) -> FileSink:
-        return FileSink(_label(layer, self._facts), self.folder, self._facts)
+        return FileSink(_label(layer, self._facts), self.folder, self._facts, self._writer)
 
     def finish(self, done: Pass) -> dict[str, str]:
         """Name every file by its facts; which file holds which layer."""
+        try:
+            return self._named(done)
+        except BaseException:
+            for sink in done.sinks.values():
+                sink.abort()
+            raise
+
+    def _named(self, done: Pass) -> dict[str, str]:
         files = {}
         for layer, sink in done.sinks.items():
             facts = done.facts(layer)

@@ -11,7 +11,9 @@ import json
 import os
 import socket
 import struct
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,6 +26,7 @@ from likewise.errors import InputError, StoreError
 from likewise.views.identity import as_bytes
 
 _HEADER = 4096  # header blocks are this long or a multiple of it, so values start on a page
+_BEHIND = 2**26  # bytes that may wait for the disk while the network goes on
 _DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32}
 
 
@@ -57,28 +60,66 @@ class MemorySink:
         self._values = None
 
 
-class FileSink:
-    """Rows in a file that grows.
+class Writer:
+    """Writes on a thread of its own, in order: the network waits for a disk only if far ahead of it.
 
-    The file is opened for each write: a network may have more layers than a process open files.
+    A file is opened for each write: a network may have more layers than a process open files.
     """
 
-    def __init__(self, label: str, folder: Path, facts: Mapping[str, str]) -> None:
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="likewise-writer")
+        self._waiting: deque[tuple[Path, int, Future[None]]] = deque()
+
+    def write(self, path: Path, content: bytes | memoryview) -> None:
+        """Append to a file, now or soon; what went wrong with an earlier write is raised here."""
+        while self._waiting and sum(size for _, size, _ in self._waiting) > _BEHIND:
+            self._await_first()
+        future = self._thread.submit(_append, path, content)
+        self._waiting.append((path, len(content), future))
+
+    def flush(self) -> None:
+        """Wait until all is written."""
+        while self._waiting:
+            self._await_first()
+
+    def abandon(self, path: Path) -> None:
+        """Drop what still waits for one file."""
+        futures = [future for file, _, future in self._waiting if file == path]
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        self._waiting = deque(entry for entry in self._waiting if entry[0] != path)
+
+    def _await_first(self) -> None:
+        _, _, future = self._waiting.popleft()
+        future.result()
+
+
+def _append(path: Path, content: bytes | memoryview) -> None:
+    with guarded(path.parent), path.open("ab") as file:
+        file.write(content)
+
+
+class FileSink:
+    """Rows in a file that grows, written behind the network's back."""
+
+    def __init__(self, label: str, folder: Path, facts: Mapping[str, str], writer: Writer) -> None:
         self.label = label
         self.n = self.width = 0
+        self._writer = writer
         self._facts = dict(facts)
         needed = 8 + len(json.dumps(self._facts)) + 1024  # shapes and a few facts come at the end
         self._header = -(-needed // _HEADER) * _HEADER
         self._dtype = torch.float32
         self._path = folder / f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex}.partial"
-        self._write(b" " * self._header)
+        writer.write(self._path, b" " * self._header)
 
     def append(self, rows: Tensor) -> None:
         if not self.width:
             self.width = rows.shape[1]
             self._dtype = kept_dtype(rows)
         check_width(self.label, self.width, rows)
-        self._write(as_bytes(rows.to(self._dtype)))
+        self._writer.write(self._path, as_bytes(rows.to(self._dtype)))
         self.n += len(rows)
 
     def finish(self, path: Path, facts: Mapping[str, str], labels: Tensor | None = None) -> None:
@@ -89,20 +130,18 @@ class FileSink:
         header["values"] = {"dtype": kind, "shape": [self.n, self.width], "data_offsets": [0, end]}
         if labels is not None:
             # 4 bytes each: behind float32 values, wider numbers would not lie on their own boundary
-            self._write(as_bytes(labels.int()))
+            self._writer.write(self._path, as_bytes(labels.int()))
             offsets = [end, end + 4 * len(labels)]
             header["labels"] = {"dtype": "I32", "shape": [len(labels)], "data_offsets": offsets}
+        self._writer.flush()
         words = json.dumps(header).encode()
         with self._path.open("r+b") as file:
             file.write(struct.pack("<Q", self._header - 8) + words.ljust(self._header - 8))
         self._path.replace(path)
 
     def abort(self) -> None:
+        self._writer.abandon(self._path)
         self._path.unlink(missing_ok=True)
-
-    def _write(self, content: bytes | memoryview) -> None:
-        with guarded(self._path.parent), self._path.open("ab") as file:
-            file.write(content)
 
 
 def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -1,5 +1,6 @@
 """compare(): matrices over many networks."""
 
+import math
 import subprocess
 import sys
 
@@ -112,6 +113,20 @@ def test_one_undefined_pair_never_stops_the_others():
     assert frame[frame.reason == ""].value.notna().all()
     assert np.isnan(result["cka"]["dead", "dead"])  # not even with itself
     assert result["procrustes-size"]["dead", "dead"] == 0
+
+
+def test_a_decomposition_that_fails_leaves_one_score_undefined():
+    def fragile(x, y):
+        return float(np.linalg.cholesky(x[:3, :3] - 10 * np.eye(3))[0, 0])
+
+    views = {name: np.random.default_rng(i).normal(size=(20, 3)) for i, name in enumerate("ab")}
+    result = likewise.compare(views, ["cka", fragile])
+    assert math.isfinite(result["cka"]["a", "b"])
+    assert math.isnan(result["fragile"]["a", "b"])
+    assert (
+        "a decomposition failed (Matrix is not positive definite)"
+        in (result["fragile"].reasons["a", "b"])
+    )
 
 
 def test_functional_measures_join_where_views_have_outputs():

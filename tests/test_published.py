@@ -68,6 +68,29 @@ def pwcca_by_hand(x, y):
     return np.average(np.sqrt(np.clip(squares, 0, 1)), weights=weights)
 
 
+@pytest.mark.parametrize(("n", "d"), [(300, 40), (60, 90)])
+@pytest.mark.parametrize(
+    "name", ["mean-cca", "svcca", "pwcca", "eos", "gulp", "linear-regression", "shape", "riemann"]
+)
+def test_rounding_of_single_precision_adds_no_directions(name, n, d):
+    """Neurons that depend on one another, as networks give them: what remains is noise, not rank."""
+    rng = np.random.default_rng(n)
+    hidden, weights = rng.normal(size=(n, 8)), rng.normal(size=(8, d))
+    other = rng.normal(size=(n, 6)) + hidden[:, :6]
+    given = hidden.astype("f") @ weights.astype("f") + np.float32(3)
+    exact = measures.get(name)(hidden @ weights + 3, other)
+    assert measures.get(name)(given, other) == pytest.approx(exact, rel=1e-4)
+
+
+def test_single_precision_keeps_small_directions_that_are_real():
+    rng = np.random.default_rng(0)
+    scales = np.logspace(0, -5, 6)
+    x = (rng.normal(size=(200, 6)) * scales).astype("f")
+    y = (x + 1e-9 * rng.normal(size=x.shape)).astype("f")
+    assert measures.mean_cca(x, y) == pytest.approx(1, abs=1e-6)
+    assert measures.eos(x, rng.normal(size=(200, 6))) < 0.2  # of 6 directions, not of 1
+
+
 def test_pwcca_weights_by_canonical_variates_of_the_smaller_side():
     assert measures.pwcca(X, Y) == pytest.approx(pwcca_by_hand(X, Y), abs=1e-9)
     assert measures.pwcca(Y, X) == pytest.approx(pwcca_by_hand(X, Y), abs=1e-9)

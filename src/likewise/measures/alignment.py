@@ -80,7 +80,7 @@ def angular_shape(pair: Pair) -> float:
 @measure(
     name="shape", family="alignment", aliases=("shape-metric",), larger_is="less alike",
     bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
-    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS,
+    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS, version=2,
 )  # fmt: skip
 def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
@@ -243,7 +243,7 @@ def soft_matching(pair: Pair) -> float:
 @measure(
     name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
     bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
-    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
+    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414", version=2,
 )  # fmt: skip
 def linear_regression(pair: Pair) -> float:
     """How much of the first network is a linear function of the second, on the same inputs.

@@ -20,7 +20,7 @@ from likewise.measures.representation import Representation
 
 @measure(
     name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
-    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806",
+    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806", version=2,
 )  # fmt: skip
 def mean_cca(pair: Pair) -> float:
     """How well, on average, each direction of the smaller network is found in the other.
@@ -34,7 +34,7 @@ def mean_cca(pair: Pair) -> float:
 @measure(
     name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
     invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
-    source="Raghu et al. 2017, arXiv:1706.05806",
+    source="Raghu et al. 2017, arXiv:1706.05806", version=2,
 )  # fmt: skip
 def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     """Mean canonical correlation of the directions that matter.
@@ -75,7 +75,7 @@ def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
 @measure(
     name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
     symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
-    source="Morcos et al. 2018, arXiv:1806.05759",
+    source="Morcos et al. 2018, arXiv:1806.05759", version=2,
 )  # fmt: skip
 def pwcca(pair: Pair) -> float:
     """Canonical correlations weighted by how much of the network each direction carries.
@@ -122,8 +122,12 @@ def pwcca_resi(pair: Pair) -> float:
     means = pair.n * torch.outer(a.mean, a.mean)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.
     turned = u.T @ a.covariance
-    triangle = torch.linalg.cholesky(turned @ u + means)
-    products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
+    triangle, failed = torch.linalg.cholesky_ex(turned @ u + means)
+    if failed:  # squares of scales this far apart are lost to rounding, the scales are not
+        projections = torch.linalg.qr(a.centred @ u + a.mean).Q
+        products = projections.T @ a.values
+    else:
+        products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
     weights = products.abs().sum(dim=1).cpu().numpy()
     return float(weights @ rho / weights.sum())
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
+
 from likewise.engine import one_thread
 from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
 from likewise.measures.pair import Kernel, Pair, pair_of
@@ -138,7 +141,14 @@ class Measure:
                 f"{self.key} needs at least {needed} rows, got {pair.n}. Show the networks more inputs"
                 + (" or lower k." if "k" in self.defaults else ".")
             )
-        value = float(self.function(pair, **self.options))
+        try:
+            value = float(self.function(pair, **self.options))
+        except (LinAlgError, np.linalg.LinAlgError) as error:
+            reason = str(error).removeprefix("linalg.").split(".")[0]
+            raise UndefinedError(
+                f"{self.key} is undefined for {pair}: a decomposition failed ({reason}). Neurons whose "
+                "scales lie this far apart are best scaled or left out."
+            ) from error
         if value != value:
             raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave 0/0.")
         return value

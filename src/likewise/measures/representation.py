@@ -130,6 +130,16 @@ class Representation:
             )
         return size
 
+    @property
+    def rounding(self) -> float:
+        """The largest singular value that rounding the values as they were given makes up.
+
+        Activations are mostly float32: where neurons depend on one another, what is left of them in
+        double precision is noise of this size, not directions.
+        """
+        eps = torch.finfo(self.view.values.dtype).eps
+        return eps * self.norm * (self.n**-0.5 + self.d**-0.5)
+
     # --- spectrum -------------------------------------------------------------------------------
 
     @quantity
@@ -156,7 +166,7 @@ class Representation:
         if self._whitening.numel():
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
-        return decomposed(self.centred)
+        return decomposed(self.centred, self.rounding)
 
     @quantity
     def _whitening(self) -> Tensor:
@@ -173,7 +183,7 @@ class Representation:
 
     @quantity
     def _raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
-        return decomposed(self.compact)
+        return decomposed(self.compact, self.rounding)
 
     def whitening(self, centred: bool = True) -> Tensor:
         """W with X W orthonormal; empty where X is too near to singular to be whitened so."""
@@ -357,10 +367,10 @@ def whitening(moment: Tensor) -> Tensor:
     return moment.new_empty(0)
 
 
-def decomposed(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def decomposed(matrix: Tensor, rounding: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """Singular values, right and left vectors, without the directions that are only rounding."""
     basis, scales, rows = torch.linalg.svd(matrix, full_matrices=False)
-    floor = float(scales[0]) * max(matrix.shape) * torch.finfo(scales.dtype).eps
+    floor = max(rounding, float(scales[0]) * max(matrix.shape) * torch.finfo(scales.dtype).eps)
     rank = int((scales > floor).sum())
     return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
 

@@ -240,7 +240,7 @@ def rsm_difference_resi(pair: Pair) -> float:
 
 @measure(
     name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
-    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264",
+    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264", version=2,
 )  # fmt: skip
 def eos(pair: Pair) -> float:
     """How far two networks span the same space of functions on the inputs.
@@ -261,7 +261,7 @@ def eos_resi(pair: Pair) -> float:
 @measure(
     name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
-    source="Boix-Adserà et al. 2022, arXiv:2210.06545",
+    source="Boix-Adserà et al. 2022, arXiv:2210.06545", version=2,
 )  # fmt: skip
 def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     """How differently two networks can predict, over all linear targets, by ridge regression.

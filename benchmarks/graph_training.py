@@ -3,9 +3,10 @@
 Each network is trained by `likewise.networks.train`, and beside it PyTorch Geometric's own model by
 a bare loop (forward, cross-entropy on the training nodes, backward, Adam). The two take turns epoch
 by epoch within one run, so that whatever else the machine does falls on both alike. Times are
-CPU seconds of this process on one thread; `ratio` is training here to the bare loop.
+CPU seconds of this process on one thread; `ratio` is training here to the bare loop. Rows are added
+to the file: the settings of the paper's table, or with --code those of its code (batches normalised).
 
-    python benchmarks/graph_training.py --seeds 5 --out graph_training.csv
+    LIKEWISE_DATA=... python benchmarks/graph_training.py --seeds 10 [--code]
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ def own_model(name: str, data: likewise.data.Data, options: dict[str, Any]) -> n
         len(data.classes),
         dropout=options["dropout"],
         act=options["activation"],
-        norm="BatchNorm",
+        norm=options["norm"],
         **more,
     )
     return model
 
 
-def measure(name: str, seed: int, address: str) -> dict[str, Any]:
+def measure(name: str, variant: str | None, seed: int, address: str) -> dict[str, Any]:
     data, test = likewise.data(f"{address}:train"), likewise.data(f"{address}:test")
-    preset = resi(name, "cora")
+    preset = resi(name, "cora", variant)
     torch.manual_seed(seed)
     bare = BareLoop(own_model(name, data, dict(preset.network)), data.graph, dict(preset.training))
     net = network(f"zoo:{name}", data=data, seed=seed, **preset.network)
@@ -75,6 +76,7 @@ def measure(name: str, seed: int, address: str) -> dict[str, Any]:
     here = time.process_time() - start - bare.seconds
     return {
         "network": name,
+        "settings": "code" if variant else "paper",
         "data": address,
         "seed": seed,
         "epochs": preset.training["epochs"],
@@ -89,9 +91,12 @@ def measure(name: str, seed: int, address: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument(
+        "--code", action="store_true", help="the settings of ReSi's code, not its paper's"
+    )
     parser.add_argument("--data", default="cora")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("graph_training.csv"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     machine = {
@@ -100,13 +105,12 @@ def main() -> None:
         "torch_geometric": geometric("compare with").__version__,
         "likewise": likewise.__version__,
     }
-    writer = None
-    with chosen.out.open("w", newline="") as file:
+    with chosen.out.open("a", newline="") as file:
         for name in chosen.networks:
             for seed in range(chosen.seeds):
-                row = measure(name, seed, chosen.data) | machine
-                if writer is None:
-                    writer = csv.DictWriter(file, row)
+                row = measure(name, "resi" if chosen.code else None, seed, chosen.data) | machine
+                writer = csv.DictWriter(file, row)
+                if not file.tell():
                     writer.writeheader()
                 writer.writerow(row)
                 file.flush()

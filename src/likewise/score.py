@@ -67,9 +67,14 @@ class Score(float):
             if not self.measure.info.paired:
                 return "It does not look at single inputs, so shuffling them gives no null."
             return f"likewise.calibrate(x, y, {self.measure.name!r}) tells it from noise."
-        null, value = self.null, float(self)
-        better = value > null.max() if self.measure.info.similarity else value < null.min()
-        worse = value < null.min() if self.measure.info.similarity else value > null.max()
+        null, value = self.null[~np.isnan(self.null)], float(self)
+        if not null.size:
+            return (
+                f"Shuffled inputs give no score at {sizes}, so there is nothing to hold it against."
+            )
+        slack = 1e-9 * max(abs(value), np.abs(null).max())  # rounding is not a difference
+        above, below = value > null.max() + slack, value < null.min() - slack
+        better, worse = (above, below) if self.measure.info.similarity else (below, above)
         if better:
             return f"More alike than noise, which gives {null.mean():.2g} at {sizes}."
         if worse:

@@ -7,6 +7,7 @@ distance matrices, decompositions and neighbour lists are taken by index, never 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from likewise.comparing import as_views, attempt, seeded
 from likewise.engine import one_thread
 from likewise.errors import InputError, UndefinedError
 from likewise.matrix import SimilarityMatrix
-from likewise.measures.facts import Measure
+from likewise.measures.facts import SCALE, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
@@ -39,7 +40,8 @@ class Calibration:
     null_mean      mean of the scores with one side's inputs shuffled
     null_quantile  what 95 % of them do not pass: t below
     calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
-    p              share of shuffles at least as alike, the score itself counted among them
+    p              share of shuffles at least as alike, the score itself counted among them;
+                   shuffles whose score is undefined are left out
     """
 
     measure: str
@@ -140,7 +142,9 @@ def bootstrap(
 
     Scores random halves of the inputs, drawn without repetition: a repeated input would be its own nearest
     neighbour, and the spread over halves is that of the whole (the delete-half jackknife). The interval is the
-    score plus the quantiles of the halves around their mean, within the range of the measure.
+    score plus the quantiles of the halves around their mean, within the range of the measure. With few inputs
+    it is too narrow for some measures: at n = 100, 95 % intervals held the mean in 83 to 91 of 100 trials for
+    distance correlation, CKA and Procrustes.
     """
     _check_count("samples", samples)
     if not 0 < level < 1:
@@ -149,8 +153,15 @@ def bootstrap(
     values, draws = _draw_table(views, bound, samples, seed, parse_memory(memory), progress)
     if single and np.isnan(values[0, 1]):
         raise UndefinedError(_reason(views, bound))
-    spread = draws - np.nanmean(draws, axis=0)
-    edges = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    if single and np.isnan(draws[:, 0, 1]).all():
+        half = torch.arange(-(-views[0].n // 2))
+        raise UndefinedError(f"of half the inputs, {_reason(views, bound, half)}")
+    with (
+        warnings.catch_warnings()
+    ):  # a pair that is undefined on every half has NaN for an interval
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spread = draws - np.nanmean(draws, axis=0)
+        edges = np.nanquantile(spread, [(1 - level) / 2, (1 + level) / 2], axis=0)
     low, high = bound.info.bounds
     lows, highs = (np.clip(values + edge, low, high) for edge in edges)
     if single:
@@ -179,19 +190,26 @@ def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[
     best = measure.info.identity
     if best is None:
         best = measure.info.bounds[1 if measure.info.similarity else 0]
-    threshold = sign * np.quantile(sign * nulls, 0.95, axis=0)
+    defined = (~np.isnan(nulls)).sum(axis=0)
+    with warnings.catch_warnings():  # a pair without any null has NaN for one
+        warnings.simplefilter("ignore", RuntimeWarning)
+        threshold = sign * np.nanquantile(sign * nulls, 0.95, axis=0)
+        average = np.nanmean(nulls, axis=0)
+        scale = np.fmax(np.abs(values), np.nanmax(np.abs(nulls), axis=0))
+    if SCALE in measure.info.invariant_to:
+        scale = np.fmax(scale, 1.0)
+    slack = 1e-9 * scale  # a shuffle that changes nothing counts
     if best is None or not measure.info.paired:
         score = np.full_like(values, np.nan)
     else:
         room = sign * (best - threshold)
         gain = np.maximum(0.0, sign * (values - threshold))
-        score = np.where(room > 1e-9, gain / np.maximum(room, 1e-9), 0.0)
-        score = np.where(np.isnan(values), np.nan, np.minimum(score, 1.0))
-    slack = 1e-9 * np.maximum(1.0, np.abs(values))  # a shuffle that changes nothing counts
+        score = np.where(room > slack, gain / np.where(room > slack, room, 1.0), 0.0)
+        score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
     beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
-    p = np.where(np.isnan(values), np.nan, (1 + beyond) / (1 + len(nulls)))
+    p = np.where(np.isnan(values) | (defined == 0), np.nan, (1 + beyond) / (1 + defined))
     grids = {
-        "null_mean": nulls.mean(axis=0),
+        "null_mean": average,
         "null_quantile": threshold,
         "calibrated": score,
         "p": p,
@@ -240,10 +258,20 @@ def _check_count(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
-def _reason(views: list[Activations], measure: Measure) -> str:
+def _reason(views: list[Activations], measure: Measure, index: torch.Tensor | None = None) -> str:
     workspace = Workspace()
     a, b = (Representation(view, workspace) for view in views)
+    if index is not None:
+        a, b, measure = Drawn(a, index), Drawn(b, index), _drawn(measure, index)
     return attempt(measure, Pair(a, b))[1]
+
+
+def _drawn(measure: Measure, index: torch.Tensor) -> Measure:
+    """The measure with the confounder of the inputs that were drawn."""
+    confounder = measure.options.get("confounder")
+    if confounder is None:
+        return measure
+    return measure.bind(confounder=np.asarray(confounder)[index.cpu().numpy()])
 
 
 def _null_table(
@@ -289,7 +317,10 @@ def _resampled(
         tables = np.empty((count, *values.shape))
         for k in range(count):
             others = resample(rng, reps)
-            tables[k] = _scores(measure, reps if one_side else others, others)
+            if one_side:
+                tables[k] = _scores(measure, reps, others)
+            else:
+                tables[k] = _scores(_drawn(measure, others[0].index), others, others)
             bar.advance()
     return values, tables
 

@@ -33,6 +33,8 @@ class Scaled:
         grid = np.array(values, dtype=np.float64)
         np.fill_diagonal(grid, grid[0, 1])
         low, high = grid.min(), grid.max()
+        if high - low <= 10.0**-DECIMALS * max(-low, high):  # a constant and its rounding
+            grid[:] = high = low
         grid -= low
         grid /= high - low if high > low else 1.0
         np.fill_diagonal(grid, 0.0 if np.isfinite(low) else np.nan)

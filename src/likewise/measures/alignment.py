@@ -80,7 +80,7 @@ def angular_shape(pair: Pair) -> float:
 @measure(
     name="shape", family="alignment", aliases=("shape-metric",), larger_is="less alike",
     bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
-    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS, version=2,
+    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS,
 )  # fmt: skip
 def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
@@ -147,8 +147,10 @@ def permutation_procrustes(pair: Pair) -> float:
     rows, columns = _matched(products)
     x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
     y = b.values[:, columns]
-    unmatched = a.norm**2 - _square(x) + b.norm**2 - _square(y) if a.d != b.d else 0.0
-    return math.sqrt(_square(y.sub_(x)) + unmatched)
+    wider, matched = (a, rows) if a.d > b.d else (b, columns)
+    alone = torch.ones(wider.d, dtype=torch.bool, device=x.device)
+    alone[matched] = False
+    return math.sqrt(_square(y.sub_(x)) + _square(wider.values[:, alone]))
 
 
 def _square(values: Tensor) -> float:
@@ -176,7 +178,7 @@ def _inverse_spreads(rep: Representation) -> Tensor:
         # some rows at a time: torch's norm down long columns is ten times slower
         parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
         spread = torch.stack(parts).sum(dim=0).sqrt_()
-        rounding = CONSTANT * math.sqrt(rep.n) * rep.mean.abs()
+        rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
         return torch.where(spread > rounding, spread, torch.inf).reciprocal()
 
     return rep.kept("inverse spreads", compute)
@@ -233,6 +235,9 @@ def soft_matching(pair: Pair) -> float:
         squares = [v.square().sum(dim=0) for v in (x, y)]
         costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
         uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]
+        costs /= costs.max().clamp(
+            min=torch.finfo(costs.dtype).tiny
+        )  # the solver's tolerance is not relative
         plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().numpy(), numItermax=10**7)).to(x)
         rows, columns = plan.nonzero(as_tuple=True)
         weights = plan[rows, columns]
@@ -243,7 +248,7 @@ def soft_matching(pair: Pair) -> float:
 @measure(
     name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
     bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
-    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414", version=2,
+    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
 )  # fmt: skip
 def linear_regression(pair: Pair) -> float:
     """How much of the first network is a linear function of the second, on the same inputs.

@@ -20,7 +20,7 @@ from likewise.measures.representation import Representation
 
 @measure(
     name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
-    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806", version=2,
+    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806",
 )  # fmt: skip
 def mean_cca(pair: Pair) -> float:
     """How well, on average, each direction of the smaller network is found in the other.
@@ -34,7 +34,7 @@ def mean_cca(pair: Pair) -> float:
 @measure(
     name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
     invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
-    source="Raghu et al. 2017, arXiv:1706.05806", version=2,
+    source="Raghu et al. 2017, arXiv:1706.05806",
 )  # fmt: skip
 def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     """Mean canonical correlation of the directions that matter.
@@ -75,14 +75,14 @@ def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
 @measure(
     name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
     symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
-    source="Morcos et al. 2018, arXiv:1806.05759", version=2,
+    source="Morcos et al. 2018, arXiv:1806.05759",
 )  # fmt: skip
 def pwcca(pair: Pair) -> float:
     """Canonical correlations weighted by how much of the network each direction carries.
 
     Sum of a_i rho_i, with a_i = sum over neurons j of |<h_i, x_j>| made to sum to 1, h_i the canonical
-    variates of the side with fewer neurons (the first if equal) and x_j its centred neurons. 1: all that the
-    smaller network does is in the other.
+    variates of the side with fewer neurons (the first if equal) and x_j its centred neurons. 1: every
+    canonical direction, of which there are as many as the smaller rank, is the same in both.
     """
     rep, overlap = (pair.a, pair.overlap) if pair.a.d <= pair.b.d else (pair.b, pair.overlap.T)
     left, rho, _ = torch.linalg.svd(overlap, full_matrices=False)

@@ -6,6 +6,7 @@ read them here. A fact that is not declared is claimed not to hold, and is teste
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import torch
+from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise.engine import one_thread
@@ -43,6 +46,7 @@ class Info:
     kernels       n x n matrices whose inner products are all it needs, by the options
     limits        smallest and largest value of an option, or its choices
     shapes        how the reference turns maps into rows (the variant "resi" only)
+    version       raised where values change, so that a store does not give old ones
     """
 
     name: str
@@ -65,7 +69,7 @@ class Info:
     limits: Mapping[str, Limit] = field(default_factory=dict)
     shapes: Literal["spatial", "flatten"] = "spatial"
     on: Literal["representation", "outputs"] = "representation"
-    version: int = 1
+    version: int = 2
     variant: str | None = None
     differs: str = ""
 
@@ -258,4 +262,9 @@ def _range(low: Any, high: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return str(value) if isinstance(value, (int, float, str)) else type(value).__name__
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    if isinstance(value, (np.ndarray, Tensor)):  # two arrays are two options
+        content = np.ascontiguousarray(torch.as_tensor(value).detach().cpu().numpy())
+        return f"{type(value).__name__} {hashlib.sha256(content.tobytes()).hexdigest()[:6]}"
+    return type(value).__name__

@@ -110,7 +110,7 @@ def jsd(pair: Pair) -> float:
     probabilities; 1: never the same class possible.
     """
     _predictions(pair)
-    p, q = (rep.outputs.logits.log_softmax(dim=1) for rep in (pair.a, pair.b))
+    p, q = (rep.outputs.logits.double().log_softmax(dim=1) for rep in (pair.a, pair.b))
     mid = torch.logaddexp(p, q) - math.log(2)
     gaps = (p.exp() * (p - mid) + q.exp() * (q - mid)).sum(dim=1) / (2 * math.log(2))
     return float(gaps.clamp(0, 1).mean())
@@ -203,5 +203,5 @@ def _class_similarity(rep: Any, of: str, labels: Any, pair: Pair) -> Any:
         )
     names = [str(i) for i in range(outputs.logits.shape[1])]
     if of == "features":
-        return from_features(rep.view.values, known, names)
+        return from_features(rep.values, known, names)
     return from_confusion(known, outputs.predictions, names)

@@ -124,21 +124,36 @@ class Representation:
         """Frobenius norm of the centred values; a representation that has none is refused."""
         size = float(torch.linalg.vector_norm(self.centred))
         if size <= CONSTANT * self.norm or self.norm == 0:
-            raise UndefinedError(
-                f"{self.name} is constant: all {self.n} rows are the same, so there is nothing to "
-                "compare. Look at another layer."
-            )
+            raise self._constant("the same")
+        if size <= self.view.eps * self.norm and not bool(self._varies.any()):
+            raise self._constant("the same up to rounding")
         return size
+
+    def _constant(self, how: str) -> UndefinedError:
+        return UndefinedError(
+            f"{self.name} is constant: all {self.n} rows are {how}, so there is nothing to "
+            "compare. Look at another layer."
+        )
+
+    @quantity
+    def _scales(self) -> Tensor:
+        """The norm of every neuron's values, (d,)."""
+        return torch.linalg.vector_norm(self.values, dim=0)
+
+    @property
+    def _varies(self) -> Tensor:
+        """Which neurons vary by more than the rounding of their values."""
+        spread = torch.linalg.vector_norm(self.centred_neurons, dim=0)
+        return spread > self.view.eps * self._scales
 
     @property
     def rounding(self) -> float:
         """The largest singular value that rounding the values as they were given makes up.
 
-        Activations are mostly float32: where neurons depend on one another, what is left of them in
-        double precision is noise of this size, not directions.
+        Activations are mostly float32 or less: where neurons depend on one another, what is left of
+        them in double precision is noise of this size, not directions.
         """
-        eps = torch.finfo(self.view.values.dtype).eps
-        return eps * self.norm * (self.n**-0.5 + self.d**-0.5)
+        return self.view.eps * self.norm * (self.n**-0.5 + self.d**-0.5)
 
     # --- spectrum -------------------------------------------------------------------------------
 
@@ -160,30 +175,61 @@ class Representation:
 
         The basis is empty where the whitening V / S may be used in its place: an eigendecomposition of
         the covariance is cheaper than one of the values, but squares their condition. Where that would
-        cost digits, the values themselves are decomposed and the rank cut at rounding.
+        cost digits, the values themselves are decomposed, to the rank of `_span`.
         """
-        self.size  # noqa: B018  refuses a constant representation
         if self._whitening.numel():
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
-        return decomposed(self.centred, self.rounding)
+        basis, scales, rows = torch.linalg.svd(_recentred(self.centred), full_matrices=False)
+        rank = (
+            self._span.shape[1]
+            if self._uneven_neurons
+            else _rank(scales, self.rounding, self.n, self.d)
+        )
+        rank = min(rank, self.n - 1)
+        return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
 
     @quantity
     def _whitening(self) -> Tensor:
         self.size  # noqa: B018  refuses a constant representation
-        return whitening(self.covariance)
+        return whitening(self.covariance, self.rounding)
 
     @quantity
     def _raw_whitening(self) -> Tensor:
         if self.norm == 0:
             raise UndefinedError(f"{self.name} is zero everywhere, so it spans nothing.")
-        return whitening(
-            torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n)
-        )
+        moment = torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n)
+        return whitening(moment, self.rounding)
 
     @quantity
-    def _raw_spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
-        return decomposed(self.compact, self.rounding)
+    def _span(self) -> Tensor:
+        """Orthonormal basis of the centred neurons, (n, rank)."""
+        if not self._uneven_neurons:
+            return cast(Tensor, self.spectrum[2])
+        neurons = _recentred(self.centred_neurons * _inverse(self._scales) * self._varies)
+        return self._spanned(neurons)[:, : self.n - 1]
+
+    @quantity
+    def _raw_span(self) -> Tensor:
+        """Orthonormal basis of the neurons as they are, (n, rank)."""
+        if self._uneven_neurons:
+            return self._spanned(self.values * _inverse(self._scales))
+        basis, sizes, _ = torch.linalg.svd(self.compact, full_matrices=False)
+        return basis[:, : _rank(sizes, self.rounding, self.n, self.d)].contiguous()
+
+    def _spanned(self, neurons: Tensor) -> Tensor:
+        """The column space of neurons of norm 1, each rounded at its own scale."""
+        if self.wide:
+            neurons = torch.linalg.qr(neurons.T, mode="r").R.T
+        basis, sizes, _ = torch.linalg.svd(neurons, full_matrices=False)
+        rounding = self.view.eps * (1 + (self.d / self.n) ** 0.5)
+        return basis[:, : _rank(sizes, rounding, self.n, self.d)].contiguous()
+
+    @quantity
+    def _uneven_neurons(self) -> bool:
+        """Whether rounding of one neuron may be as large as another is."""
+        varying = self._scales[self._varies]
+        return not varying.numel() or bool(self._scales.max() > 1e3 * varying.min())
 
     def whitening(self, centred: bool = True) -> Tensor:
         """W with X W orthonormal; empty where X is too near to singular to be whitened so."""
@@ -194,7 +240,7 @@ class Representation:
         white = self.whitening(centred)
         if white.numel():
             return (self.centred if centred else self.compact) @ white
-        return cast(Tensor, (self.spectrum if centred else self._raw_spectrum)[2])
+        return cast(Tensor, self._span if centred else self._raw_span)
 
     @property
     def principal_basis(self) -> Tensor:
@@ -205,7 +251,7 @@ class Representation:
     @property
     def rank(self) -> int:
         white = self._whitening
-        return int(white.shape[1]) if white.numel() else int(self.spectrum[0].numel())
+        return int((white if white.numel() else self._span).shape[1])
 
     # --- rows against rows ----------------------------------------------------------------------
 
@@ -289,11 +335,23 @@ class Representation:
 
     def cosine_rows(self, start: int, stop: int) -> Tensor:
         """Cosines between rows; a zero row has cosine 0 with every other."""
+        if self._uneven:
+            return self._unit_rows[start:stop] @ self._unit_rows.T
         inverse = _inverse(self.norms)
         block = self.raw_gram_rows(start, stop)
         block *= inverse[start:stop, None]
         block *= inverse
         return block
+
+    @quantity
+    def _uneven(self) -> bool:
+        """Whether a row is so small beside the mean that adding the mean back would cost its digits."""
+        small = self.norms < 1e-2 * torch.linalg.vector_norm(self.mean)
+        return bool((small & self.directed).any())
+
+    @quantity
+    def _unit_rows(self) -> Tensor:
+        return self.values * _inverse(self.norms)[:, None]
 
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k)."""
@@ -331,7 +389,9 @@ class Representation:
         """Pearson correlations between rows; a row constant over neurons has 0 with every other."""
         means, spread = self._row_profile
         inverse = _inverse(spread)
-        if bool((self.norms > 1e3 * spread).any()):  # taking the row means off would cancel
+        if self._uneven or bool(
+            (self.norms > 1e3 * spread).any()
+        ):  # sums and differences would cancel
             rows = (self.values - means[:, None]) * inverse[:, None]
             return rows[start:stop] @ rows.T
         block = self.raw_gram_rows(start, stop)
@@ -355,24 +415,30 @@ def symmetric(rows: Tensor) -> Tensor:
     return out
 
 
-def whitening(moment: Tensor) -> Tensor:
-    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits."""
+def whitening(moment: Tensor, rounding: float) -> Tensor:
+    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits.
+
+    Or if it might blow up what is only rounding: 1 / |W| is at most the smallest singular value.
+    """
     triangle, failed = torch.linalg.cholesky_ex(moment)
     if not int(failed):
         identity = torch.eye(moment.shape[0], dtype=moment.dtype, device=moment.device)
         inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
-        condition = float(moment.trace()) * float(torch.linalg.vector_norm(inverse)) ** 2
-        if condition < ILL_CONDITIONED:
+        size = float(torch.linalg.vector_norm(inverse))
+        if float(moment.trace()) * size**2 < ILL_CONDITIONED and size * rounding < 1:
             return inverse.T
     return moment.new_empty(0)
 
 
-def decomposed(matrix: Tensor, rounding: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
-    """Singular values, right and left vectors, without the directions that are only rounding."""
-    basis, scales, rows = torch.linalg.svd(matrix, full_matrices=False)
-    floor = max(rounding, float(scales[0]) * max(matrix.shape) * torch.finfo(scales.dtype).eps)
-    rank = int((scales > floor).sum())
-    return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
+def _rank(sizes: Tensor, rounding: float, n: int, d: int) -> int:
+    """How many singular values are more than rounding, of the values or of the decomposition."""
+    floor = max(rounding, float(sizes[0]) * max(n, d) * torch.finfo(sizes.dtype).eps)
+    return max(1, int((sizes > floor).sum()))
+
+
+def _recentred(centred: Tensor) -> Tensor:
+    """Without what rounding of a large mean left of it, which would pass for a direction."""
+    return centred - centred.mean(dim=0)
 
 
 def _inverse(values: Tensor) -> Tensor:

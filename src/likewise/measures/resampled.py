@@ -22,13 +22,13 @@ T = TypeVar("T")
 SAME = {
     "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
     "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
-    "uniformity", "raw uniformity",
+    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons",
 }  # fmt: skip
 BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",
-          "_toward_mean"}  # fmt: skip
+          "_toward_mean", "_span", "_raw_span", "_unit_rows"}  # fmt: skip
 BY_BOTH = {"gram", "distances", "cosines"}
 LISTS = {"nearest", "largest"}
-BASES = {"spectrum", "_raw_spectrum"}
+BASES = {"spectrum"}
 
 
 class Permuted(Representation):

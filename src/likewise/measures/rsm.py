@@ -41,9 +41,8 @@ def cka(pair: Pair) -> float:
     """
     pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
     table = pair.table(Linear())
-    return table.dot(pair.a, pair.b) / math.sqrt(
-        table.dot(pair.a, pair.a) * table.dot(pair.b, pair.b)
-    )
+    own = table.dot(pair.a, pair.a), table.dot(pair.b, pair.b)
+    return table.dot(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
 
 
 def _debiased(pair: Pair, kernel: Any) -> float:
@@ -54,7 +53,7 @@ def _debiased(pair: Pair, kernel: Any) -> float:
             f"the unbiased estimate of a network's own similarity is not positive for {pair}. "
             "Show the networks more inputs."
         )
-    return table.unbiased(pair.a, pair.b) / math.sqrt(own[0] * own[1])
+    return table.unbiased(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
 
 
 @measure(
@@ -80,16 +79,17 @@ def cka_debiased(pair: Pair) -> float:
 def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     """Debiased CKA from small batches, for activations that never stand in memory together.
 
-    Sum over batches of HSIC1(X_b, Y_b), divided by the root of the product of the sums of HSIC1(X_b, X_b)
-    and HSIC1(Y_b, Y_b): a ratio of sums, never a mean of ratios. Batches are taken in the order of the
-    inputs; a last one of fewer than four rows is left out. Approaches `cka-debiased` as batches grow.
+    Sum over batches of HSIC1(X_b, Y_b), each weighted by its rows, divided by the root of the product of
+    the sums of HSIC1(X_b, X_b) and HSIC1(Y_b, Y_b): a ratio of sums, never a mean of ratios. Batches are
+    taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
+    `cka-debiased` as batches grow.
     """
     sums = np.zeros(3)
     for start in range(0, pair.n, batch):
         stop = min(start + batch, pair.n)
         if stop - start >= 4:
             k, l = (_hollow(rep.centred_neurons[start:stop]) for rep in (pair.a, pair.b))
-            sums += [_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)]
+            sums += (stop - start) * np.array([_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)])
     pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
     if min(sums[1:]) <= 0:
         raise UndefinedError(
@@ -228,9 +228,11 @@ def rsm_difference_resi(pair: Pair) -> float:
             return (difference @ v).cpu().numpy()
         return torch.cat([difference[i:j].double() @ v for i, j in a.blocks(4)]).cpu().numpy()
 
-    start = product(np.ones(n))
-    if not start.any() and not bool(difference.any()):
+    if not bool(difference.any()):
         return 0.0
+    start = product(np.ones(n))
+    if not start.any():
+        start = np.random.default_rng(0).normal(size=n)
     found = eigsh(
         LinearOperator((n, n), matvec=product, dtype=np.float64), k=1, v0=start, ncv=min(n, 12),
         tol=1e-9, return_eigenvectors=False,
@@ -240,7 +242,7 @@ def rsm_difference_resi(pair: Pair) -> float:
 
 @measure(
     name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
-    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264", version=2,
+    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264",
 )  # fmt: skip
 def eos(pair: Pair) -> float:
     """How far two networks span the same space of functions on the inputs.
@@ -261,7 +263,7 @@ def eos_resi(pair: Pair) -> float:
 @measure(
     name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
-    source="Boix-Adserà et al. 2022, arXiv:2210.06545", version=2,
+    source="Boix-Adserà et al. 2022, arXiv:2210.06545",
 )  # fmt: skip
 def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     """How differently two networks can predict, over all linear targets, by ridge regression.

@@ -21,6 +21,8 @@ from torch import Tensor
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
 
+HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
+
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
@@ -67,6 +69,9 @@ class Activations:
 
     def __post_init__(self) -> None:
         values = as_tensor(self.values, self.label)
+        given = str(getattr(self.values, "dtype", "")).removeprefix("torch.")
+        if given in HALF:
+            object.__setattr__(self, "about", {**self.about, "dtype": given})
         if self.reduce is not None and values.ndim > 2:
             values = reduced(values, self.reduce, self.label)
         if values.ndim != 2:
@@ -98,10 +103,16 @@ class Activations:
     def d(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def eps(self) -> float:
+        """The relative precision of the values as the network gave them."""
+        given = getattr(torch, self.about.get("dtype", ""), self.values.dtype)
+        return float(torch.finfo(given).eps)
+
     @cached_property
     def digest(self) -> str:
         """A hash of everything a score can depend on: values, logits and labels, not the name."""
-        content = hashlib.sha256()
+        content = hashlib.sha256(self.about.get("dtype", "").encode())
         outputs = self.outputs
         parts = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
         for part in parts:
@@ -125,7 +136,14 @@ def as_tensor(values: Any, label: str) -> Tensor:
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
+        if isinstance(values, np.ma.MaskedArray):
+            raise InputError(
+                f"{label} is a masked array, and what is masked has no value. Fill it, or leave those "
+                "rows or columns out."
+            )
         array = np.asarray(values)
+        if array.dtype == np.longdouble:
+            array = array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise InputError(
                 f"{label} holds {array.dtype.name} entries, not numbers. "

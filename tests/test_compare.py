@@ -155,6 +155,27 @@ def test_order_puts_alike_networks_side_by_side():
     )
 
 
+def test_numbers_are_shown_and_taken_as_arrays():
+    matrix = likewise.compare(VIEWS, "cka")
+    shown = str(matrix).splitlines()
+    assert shown[0] == "SimilarityMatrix('cka', 4 networks), larger is more alike"
+    assert shown[1].split() == [*"abcd"]
+    assert float(shown[2].split()[2]) == pytest.approx(matrix["a", "b"], rel=1e-3)
+    assert f"{matrix['a', 'b']:.4g}" in matrix._repr_html_()
+    assert np.array_equal(np.asarray(matrix), matrix.values)
+    view = Activations(VIEWS["a"])
+    assert np.array_equal(np.asarray(view), VIEWS["a"])
+    assert view.shape == VIEWS["a"].shape
+    assert len(view) == 90
+
+
+def test_a_comparison_shows_a_row_a_measure_and_a_column_a_pair():
+    three = {name: VIEWS[name] for name in "abc"}
+    header = str(likewise.compare(three, ["cka", "jaccard"])).splitlines()[1]
+    assert header.split() == ["pair", *"a~b", *"a~c", *"b~c"]
+    assert "b → a" in str(likewise.compare(three, ["cka", "linear-regression"]))
+
+
 def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
     matrix = likewise.compare({**VIEWS, "dead": np.ones((90, 5))}, ["cka"], calibrate=True)["cka"]
     loaded = likewise.SimilarityMatrix.load(matrix.save(tmp_path / "cka"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,6 +84,17 @@ class SimilarityMatrix:
         undefined = int(np.isnan(self.values).sum())
         note = f", {undefined} undefined" if undefined else ""
         return f"SimilarityMatrix({self.measure!r}, {len(self)} networks{note})"
+
+    def __str__(self) -> str:
+        grid = self.to_frame().to_string(float_format="{:.4g}".format, max_rows=20, max_cols=20)
+        return f"{self!r}, larger is {self.larger_is}\n{grid}"
+
+    def _repr_html_(self) -> str:
+        grid = self.to_frame().to_html(float_format="{:.4g}".format, max_rows=20, max_cols=20)
+        return f"<p>{html.escape(repr(self))}, larger is {self.larger_is}</p>{grid}"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype, copy=copy)
 
     def distances(self) -> np.ndarray:
         """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
@@ -203,6 +215,17 @@ class Comparison(Mapping[str, SimilarityMatrix]):
     def __repr__(self) -> str:
         networks = len(next(iter(self._matrices.values())))
         return f"Comparison({len(self)} measures, {networks} networks)"
+
+    def __str__(self) -> str:
+        frame = self.to_frame()
+        grids = [matrix.values for matrix in self.values()]
+        both_ways = not all(np.array_equal(grid, grid.T, equal_nan=True) for grid in grids)
+        place = {name: i for i, name in enumerate(next(iter(self.values())).names)}
+        first, second = frame.a.map(place), frame.b.map(place)
+        pairs = frame[(first != second) if both_ways else (first < second)]
+        pairs = pairs.assign(pair=pairs.a + (" → " if both_ways else " ~ ") + pairs.b)
+        grid = pairs.pivot(index="measure", columns="pair", values="value").reindex(list(self))
+        return f"{self!r}\n{grid.to_string(float_format='{:.4g}'.format, max_cols=12)}"
 
     def to_frame(self) -> pd.DataFrame:
         """A row a measure and ordered pair: a, b, measure, value, larger_is, reason."""

@@ -104,6 +104,16 @@ class Activations:
         return int(self.values.shape[1])
 
     @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.d
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values.cpu().numpy(), dtype=dtype, copy=copy)
+
+    @property
     def eps(self) -> float:
         """The relative precision of the values as the network gave them."""
         given = getattr(torch, self.about.get("dtype", ""), self.values.dtype)

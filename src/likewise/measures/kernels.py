@@ -118,7 +118,8 @@ def _ranked_squares(rep: Representation, rank: int) -> tuple[float, float]:
         if 8 * float(counts[max(0, place - 1) : place + 2].sum()) <= rep.workspace.limit // 64:
             return _between(rep, low, high, rank)
         if step <= 1e-14 * high or high <= _lost(rep):  # the rest differs by rounding only
-            return high, high
+            last = below + int(counts[: place + 2].sum()) - 1
+            return high, high if rank < last else _ranked_squares(rep, rank + 1)[0]
 
 
 def _between(rep: Representation, low: float, high: float, rank: int) -> tuple[float, float]:
@@ -143,7 +144,8 @@ def _pairwise_squares(rep: Representation) -> Iterator[Tensor]:
 def distinct(points: Tensor) -> tuple[Tensor, Tensor]:
     """The different rows of a matrix, and which of them each row is."""
     rows, place = np.unique(points.cpu().numpy(), axis=0, return_inverse=True)
-    return tuple(torch.from_numpy(v).to(points.device) for v in (rows, place.reshape(-1)))  # type: ignore[return-value]
+    found = torch.from_numpy(rows), torch.from_numpy(place.reshape(-1))
+    return found[0].to(points.device), found[1].to(points.device)
 
 
 def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
@@ -152,7 +154,7 @@ def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
     Many times slower than a matrix product, but equal rows are looked at once.
     """
     points, place = kinds
-    chosen, which = place[rows].unique(return_inverse=True)
+    chosen, which = torch.unique(place[rows], return_inverse=True)
     lengths = torch.cdist(points[chosen], points, compute_mode="donot_use_mm_for_euclid_dist")
     return lengths.square_()[which][:, place]
 

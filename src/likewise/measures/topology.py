@@ -15,7 +15,9 @@ import torch
 from scipy.special import factorial
 
 from likewise._optional import require
+from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
+from likewise.measures.kernels import ROUNDING
 from likewise.measures.neighbors import nearest
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -43,7 +45,7 @@ def _imd(trace: np.ndarray, other: np.ndarray, n: int) -> float:
 @measure(
     name="imd", family="topology", aliases=("IMD",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={ROTATION, SCALE, SHIFT}, metric=True, paired=False, cost="n²·d, then n³ up to 2,000 inputs",
-    rows=NEIGHBORS + 1, limits=IMD_LIMITS, source=TSITSULIN,
+    rows=NEIGHBORS + 1, limits=IMD_LIMITS, source=TSITSULIN, version=2,
 )  # fmt: skip
 def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> float:
     """How differently heat spreads on the neighbour graphs of two networks.
@@ -177,7 +179,7 @@ def _quadrature(
     name="rtd", family="topology", aliases=("RTD",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={ROTATION, SCALE, SHIFT}, cost="trials·batch³", rows=4,
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
-    source="Barannikov et al. 2022, arXiv:2201.00058",
+    source="Barannikov et al. 2022, arXiv:2201.00058", version=2,
 )  # fmt: skip
 def rtd(pair: Pair, *, batch: int = 100, trials: int = 10, seed: int = 0) -> float:
     """How long holes of one network's point cloud stay open while the other has them filled.
@@ -206,7 +208,13 @@ def _scaled_distances(rep: Representation, rows: np.ndarray) -> np.ndarray:
     distances = (
         torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
     )
-    return np.asarray(distances / np.quantile(distances, 0.9))
+    scale = float(np.quantile(distances, 0.9))
+    if scale <= ROUNDING * torch.finfo(points.dtype).eps * rep.norm / rep.n**0.5:
+        raise UndefinedError(
+            f"nine in ten pairs of inputs are equal in {rep.name}, so its distances have no scale. "
+            "Use imd or cka, or show the networks inputs that differ."
+        )
+    return np.asarray(distances / scale)
 
 
 def _bars(ripser: Any, x: np.ndarray, y: np.ndarray) -> float:

@@ -48,10 +48,16 @@ def nearest(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
 
 def _searched(rep: Representation, k: int, metric: str) -> Lists:
     search = _reference_lists if metric == "reference" else _own_lists
-    parts = [search(rep, k, metric, start, stop) for start, stop in rep.blocks(4)]
+    parts: list[Lists] = []
+    held, room = 0, rep.workspace.limit // 32
+    for start, stop in rep.blocks(4):
+        lists, tied, widths, members, groups = search(rep, k, metric, start, stop)
+        held += 8 * members.numel()
+        if held > room:  # too many to keep: in another order they are searched for again
+            parts = [(*part[:3], members[:0], groups[:0]) for part in parts]
+            members, groups = members[:0], groups[:0]
+        parts.append((lists, tied, widths, members, groups))
     lists, tied, widths, members, groups = (torch.cat(part) for part in zip(*parts, strict=True))
-    if 8 * members.numel() > rep.workspace.limit // 32:  # then they are searched for again
-        members, groups = members[:0], groups[:0]
     return lists, tied, widths, members, groups
 
 
@@ -68,7 +74,7 @@ def _own_lists(rep: Representation, k: int, metric: str, start: int, stop: int) 
         found = near[rows].topk(values.shape[1], dim=1)
         values[rows], lists[rows] = found.values, found.indices
         size = rep.norms[start + rows] if metric == "euclidean" else 1.0
-        tolerance[rows] = _rounding(rep, -found.values[:, k - 1], size)
+        tolerance[rows] = _rounding(-found.values[:, k - 1], size)
     tied = (values[:, :-1] - values[:, 1:] <= tolerance[:, None]).any(dim=1).nonzero()[:, 0]
     widths, members, groups = _candidates(near[tied], tolerance[tied], values[tied, k - 1], k)
     lists = lists[:, :k]
@@ -110,16 +116,14 @@ def _scales(
         shaken = norms[rows] * sizes[at] + norms[at] * sizes[rows]
         return TIE * sizes[rows] * sizes[at] + ROUNDING * eps * shaken, torch.zeros_like(at) > 0
     if metric == "cosine":
-        square, own = 2 - 2 * kth, torch.full_like(kth, 2)
-        return _rounding(
-            rep, square.clamp(min=0), 1.0
-        ) / 2 + 4 * ROUNDING * eps, square < CROWDED * own
+        square = (2 - 2 * kth).clamp_(min=0)
+        return _rounding(square, 1.0) / 2 + 4 * ROUNDING * eps, square < 2 * CROWDED
     square, own = -kth, rep.squares[rows] + rep.squares[at]
-    tolerance = _rounding(rep, square, rep.norms[rows]) + ROUNDING * eps * own
+    tolerance = _rounding(square, rep.norms[rows]) + ROUNDING * eps * own
     return tolerance, square < CROWDED * own
 
 
-def _rounding(rep: Representation, square: Tensor, norms: Tensor | float) -> Tensor:
+def _rounding(square: Tensor, norms: Tensor | float) -> Tensor:
     """By how much squared distances up to `square` may differ where rows of such norms are rounded."""
     shaken = ROUNDING * torch.finfo(square.dtype).eps * norms
     return TIE * square + 2 * shaken * square.sqrt() + shaken**2
@@ -221,7 +225,7 @@ def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop:
     if bool(crowded.any()):
         rows = crowded.nonzero()[:, 0]
         halves = _by_difference(rep, "cosine", start + rows) / 2
-        grid = _rounding(rep, halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
+        grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
         distances[rows] = (halves / grid).round_().mul_(grid)
     array = distances.clamp_(0, 2).cpu().numpy()
     lists = np.argpartition(array, k, axis=1)[:, : k + 1]

@@ -6,14 +6,19 @@ of the matrices at a time, so the matrices never have to stand in memory togethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from likewise.errors import UndefinedError
 from likewise.measures.representation import Representation
+
+ROUNDING = 64  # units of rounding that turning the rows may leave in them
+BINS = 1 << 16
 
 
 class Kernel(Protocol):
@@ -69,17 +74,98 @@ class Gaussian:
 
 
 def median_distance(rep: Representation) -> float:
-    """Median over pairs of different rows; over 2,000 evenly spaced rows where n x n does not fit."""
+    """Median over pairs of different rows, the mean of the middle two where they are even in number."""
 
     def compute() -> float:
         rep.size  # noqa: B018  refuses a constant representation
-        step = 1 if rep.workspace.keeps_squares(rep.n) else -(-rep.n // 2000)
-        chosen = torch.arange(0, rep.n, step)
-        rows = rep.centred_neurons[chosen]
-        distances = torch.pdist(rows) if step > 1 else condensed(rep, rep.kept_distance_rows)
-        return float(distances.median())
+        pairs = rep.n * (rep.n - 1) // 2
+        if rep.workspace.keeps_squares(rep.n):
+            squares = condensed(rep, rep.squared_distance_rows).cpu().numpy()
+            squares.partition(((pairs - 1) // 2, pairs // 2))
+            low, high = float(squares[(pairs - 1) // 2]), float(squares[pairs // 2])
+        else:
+            low, later = _ranked_squares(rep, (pairs - 1) // 2)
+            high = low if pairs % 2 else later
+        if high <= _lost(rep):
+            raise UndefinedError(
+                f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
+                "have no scale. Use cka, or show the networks inputs that differ."
+            )
+        return (low**0.5 + high**0.5) / 2
 
     return rep.kept("median distance", compute)
+
+
+def _lost(rep: Representation) -> float:
+    """The squared distance that rounding may leave between two inputs that are equal."""
+    eps = ROUNDING * torch.finfo(rep.mean.dtype).eps
+    return 2 * eps * float(rep.squares.median()) + (eps * rep.norm) ** 2 / rep.n
+
+
+def _ranked_squares(rep: Representation, rank: int) -> tuple[float, float]:
+    """The squared distance of a rank (from 0) and the next, by counting in ever narrower bins."""
+    low, high = 0.0, 4 * float(rep.squares.max()) * (1 + 1e-9)
+    while True:
+        below, counts = 0, torch.zeros(BINS, dtype=torch.float64)
+        for squares in _pairwise_squares(rep):
+            below += int((squares < low).sum())
+            inside = squares[(squares >= low) & (squares <= high)]
+            counts += torch.histc(inside, BINS, low, high).cpu()
+        place = int(torch.searchsorted(counts.cumsum(0), rank - below, right=True))
+        step = (high - low) / BINS
+        # a bin to either side too, since edges are rounded
+        low, high = low + (place - 1) * step, low + (place + 2) * step
+        if 8 * float(counts[max(0, place - 1) : place + 2].sum()) <= rep.workspace.limit // 64:
+            return _between(rep, low, high, rank)
+        if step <= 1e-14 * high or high <= _lost(rep):  # the rest differs by rounding only
+            last = below + int(counts[: place + 2].sum()) - 1
+            return high, high if rank < last else _ranked_squares(rep, rank + 1)[0]
+
+
+def _between(rep: Representation, low: float, high: float, rank: int) -> tuple[float, float]:
+    """The squared distance of a rank, known to lie between two numbers, and the next."""
+    below, after, found = 0, float("inf"), []
+    for squares in _pairwise_squares(rep):
+        below += int((squares < low).sum())
+        found.append(squares[(squares >= low) & (squares <= high)])
+        beyond = squares[squares > high]
+        after = min(after, float(beyond.min()) if beyond.numel() else after)
+    values = [*torch.cat(found).sort().values[rank - below :][:2].tolist(), after]
+    return values[0], values[1]
+
+
+def _pairwise_squares(rep: Representation) -> Iterator[Tensor]:
+    """Squared distances of all pairs, some rows at a time."""
+    for start, stop in rep.blocks(6):
+        block = rep.squared_distance_rows(start, stop, upper=True)
+        yield block[torch.ones_like(block, dtype=torch.bool).triu_(1)]
+
+
+def distinct(points: Tensor) -> tuple[Tensor, Tensor]:
+    """The different rows of a matrix, and which of them each row is."""
+    rows, place = np.unique(points.cpu().numpy(), axis=0, return_inverse=True)
+    found = torch.from_numpy(rows), torch.from_numpy(place.reshape(-1))
+    return found[0].to(points.device), found[1].to(points.device)
+
+
+def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
+    """Squared distances from some rows to all, to the last digit: no large numbers are subtracted.
+
+    Many times slower than a matrix product, but equal rows are looked at once.
+    """
+    points, place = kinds
+    chosen, which = torch.unique(place[rows], return_inverse=True)
+    lengths = torch.cdist(points[chosen], points, compute_mode="donot_use_mm_for_euclid_dist")
+    return lengths.square_()[which][:, place]
+
+
+def directions(rep: Representation, centred: bool = False) -> Tensor:
+    """The rows at length 1, if `centred` without their means over neurons; zero rows stay zero."""
+    rows, lengths = rep.values, rep.norms
+    if centred:
+        means, lengths = rep._row_profile
+        rows = rows - means[:, None]
+    return rows / torch.where(lengths > 0, lengths, torch.inf)[:, None]
 
 
 def condensed(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:

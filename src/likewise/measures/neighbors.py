@@ -3,12 +3,16 @@
 All read the same neighbour lists, so the search runs once per network however many of them are asked for.
 Neighbours are by cosine. Ties are broken by input order; duplicates of a point are its neighbours, the
 point itself never is.
+
+Who ties with whom is kept beside the lists: with the inputs in another order, ties are broken anew. What
+counts as a tie is a matter of each row's own scale, its distance to the k-th neighbour. Where that is so small
+that a matrix product has lost the digits, distances are taken from differences of rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,48 +21,211 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
+from likewise.measures.kernels import ROUNDING, directions, distinct, squares_by_difference
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
 
-TIE = 1e-12  # similarities nearer than this differ by rounding only
+TIE = 1e-12  # what differs by less than this share of a row's own scale differs by rounding only
+CROWDED = 1e-5  # squared distances this small beside the rows have lost digits in a matrix product
+# neighbours (n, k); rows where a tie decides, how many candidates each has; these, and the tie each is in
+Lists = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def nearest(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
     """The k nearest other inputs of each, nearest first, (n, k)."""
 
-    def compute() -> Tensor:
+    def compute() -> Lists:
         rep.size  # noqa: B018  refuses a constant representation
-        return torch.cat([_nearest(rep, k, metric, start, stop) for start, stop in rep.blocks(4)])
+        if metric == "cosine" and _narrow(rep):
+            return _searched(_turned_out(rep), k, "euclidean")
+        return _searched(rep, k, metric)
 
-    return rep.kept(("nearest", k, metric), compute)
+    return rep.kept(("nearest", k, metric), compute)[0]
 
 
-def _nearest(rep: Representation, k: int, metric: str, start: int, stop: int) -> Tensor:
-    if metric == "reference":
-        return _nearest_of_reference(rep.cosine_rows(start, stop), k)
-    if metric == "cosine":
-        near = rep.cosine_rows(start, stop)
-    else:
-        near = rep.squared_distance_rows(start, stop).neg_()
-        near /= float(rep.squares.max())
+def _searched(rep: Representation, k: int, metric: str) -> Lists:
+    search = _reference_lists if metric == "reference" else _own_lists
+    parts: list[Lists] = []
+    held, room = 0, rep.workspace.limit // 32
+    for start, stop in rep.blocks(4):
+        lists, tied, widths, members, groups = search(rep, k, metric, start, stop)
+        held += 8 * members.numel()
+        if held > room:  # too many to keep: in another order they are searched for again
+            parts = [(*part[:3], members[:0], groups[:0]) for part in parts]
+            members, groups = members[:0], groups[:0]
+        parts.append((lists, tied, widths, members, groups))
+    lists, tied, widths, members, groups = (torch.cat(part) for part in zip(*parts, strict=True))
+    return lists, tied, widths, members, groups
+
+
+def _own_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
+    near = _SIMILARITIES[metric](rep, start, stop)
     near.diagonal(start).fill_(-torch.inf)
     found = near.topk(min(k + 1, rep.n - 1), dim=1)
-    tied = (found.values[:, :-1] - found.values[:, 1:] < TIE).any(dim=1)
-    lists = found.indices[:, :k]
-    if bool(tied.any()):
-        rounded = (near[tied] / TIE).round()
-        lists[tied] = rounded.sort(dim=1, descending=True, stable=True).indices[:, :k]
+    values, lists = found.values, found.indices
+    tolerance, crowded = _scales(rep, metric, start, values[:, k - 1], lists[:, k - 1])
+    if bool(crowded.any()):
+        rows = crowded.nonzero()[:, 0]
+        near[rows] = _by_difference(rep, metric, start + rows).neg_()
+        near.diagonal(start).fill_(-torch.inf)
+        found = near[rows].topk(values.shape[1], dim=1)
+        values[rows], lists[rows] = found.values, found.indices
+        size = rep.norms[start + rows] if metric == "euclidean" else 1.0
+        tolerance[rows] = _rounding(-found.values[:, k - 1], size)
+    tied = (values[:, :-1] - values[:, 1:] <= tolerance[:, None]).any(dim=1).nonzero()[:, 0]
+    widths, members, groups = _candidates(near[tied], tolerance[tied], values[tied, k - 1], k)
+    lists = lists[:, :k]
+    everyone = torch.arange(rep.n, device=lists.device)
+    lists[tied] = _broken(widths, members, groups, everyone, k)
+    return lists, start + tied, widths, members, groups
+
+
+# --- similarities, and what in them is rounding -----------------------------------------------------
+
+
+_SIMILARITIES: Mapping[str, Callable[[Representation, int, int], Tensor]] = {
+    "cosine": lambda rep, start, stop: rep.cosine_rows(start, stop),
+    "euclidean": lambda rep, start, stop: rep.squared_distance_rows(start, stop).neg_(),
+    "inner": lambda rep, start, stop: rep.gram_rows(start, stop).clone(),
+}
+
+
+def _scales(
+    rep: Representation, metric: str, start: int, kth: Tensor, at: Tensor
+) -> tuple[Tensor, Tensor]:
+    """How far similarities differ by rounding in each row, and which rows need more digits.
+
+    `kth` is the similarity to the k-th neighbour, `at` which input that is.
+    """
+    eps = torch.finfo(kth.dtype).eps
+    rows = slice(start, start + kth.numel())
+    if metric == "inner":
+        sizes, norms = rep.squares.sqrt(), rep.norms
+        shaken = norms[rows] * sizes[at] + norms[at] * sizes[rows]
+        return TIE * sizes[rows] * sizes[at] + ROUNDING * eps * shaken, torch.zeros_like(at) > 0
+    if metric == "cosine":
+        square = (2 - 2 * kth).clamp_(min=0)
+        return _rounding(square, 1.0) / 2 + 4 * ROUNDING * eps, square < 2 * CROWDED
+    square, own = -kth, rep.squares[rows] + rep.squares[at]
+    tolerance = _rounding(square, rep.norms[rows]) + ROUNDING * eps * own
+    return tolerance, square < CROWDED * own
+
+
+def _rounding(square: Tensor, norms: Tensor | float) -> Tensor:
+    """By how much squared distances up to `square` may differ where rows of such norms are rounded."""
+    shaken = ROUNDING * torch.finfo(square.dtype).eps * norms
+    return TIE * square + 2 * shaken * square.sqrt() + shaken**2
+
+
+def _by_difference(rep: Representation, metric: str, rows: Tensor) -> Tensor:
+    """Squared distances of some rows to all, between directions unless they are Euclidean."""
+    if metric == "euclidean":
+        return squares_by_difference(rep.kept("distinct", lambda: distinct(rep.values)), rows)
+    kinds = rep.kept("distinct directions", lambda: distinct(directions(rep)))
+    squares = squares_by_difference(kinds, rows)
+    squares[:, ~rep.directed] = 2  # a zero row has cosine 0 with every other
+    squares[~rep.directed[rows]] = 2
+    return squares
+
+
+def _narrow(rep: Representation) -> bool:
+    """Whether all inputs point nearly the same way, so that cosines say little in their digits."""
+
+    def compute() -> bool:
+        if not bool(rep.directed.all()):
+            return False
+        mean = rep.norms.reciprocal() @ rep.values / rep.n
+        return 2 - 2 * float(mean @ mean) < 10 * CROWDED
+
+    return rep.kept("narrow", compute)
+
+
+def _turned_out(rep: Representation) -> Representation:
+    """The rows at length 1: nearest in distance is there what is nearest by cosine."""
+    view = Activations(directions(rep), name=rep.view.name)
+    return Representation(view, Workspace(rep.workspace.limit // 4))
+
+
+# --- ties ---------------------------------------------------------------------------------------------
+
+
+def _candidates(
+    near: Tensor, tolerance: Tensor, kth: Tensor, k: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For each row its inputs down to the end of the tie at the k-th place, and which tie each is in.
+
+    Numbers tie with the next smaller one if they differ by rounding only. Returns how many each row
+    has, then those of all rows in one, nearest first.
+    """
+    if not near.numel():
+        none = torch.empty(0, dtype=torch.int32, device=near.device)
+        return none.long(), none, none
+    most = near.shape[1]
+    enough = int((near >= (kth - 2 * tolerance)[:, None]).sum(dim=1).max()) + 1
+    for width in (min(enough, most), most):
+        found = near.topk(width, dim=1)
+        apart = found.values[:, :-1] - found.values[:, 1:] > tolerance[:, None]
+        groups = torch.nn.functional.pad(apart.int().cumsum(dim=1, dtype=torch.int32), (1, 0))
+        inside = groups <= groups[:, k - 1, None]
+        if not bool(inside[:, -1].any()):
+            break
+    inside &= found.values > -torch.inf
+    return inside.sum(dim=1), found.indices[inside].int(), groups[inside]
+
+
+def _broken(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: int) -> Tensor:
+    """The k nearest of each row with ties, input i standing at place[i] in the order of inputs."""
+    lists = torch.empty(widths.numel(), k, dtype=torch.long, device=place.device)
+    ends, n = widths.cumsum(0), place.numel()
+    sizes = (
+        widths.double().log2().ceil()
+    )  # rows about as wide as each other are filled up and go together
+    for size in set(sizes.tolist()):
+        rows = (sizes == size).nonzero()[:, 0]
+        reach = torch.arange(int(widths[rows].max()), device=place.device)
+        at = (ends - widths)[rows, None] + reach
+        beyond = reach >= widths[rows, None]
+        at[beyond] = 0
+        order = groups[at].long() * n + place[members[at]]
+        order[beyond] = n * n
+        lists[rows] = order.topk(k, dim=1, largest=False).values % n
     return lists
 
 
-def _nearest_of_reference(cosines: Tensor, k: int) -> Tensor:
-    """The first of k + 1 dropped in the belief that it is the point itself."""
-    rounded = (cosines / TIE).round_().mul_(TIE)  # what ties in exact arithmetic ties here
-    distances = (1 - rounded).clamp_(0, 2).cpu().numpy()
-    lists = np.argpartition(distances, k, axis=1)[:, : k + 1]
-    order = np.argsort(np.take_along_axis(distances, lists, axis=1), axis=1)
-    return torch.from_numpy(np.take_along_axis(lists, order, axis=1)[:, 1:]).to(cosines.device)
+def reordered(known: Lists, index: Tensor) -> Lists | None:
+    """The lists with the inputs in another order, as a new search would find them; None if it has to."""
+    lists, tied, widths, members, groups = known
+    place = torch.argsort(index)
+    moved = place[lists[index]]
+    if tied.numel():
+        if not members.numel():
+            return None
+        moved[place[tied]] = _broken(widths, members, groups, place, lists.shape[1])
+    return moved, tied[:0], widths[:0], members[:0], groups[:0]
+
+
+def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
+    """The first of k + 1 dropped in the belief that it is the point itself; ties left to chance."""
+    cosines = rep.cosine_rows(start, stop)
+    found = cosines.topk(min(k + 1, rep.n), dim=1)
+    _, crowded = _scales(rep, "cosine", start, found.values[:, k], found.indices[:, k])
+    distances = 1 - (cosines / TIE).round_().mul_(TIE)  # what ties in exact arithmetic ties here
+    if bool(crowded.any()):
+        rows = crowded.nonzero()[:, 0]
+        halves = _by_difference(rep, "cosine", start + rows) / 2
+        grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
+        distances[rows] = (halves / grid).round_().mul_(grid)
+    array = distances.clamp_(0, 2).cpu().numpy()
+    lists = np.argpartition(array, k, axis=1)[:, : k + 1]
+    order = np.argsort(np.take_along_axis(array, lists, axis=1), axis=1)
+    lists = np.take_along_axis(lists, order, axis=1)[:, 1:]
+    first = distances.topk(min(k + 2, rep.n), dim=1, largest=False).values
+    tied = (first[:, :-1] == first[:, 1:]).any(dim=1).nonzero()[:, 0]
+    none = torch.empty(0, dtype=torch.int32, device=cosines.device)
+    return torch.from_numpy(lists).to(cosines.device), start + tied, 0 * tied, none, none
 
 
 def _common(pair: Pair, k: int, metric: str = "cosine") -> Tensor:
@@ -204,27 +371,12 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     both networks (by inner product of the centred rows) of K_ij L_ij, K and L the centred Gram matrices. 1: the
     same neighbours at the same similarities; 0: no neighbours in common.
     """
-    lists = [_largest(rep, k) for rep in (pair.a, pair.b)]
+    lists = [nearest(rep, k, "inner") for rep in (pair.a, pair.b)]
     shared = lists[0][:, :, None] == lists[1][:, None, :]
     inputs, place, other = shared.nonzero(as_tuple=True)
     found = [_gram_at(rep, near) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
     both = float((found[0][inputs, place] * found[1][inputs, other]).sum())
     return both / math.sqrt(float(found[0].square().sum()) * float(found[1].square().sum()))
-
-
-def _largest(rep: Representation, k: int) -> Tensor:
-    """The k other inputs with the largest inner product of centred rows."""
-
-    def compute() -> Tensor:
-        rep.size  # noqa: B018  refuses a constant representation
-        lists = []
-        for start, stop in rep.blocks(4):
-            near = rep.gram_rows(start, stop).clone()
-            near.diagonal(start).fill_(-torch.inf)
-            lists.append(near.topk(k, dim=1).indices)
-        return torch.cat(lists)
-
-    return rep.kept(("largest", k), compute)
 
 
 def _gram_at(rep: Representation, columns: Tensor) -> Tensor:

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.kernels import condensed
+from likewise.measures.kernels import condensed, directions, distinct, squares_by_difference
 from likewise.measures.representation import Representation
+
+CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tell them apart
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,17 @@ def _rank_vector(rep: Representation) -> Tensor:
     pairs = rep.n * (rep.n - 1) // 2
     small = 8 * 4 * pairs <= rep.workspace.limit // 2
     rep.workspace.reserve(pairs * (32 if small else 12))
-    similarities = condensed(rep, rep.correlation_rows if small else _rounding(rep))
-    array = similarities.cpu().numpy()
-    ranks = average_ranks(array) if small else _ranks_in_place(array, rep)
+    rows = rep.correlation_rows if small else _rounded(rep.correlation_rows)
+    array = condensed(rep, rows).cpu().numpy()
+    crowded = _crowded(rep, array)
+    if crowded:
+        del array
+        rows = _opposite_chords(rep) if small else _rounded(_opposite_chords(rep))
+        array = condensed(rep, rows).cpu().numpy()
+    if not small:
+        ranks = _ranks_in_place(array, rep, rows)
+    else:
+        ranks = _ranks_by_gaps(array) if crowded else average_ranks(array)
     ranks -= ranks.dtype.type((array.size + 1) / 2)
     norm = np.sqrt(sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(ranks)))
     if norm <= 1e-9 * array.size:
@@ -52,12 +62,56 @@ def _rank_vector(rep: Representation) -> Tensor:
             "is undefined. Use a wider layer, or a measure other than rsa."
         )
     ranks /= ranks.dtype.type(norm)
-    return torch.from_numpy(ranks).to(similarities.device)
+    return torch.from_numpy(ranks).to(rep.values.device)
 
 
-def _rounding(rep: Representation) -> Callable[[int, int], Tensor]:
-    """Correlations without their rounding noise: what is equal in exact arithmetic ties."""
-    return lambda start, stop: rep.correlation_rows(start, stop).mul_(1e12).round_().mul_(1e-12)
+def _crowded(rep: Representation, correlations: np.ndarray) -> bool:
+    """Whether one pair in a hundred, of rows that are not the same, is too near to 1."""
+    few = correlations.size // 100
+    near = int(np.count_nonzero(correlations > 1 - CROWDED))
+    if near <= few:
+        return False
+    counts = _kinds(rep)[1].bincount()
+    return near - int((counts * (counts - 1) // 2).sum()) > few
+
+
+def _kinds(rep: Representation) -> tuple[Tensor, Tensor]:
+    return rep.kept("distinct profiles", lambda: distinct(directions(rep, centred=True)))
+
+
+def _rounded(rows: Callable[[int, int], Tensor]) -> Callable[[int, int], Tensor]:
+    """The same without rounding noise: what is equal in exact arithmetic ties."""
+    return lambda start, stop: rows(start, stop).mul_(1e12).round_().mul_(1e-12)
+
+
+def _opposite_chords(rep: Representation) -> Callable[[int, int], Tensor]:
+    """-|r - r'| of rows centred and at length 1: in the order of correlations r r' = 1 - |r - r'|² / 2.
+
+    It has digits where correlations crowd near 1.
+    """
+    spread = rep._row_profile[1]
+    kinds = _kinds(rep)
+
+    def rows(start: int, stop: int) -> Tensor:
+        squares = squares_by_difference(kinds, torch.arange(start, stop, device=spread.device))
+        squares[:, spread == 0] = (
+            2  # a row constant over neurons has correlation 0 with every other
+        )
+        squares[spread[start:stop] == 0] = 2
+        return squares.sqrt_().neg_()
+
+    return rows
+
+
+def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
+    """Ranks from 1, those sharing their mean that differ from the next by rounding only."""
+    order = np.argsort(array)
+    values = array[order]
+    positions = np.arange(1, array.size + 1, dtype=np.float64)
+    _share(positions, np.diff(values) <= 1e-13 + 1e-12 * np.abs(values[1:]))
+    ranks = np.empty_like(positions)
+    ranks[order] = positions
+    return ranks
 
 
 def average_ranks(array: np.ndarray) -> np.ndarray:
@@ -95,10 +149,12 @@ def _share(positions: np.ndarray, tied: np.ndarray) -> None:
     positions[runs] = np.repeat((starts + 1 + stops) / 2, lengths)
 
 
-def _ranks_in_place(array: np.ndarray, rep: Representation) -> np.ndarray:
+def _ranks_in_place(
+    array: np.ndarray, rep: Representation, rows: Callable[[int, int], Tensor]
+) -> np.ndarray:
     """The same in a third of the memory: sort the only copy, then look each number up again."""
     array.sort()
-    n, position, rows = rep.n, 0, _rounding(rep)
+    n, position = rep.n, 0
     ranks = np.empty(array.size, dtype=np.float32)
     for start, stop in rep.blocks(4):
         block = rows(start, stop).cpu().numpy()

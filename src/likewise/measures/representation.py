@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import inverse_of, rank_of, recentred, symmetric, whitening
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations, Outputs
 
@@ -27,7 +28,6 @@ T = TypeVar("T")
 _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding
-ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
 class quantity(property):  # noqa: N801
@@ -180,11 +180,11 @@ class Representation:
         if self._whitening.numel():
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
-        basis, scales, rows = torch.linalg.svd(_recentred(self.centred), full_matrices=False)
+        basis, scales, rows = torch.linalg.svd(recentred(self.centred), full_matrices=False)
         rank = (
             self._span.shape[1]
             if self._uneven_neurons
-            else _rank(scales, self.rounding, self.n, self.d)
+            else rank_of(scales, self.rounding, self.n, self.d)
         )
         rank = min(rank, self.n - 1)
         return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
@@ -206,16 +206,16 @@ class Representation:
         """Orthonormal basis of the centred neurons, (n, rank)."""
         if not self._uneven_neurons:
             return cast(Tensor, self.spectrum[2])
-        neurons = _recentred(self.centred_neurons * _inverse(self._scales) * self._varies)
+        neurons = recentred(self.centred_neurons * inverse_of(self._scales) * self._varies)
         return self._spanned(neurons)[:, : self.n - 1]
 
     @quantity
     def _raw_span(self) -> Tensor:
         """Orthonormal basis of the neurons as they are, (n, rank)."""
         if self._uneven_neurons:
-            return self._spanned(self.values * _inverse(self._scales))
+            return self._spanned(self.values * inverse_of(self._scales))
         basis, sizes, _ = torch.linalg.svd(self.compact, full_matrices=False)
-        return basis[:, : _rank(sizes, self.rounding, self.n, self.d)].contiguous()
+        return basis[:, : rank_of(sizes, self.rounding, self.n, self.d)].contiguous()
 
     def _spanned(self, neurons: Tensor) -> Tensor:
         """The column space of neurons of norm 1, each rounded at its own scale."""
@@ -223,7 +223,7 @@ class Representation:
             neurons = torch.linalg.qr(neurons.T, mode="r").R.T
         basis, sizes, _ = torch.linalg.svd(neurons, full_matrices=False)
         rounding = self.view.eps * (1 + (self.d / self.n) ** 0.5)
-        return basis[:, : _rank(sizes, rounding, self.n, self.d)].contiguous()
+        return basis[:, : rank_of(sizes, rounding, self.n, self.d)].contiguous()
 
     @quantity
     def _uneven_neurons(self) -> bool:
@@ -337,7 +337,7 @@ class Representation:
         """Cosines between rows; a zero row has cosine 0 with every other."""
         if self._uneven:
             return self._unit_rows[start:stop] @ self._unit_rows.T
-        inverse = _inverse(self.norms)
+        inverse = inverse_of(self.norms)
         block = self.raw_gram_rows(start, stop)
         block *= inverse[start:stop, None]
         block *= inverse
@@ -346,12 +346,12 @@ class Representation:
     @quantity
     def _uneven(self) -> bool:
         """Whether a row is so small beside the mean that adding the mean back would cost its digits."""
-        small = self.norms < 1e-2 * torch.linalg.vector_norm(self.mean)
+        small = self.norms < 0.1 * torch.linalg.vector_norm(self.mean)
         return bool((small & self.directed).any())
 
     @quantity
     def _unit_rows(self) -> Tensor:
-        return self.values * _inverse(self.norms)[:, None]
+        return self.values * inverse_of(self.norms)[:, None]
 
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k)."""
@@ -362,7 +362,7 @@ class Representation:
                 )
             parts = [self.cosine_rows(i, j).gather(1, columns[i:j]) for i, j in self.blocks(4)]
             return torch.cat(parts)
-        inverse = _inverse(self.norms)
+        inverse = inverse_of(self.norms)
         found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
         step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))
         for i in range(0, self.n, step):
@@ -388,7 +388,7 @@ class Representation:
     def correlation_rows(self, start: int, stop: int) -> Tensor:
         """Pearson correlations between rows; a row constant over neurons has 0 with every other."""
         means, spread = self._row_profile
-        inverse = _inverse(spread)
+        inverse = inverse_of(spread)
         if self._uneven or bool(
             (self.norms > 1e3 * spread).any()
         ):  # sums and differences would cancel
@@ -399,48 +399,3 @@ class Representation:
         block *= inverse[start:stop, None]
         block *= inverse
         return block
-
-
-def symmetric(rows: Tensor) -> Tensor:
-    """R Rᵀ, each inner product computed once: torch has no call for it."""
-    n = rows.shape[0]
-    step = max(128, -(-n // 8))
-    if n <= step:
-        return rows @ rows.T
-    out = torch.empty(n, n, dtype=rows.dtype, device=rows.device)
-    for i in range(0, n, step):
-        j = min(i + step, n)
-        torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
-        out[:i, i:j] = out[i:j, :i].T
-    return out
-
-
-def whitening(moment: Tensor, rounding: float) -> Tensor:
-    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits.
-
-    Or if it might blow up what is only rounding: 1 / |W| is at most the smallest singular value.
-    """
-    triangle, failed = torch.linalg.cholesky_ex(moment)
-    if not int(failed):
-        identity = torch.eye(moment.shape[0], dtype=moment.dtype, device=moment.device)
-        inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
-        size = float(torch.linalg.vector_norm(inverse))
-        if float(moment.trace()) * size**2 < ILL_CONDITIONED and size * rounding < 1:
-            return inverse.T
-    return moment.new_empty(0)
-
-
-def _rank(sizes: Tensor, rounding: float, n: int, d: int) -> int:
-    """How many singular values are more than rounding, of the values or of the decomposition."""
-    floor = max(rounding, float(sizes[0]) * max(n, d) * torch.finfo(sizes.dtype).eps)
-    return max(1, int((sizes > floor).sum()))
-
-
-def _recentred(centred: Tensor) -> Tensor:
-    """Without what rounding of a large mean left of it, which would pass for a direction."""
-    return centred - centred.mean(dim=0)
-
-
-def _inverse(values: Tensor) -> Tensor:
-    """1 / value, and 0 for 0."""
-    return torch.where(values > 0, values, torch.inf).reciprocal()

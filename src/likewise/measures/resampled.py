@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
+from likewise.measures.neighbors import reordered
 from likewise.measures.ranks import Square
 from likewise.measures.representation import Representation
 from likewise.views import Outputs
@@ -27,7 +28,6 @@ SAME = {
 BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",
           "_toward_mean", "_span", "_raw_span", "_unit_rows"}  # fmt: skip
 BY_BOTH = {"gram", "distances", "cosines"}
-LISTS = {"nearest", "largest"}
 BASES = {"spectrum"}
 
 
@@ -54,8 +54,8 @@ class Permuted(Representation):
             return self._rows_of(known)
         if kind in BY_BOTH:
             return known[self.index][:, self.index]
-        if kind in LISTS:
-            return torch.argsort(self.index)[known[self.index]]
+        if kind == "nearest":
+            return reordered(known, self.index)
         if kind in BASES:
             scales, vectors, basis = known
             return scales, vectors, basis[self.index] if basis.numel() else basis
@@ -75,6 +75,11 @@ class Permuted(Representation):
     @property
     def compact(self) -> Tensor:
         return self.kept("compact", lambda: self.parent.compact[self.index])
+
+    def cosines_at(self, columns: Tensor) -> Tensor:
+        listed = torch.empty_like(columns)
+        listed[self.index] = self.index[columns]
+        return self.parent.cosines_at(listed)[self.index]
 
     @property
     def outputs(self) -> Outputs:

@@ -118,8 +118,9 @@ def _hsic1(k: Tensor, l: Tensor) -> float:
 def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
     """How far two networks agree on which inputs are near each other, with a Gaussian kernel.
 
-    CKA of K_ij = exp(-|x_i - x_j|² / 2 s²), s = bandwidth times the median distance of the network, centred,
-    biased. 0: unrelated; 1: the same neighbourhoods. Small bandwidths look at near inputs only.
+    CKA of K_ij = exp(-|x_i - x_j|² / 2 s²), s = bandwidth times the median distance over all pairs of inputs,
+    centred, biased. 0: unrelated; 1: the same neighbourhoods. Small bandwidths look at near inputs only.
+    Undefined where more than half of the pairs are equal.
     """
     table = pair.table(Gaussian(bandwidth))
     return table.centred(pair.a, pair.b) / math.sqrt(

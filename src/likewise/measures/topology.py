@@ -15,7 +15,9 @@ import torch
 from scipy.special import factorial
 
 from likewise._optional import require
+from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
+from likewise.measures.kernels import ROUNDING
 from likewise.measures.neighbors import nearest
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -206,7 +208,13 @@ def _scaled_distances(rep: Representation, rows: np.ndarray) -> np.ndarray:
     distances = (
         torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
     )
-    return np.asarray(distances / np.quantile(distances, 0.9))
+    scale = float(np.quantile(distances, 0.9))
+    if scale <= ROUNDING * torch.finfo(points.dtype).eps * rep.norm / rep.n**0.5:
+        raise UndefinedError(
+            f"nine in ten pairs of inputs are equal in {rep.name}, so its distances have no scale. "
+            "Use imd or cka, or show the networks inputs that differ."
+        )
+    return np.asarray(distances / scale)
 
 
 def _bars(ripser: Any, x: np.ndarray, y: np.ndarray) -> float:

@@ -1,0 +1,53 @@
+"""Matrix algebra that the quantities of a network are made of, with an eye on rounding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
+
+
+def symmetric(rows: Tensor) -> Tensor:
+    """R Rᵀ, each inner product computed once: torch has no call for it."""
+    n = rows.shape[0]
+    step = max(128, -(-n // 8))
+    if n <= step:
+        return rows @ rows.T
+    out = torch.empty(n, n, dtype=rows.dtype, device=rows.device)
+    for i in range(0, n, step):
+        j = min(i + step, n)
+        torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
+        out[:i, i:j] = out[i:j, :i].T
+    return out
+
+
+def whitening(moment: Tensor, rounding: float) -> Tensor:
+    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits.
+
+    Or if it might blow up what is only rounding: 1 / |W| is at most the smallest singular value.
+    """
+    triangle, failed = torch.linalg.cholesky_ex(moment)
+    if not int(failed):
+        identity = torch.eye(moment.shape[0], dtype=moment.dtype, device=moment.device)
+        inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
+        size = float(torch.linalg.vector_norm(inverse))
+        if float(moment.trace()) * size**2 < ILL_CONDITIONED and size * rounding < 1:
+            return inverse.T
+    return moment.new_empty(0)
+
+
+def rank_of(sizes: Tensor, rounding: float, n: int, d: int) -> int:
+    """How many singular values are more than rounding, of the values or of the decomposition."""
+    floor = max(rounding, float(sizes[0]) * max(n, d) * torch.finfo(sizes.dtype).eps)
+    return max(1, int((sizes > floor).sum()))
+
+
+def recentred(centred: Tensor) -> Tensor:
+    """Without what rounding of a large mean left of it, which would pass for a direction."""
+    return centred - centred.mean(dim=0)
+
+
+def inverse_of(values: Tensor) -> Tensor:
+    """1 / value, and 0 for 0."""
+    return torch.where(values > 0, values, torch.inf).reciprocal()

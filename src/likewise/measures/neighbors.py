@@ -210,22 +210,33 @@ def reordered(known: Lists, index: Tensor) -> Lists | None:
 def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
     """The first of k + 1 dropped in the belief that it is the point itself; ties left to chance."""
     cosines = rep.cosine_rows(start, stop)
-    found = cosines.topk(min(k + 1, rep.n), dim=1)
-    _, crowded = _scales(rep, "cosine", start, found.values[:, k], found.indices[:, k])
-    distances = 1 - (cosines / TIE).round_().mul_(TIE)  # what ties in exact arithmetic ties here
-    if bool(crowded.any()):
-        rows = crowded.nonzero()[:, 0]
-        halves = _by_difference(rep, "cosine", start + rows) / 2
+    # what ties in exact arithmetic ties here
+    distances = cosines.div_(TIE).round_().mul_(-TIE).add_(1).clamp_(0, 2)
+    array = distances.cpu().numpy()
+    lists, kth = _first_of_reference(array, k)
+    rows = np.flatnonzero(kth < CROWDED)
+    if rows.size:
+        places = torch.from_numpy(start + rows).to(distances.device)
+        halves = _by_difference(rep, "cosine", places) / 2
         grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
-        distances[rows] = (halves / grid).round_().mul_(grid)
-    array = distances.clamp_(0, 2).cpu().numpy()
-    lists = np.argpartition(array, k, axis=1)[:, : k + 1]
-    order = np.argsort(np.take_along_axis(array, lists, axis=1), axis=1)
-    lists = np.take_along_axis(lists, order, axis=1)[:, 1:]
-    first = distances.topk(min(k + 2, rep.n), dim=1, largest=False).values
-    tied = (first[:, :-1] == first[:, 1:]).any(dim=1).nonzero()[:, 0]
-    none = torch.empty(0, dtype=torch.int32, device=cosines.device)
-    return torch.from_numpy(lists).to(cosines.device), start + tied, 0 * tied, none, none
+        array[rows] = (halves / grid).round_().mul_(grid).clamp_(0, 2).cpu().numpy()
+        lists[rows], kth[rows] = _first_of_reference(array[rows], k)
+    first = np.take_along_axis(array, lists, axis=1)
+    within = (first[:, :-1] == first[:, 1:]).any(axis=1)
+    beyond = np.count_nonzero(array <= kth[:, None], axis=1) > k + 1
+    tied = torch.from_numpy(np.flatnonzero(within | beyond)).to(distances.device)
+    none = torch.empty(0, dtype=torch.int32, device=distances.device)
+    return (
+        torch.from_numpy(lists[:, 1:]).to(distances.device), start + tied, 0 * tied, none, none
+    )  # fmt: skip
+
+
+def _first_of_reference(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k + 1 smallest of each row in the order of numpy's search, and the last of them."""
+    lists = np.argpartition(distances, k, axis=1)[:, : k + 1]
+    chosen = np.take_along_axis(distances, lists, axis=1)
+    order = np.argsort(chosen, axis=1)
+    return np.take_along_axis(lists, order, axis=1), chosen.max(axis=1)
 
 
 def _common(pair: Pair, k: int, metric: str = "cosine") -> Tensor:

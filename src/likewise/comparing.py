@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, overload
 
 import numpy as np
@@ -28,6 +27,7 @@ from likewise.measures.registry import FAMILIES, chosen
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.score import Score
+from likewise.showing import named_networks, shown
 from likewise.store import Store, score_key
 from likewise.views import Activations, Outputs, Reduction
 
@@ -81,18 +81,18 @@ def compare(  # type: ignore[misc]
         views = named_networks(views)
     if isinstance(views, Mapping) and other is not None and measures is None:
         measures, other = other, None
+    one = measure if measure is not None else measures
+    one = DEFAULT if one is None else one
+    wanted = chosen(one, on=("representation", "outputs"))  # known before any network has to run
     views, other = shown(views, other, data, layers, reduce, store)
     if isinstance(views, Mapping):
-        one = measure if measure is not None else measures
         return _compare_many(
-            views, DEFAULT if one is None else one, reduce=reduce, store=store, engine=engine,
+            views, one, reduce=reduce, store=store, engine=engine,
             memory=memory, seed=seed, progress=progress, calibrate=calibrate,
         )  # fmt: skip
     if other is None:
         raise InputError("compare needs two arrays, or a mapping of names to arrays.")
     named = {"x": views, "y": other}
-    one = measure if measure is not None else measures
-    wanted = chosen(DEFAULT if one is None else one, on=("representation", "outputs"))
     if len(wanted) > 1:
         return _compare_many(
             named, wanted, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
@@ -104,55 +104,6 @@ def compare(  # type: ignore[misc]
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
         bound = seeded(wanted[0], seed)
         return Score(_stored_score(pair, bound, store), measure=bound, pair=pair)
-
-
-def shown(
-    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any
-) -> tuple[Any, Any]:
-    """Networks as their views of the data; everything else as it is."""
-
-    def view(network: Any, name: str | None = None) -> Any:
-        if not isinstance(network, (str, Module)):
-            return network
-        if data is None:
-            raise InputError(
-                f"{network if isinstance(network, str) else name or 'a network'!s} is a network, and "
-                "compare needs to know what to show it. Pass data=, like data='cifar10:test[:1000]'."
-            )
-        from likewise.networks import network as build
-        from likewise.views import extract
-
-        place = store.path if isinstance(store, Store) else store
-        built = build(network, data=inputs) if isinstance(network, str) else network
-        return extract(built, inputs, layers, reduce, store=place, name=name)
-
-    from likewise.data import load
-
-    inputs = load(data) if isinstance(data, str) else data
-    if isinstance(views, Mapping):
-        if store is not None and data is not None:
-            with opened(store):  # the folder is ours before views are put into it
-                pass
-        return {name: view(network, name) for name, network in views.items()}, other
-    return view(views), view(other)
-
-
-def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
-    """Networks under short names: of their weights, else of their address; numbered if that repeats.
-
-    >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
-    ['lenet', 'lenet#2', 'best']
-    """
-    found: dict[str, Any] = {}
-    for network in networks:
-        address = network if isinstance(network, str) else type(network).__name__
-        weights = address.partition("@")[2]
-        short = PurePath(weights).stem if weights else address.rpartition(":")[2]
-        name, count = short, 2
-        while name in found:
-            name, count = f"{short}#{count}", count + 1
-        found[name] = network
-    return found
 
 
 def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:

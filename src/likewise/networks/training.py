@@ -123,7 +123,7 @@ def train(
     if isinstance(validation, str):
         validation = load(validation)
     if isinstance(net, str):
-        net = network(net, data=data, seed=seed)
+        net = network(net, data=data, seed=seed, untrained=True)
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to train on. Give at least one.")
     if keep_epochs and out is None:

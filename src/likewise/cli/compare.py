@@ -23,7 +23,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare networks by their activations and answers on the same inputs."""
     from likewise.comparing import compare as run
-    from likewise.comparing import named_networks
+    from likewise.showing import named_networks
     from likewise.views.files import read_arrays
 
     views = read_arrays(files) if data is None else named_networks(files)

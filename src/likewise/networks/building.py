@@ -78,7 +78,7 @@ def network(
     wanted = _measure(found, data) | known.get("options", {}) | chosen
     built = _build(found, Wish(found.name, wanted, pretrained, str(address)), seed or 0)
     net = _weighted(built, found, known, data)
-    _recipes[inner(net)] = Recipe(_short(found), wanted, found.weights)
+    _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
     return net.eval()
 
 
@@ -169,6 +169,13 @@ def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
     mean = total / count
     std = (square / count - mean.square()).clamp(min=1e-8).sqrt()
     return [round(v, 4) for v in mean.tolist()], [round(v, 4) for v in std.tolist()]
+
+
+def _whole(found: Address) -> str:
+    """The address with the whole path of a Python file: it holds wherever it is read again."""
+    is_file = found.prefix not in _SOURCES
+    prefix = str(Path(found.prefix).expanduser().resolve()) if is_file else found.prefix
+    return f"{prefix}:{found.name}"
 
 
 def _short(found: Address) -> str:

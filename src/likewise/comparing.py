@@ -7,6 +7,7 @@ the rest goes pair by pair, several at a time, each on one thread.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from torch.nn import Module
 from likewise import __version__
 from likewise._progress import Progress
 from likewise.engine import Engine, calm, engine_of, one_thread
-from likewise.errors import InputError, LikewiseError, UndefinedError
+from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError
 from likewise.matrix import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.kernels import Kernel, Linear, Table, fill
@@ -95,7 +96,7 @@ def compare(  # type: ignore[misc]
     named = {"x": views, "y": other}
     if len(wanted) > 1:
         return _compare_many(
-            named, wanted, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
+            named, wanted, asked=one, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
             progress=progress, calibrate=calibrate,
         )  # fmt: skip
     with one_thread(for_inputs=(views, other)):
@@ -131,11 +132,13 @@ def _compare_many(
     seed: int,
     progress: bool,
     calibrate: bool,
+    asked: Any = None,
 ) -> SimilarityMatrix | Comparison:
     if not views:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
     wanted = [seeded(m, seed) for m in chosen(measures, on=_looks_at(views))]
     ready = as_views(views, reduce, wanted)
+    wanted = _installed(wanted, measures if asked is None else asked, ready)
     job = Job(list(ready), list(ready.values()), wanted)
     limit = parse_memory(memory)
     with Progress(job.total, "comparing", shown=progress) as bar:
@@ -158,6 +161,33 @@ def _is_set(measures: Any) -> bool:
     if isinstance(measures, str):
         return measures in ("all", "resi", *FAMILIES)
     return isinstance(measures, Sequence)
+
+
+def _installed(
+    wanted: list[Measure], asked: Any, views: Mapping[str, Activations]
+) -> list[Measure]:
+    """The measures of "all" whose libraries are here; what was asked for by name stays and says so."""
+    if not (asked == "all" if isinstance(asked, str) else _is_set(asked) and "all" in asked):
+        return wanted
+    named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
+    keep = {m.name for m in chosen(named, on=("representation", "outputs"))} if named else set()
+    widths = (4, 4) if len({view.d for view in views.values()}) == 1 else (4, 3)
+    chance = np.random.default_rng(0)
+    a, b = (Representation(Activations(chance.normal(size=(40, d)), name="")) for d in widths)
+    pair = Pair(a, b)
+    missing = {}
+    for measure in wanted:
+        try:
+            measure.score(pair)
+        except MissingDependencyError as error:
+            if measure.name not in keep:
+                missing[measure.key] = str(error)
+        except LikewiseError:
+            pass  # it wants more than a trial: that is no library
+    if missing:
+        first = next(iter(missing.values()))
+        warnings.warn(f"left out of 'all': {', '.join(missing)}, since {first}", stacklevel=4)
+    return [measure for measure in wanted if measure.key not in missing]
 
 
 def _looks_at(views: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 import likewise
-from likewise.errors import MissingDataError, UnknownNameError
+from likewise.cli import main
+from likewise.errors import InputError, MissingDataError, MissingDependencyError, UnknownNameError
 from likewise.showing import named_networks
 from likewise.views.identity import fingerprint
 
@@ -195,3 +196,96 @@ def test_the_same_network_has_the_same_fingerprint_in_every_process(tmp_path: Pa
         for seed in ("1", "2")
     }
     assert found == {fingerprint(likewise.network(f"{file}:build")) + "\n"}
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize("name", ["fcn_resnet50", "fasterrcnn_resnet50_fpn", "r3d_18"])
+def test_what_torchvision_has_but_classifiers_is_not_denied(name: str) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network(f"torchvision:{name}")
+    assert str(error.value) == (
+        f"torchvision's {name!r} is no classifier of images, and only those have an address. Build "
+        f"it and pass the module: torchvision.models.get_model({name!r}, weights='DEFAULT')."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_timm_without_torchvision_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)  # as if it were not installed
+    with pytest.raises(MissingDependencyError) as error:
+        likewise.network("timm:resnet18")
+    assert str(error.value) == (
+        "to load timm:resnet18, torchvision is needed: pip install 'likewise[vision]'."
+    )
+
+
+def test_all_measures_are_those_whose_libraries_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(0)
+    x, y = chance.normal(size=(40, 5)), chance.normal(size=(40, 3))
+    for library in ("ripser", "ot"):
+        monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    sentence = "left out of 'all': .*rtd, since .* is needed: pip install"
+    with pytest.warns(UserWarning, match=sentence):
+        many = likewise.compare({"a": x, "b": y}, "all", progress=False)
+    with pytest.warns(UserWarning, match=sentence):
+        two = likewise.compare(x, y, "all", progress=False)
+    assert "cka" in many
+    assert "cka" in two
+    assert not {"rtd", "soft-matching"} & {*many, *two}
+    with pytest.raises(MissingDependencyError, match="to compute rtd, ripser is needed"):
+        likewise.compare({"a": x, "b": y}, ["cka", "rtd"], progress=False)
+
+
+@pytest.mark.parametrize("address", ["zoo:lenet", "mine.py:build"])
+def test_the_command_asks_for_data_where_it_is_given_networks(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", address, "zoo:resnet20"])
+    assert capsys.readouterr().err == (
+        f"likewise: {address} is a network: say what to show it, as in "
+        "--data 'cifar10:test[:1000]'.\n"
+    )
+
+
+def test_the_command_says_where_no_data_matches(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["data", "nope"])
+    assert capsys.readouterr().err == (
+        "likewise: no data matches 'nope'. Leave the pattern out to see all.\n"
+    )
+
+
+def test_a_split_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.data("digits", split="tarin")
+    assert str(error.value) == (
+        "digits has no split 'tarin', asked for by 'digits'. Did you mean 'train'? It has test, "
+        "train, all."
+    )
+
+
+def test_rows_are_chosen_by_whole_numbers_and_whole_masks() -> None:
+    data = likewise.data("digits:test[:20]")
+    with pytest.raises(InputError) as half:
+        data[[1.5]]  # type: ignore[list-item]
+    assert str(half.value) == (
+        "inputs are counted by whole numbers, not by torch.float32. Round them."
+    )
+    with pytest.raises(InputError) as mask:
+        data[torch.ones(5, dtype=torch.bool)]
+    assert str(mask.value) == "a mask of 5 cannot choose among 20 inputs. Give 20."
+    assert len(data[[]]) == 0
+    assert len(data[torch.arange(20) < 3]) == 3
+
+
+def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "photos [2024]"
+    for name in ("cat", "dog", "cat/.ipynb_checkpoints", ".ipynb_checkpoints", ".empty"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name in ("cat/1.png", "dog/1.png", "cat/.ipynb_checkpoints/1.png", "dog/._1.png"):
+        image.new("RGB", (8, 8)).save(folder / name)
+    data = likewise.data(f"imagefolder:{folder}")
+    assert (len(data), data.classes) == (2, ("cat", "dog"))
+    assert len(likewise.data(f"imagefolder:{folder}[:1]")) == 1

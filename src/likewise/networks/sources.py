@@ -60,6 +60,7 @@ def from_zoo(wish: Wish) -> Built:
 
 def from_timm(wish: Wish) -> Built:
     prepare_torchvision()
+    require("torchvision", extra="vision", to=f"load {wish.address}")  # timm cannot do without it
     timm = require("timm", extra="vision", to=f"load {wish.address}")
     known = timm.list_models() + timm.list_pretrained()
     if ":" not in wish.name and wish.name not in known:
@@ -80,6 +81,12 @@ def from_torchvision(wish: Wish) -> Built:
     prepare_torchvision()
     models = require("torchvision.models", extra="vision", to=f"load {wish.address}")
     known = models.list_models(module=models)
+    if wish.name not in known and wish.name in models.list_models():
+        raise InputError(
+            f"torchvision's {wish.name!r} is no classifier of images, and only those have an "
+            "address. Build it and pass the module: "
+            f"torchvision.models.get_model({wish.name!r}, weights='DEFAULT')."
+        )
     if wish.name not in known:
         hint = did_you_mean(wish.name, known)
         raise UnknownNameError(f"torchvision has no network {wish.name!r}.{hint}")

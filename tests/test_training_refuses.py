@@ -156,3 +156,11 @@ def test_nothing_cannot_be_scored() -> None:
     with pytest.raises(InputError) as error:
         evaluate(small(0), data)
     assert str(error.value) == "'digits:test[:0]' has no inputs to be scored on. Give at least one."
+
+
+def test_batches_of_one_show_every_input() -> None:
+    seen = []
+    net = small(0)
+    net.register_forward_hook(lambda module, given, found: seen.append(len(found)))
+    train(net, "digits:train[:7]", epochs=1, batch_size=1)
+    assert seen == [1] * 7

@@ -99,11 +99,17 @@ def compare(  # type: ignore[misc]
             named, wanted, asked=one, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
             progress=progress, calibrate=calibrate,
         )  # fmt: skip
-    with one_thread(for_inputs=(views, other)):
-        a, b = as_views(named, reduce, wanted, keep_names=True).values()
+    return _compare_two(named, wanted[0], reduce, store, memory, seed)
+
+
+def _compare_two(
+    views: Mapping[str, Any], measure: Measure, reduce: Any, store: Any, memory: Any, seed: int
+) -> Score:
+    with one_thread(for_inputs=tuple(views.values())):
+        a, b = as_views(views, reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if memory is None else parse_memory(memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
-        bound = seeded(wanted[0], seed)
+        bound = seeded(measure, seed)
         return Score(_stored_score(pair, bound, store), measure=bound, pair=pair)
 
 

@@ -50,7 +50,8 @@ def layerwise(
     for (row, column), reason in list(found.reasons.items())[:3]:
         typer.echo(f"undefined for {row}, {column}: {reason}", err=True)
     if as_json:
-        parts = {"rows": found.rows, "columns": found.columns, "values": found.values.tolist()}
+        values = [[None if value != value else value for value in row] for row in found.values]
+        parts = {"rows": found.rows, "columns": found.columns, "values": values}
         typer.echo(json.dumps({"measure": found.measure, **parts}))
     else:
         typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)

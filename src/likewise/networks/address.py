@@ -62,8 +62,8 @@ def is_checkpoint(address: str) -> bool:
 
 def is_network(text: str) -> bool:
     """Whether a text can be nothing but a network's address (a weights file may be activations)."""
-    if Path(text).expanduser().is_file():
-        return False
+    if Path(text).expanduser().is_file() or text.endswith(".safetensors"):
+        return text.partition(":")[0] in PREFIXES
     return text.partition(":")[0] in PREFIXES or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
 
 

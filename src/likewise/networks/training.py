@@ -251,8 +251,8 @@ class _Run:
         self.net.train()
         total, right, count = 0.0, 0, 0
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
-            if len(batch[1]) == 1 and i > 0:
-                continue  # batch normalisation cannot be trained on one input
+            if len(batch[1]) == 1 and i > 0 and self.settings.batch_size > 1:
+                continue  # a rest of one, on which batch normalisation cannot be trained
             rate = rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
             self._shown("train", batch[0], logits, labels)

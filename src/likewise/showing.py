@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -49,27 +48,36 @@ def shown(
 def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
     """Networks under short names: of their weights, else of their address.
 
-    Where two weights files have one name, their folders tell them apart; what repeats even then is
-    numbered.
+    Where two weights files have one name, their folders tell them apart; two addresses stand in
+    full. What repeats even then is numbered.
 
     >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
     ['lenet', 'lenet#2', 'best']
     >>> list(named_networks(["zoo:mlp@runs/a/weights.safetensors", "runs/b/weights.safetensors"]))
     ['a', 'b']
+    >>> list(named_networks(["timm:resnet18", "torchvision:resnet18"]))
+    ['timm:resnet18', 'torchvision:resnet18']
     """
-    wanted = list(networks)
-    files = [_weights(_address(network)) for network in wanted]
-    repeated = {stem for stem, count in Counter(f.stem for f in files if f).items() if count > 1}
+    wanted = [(network, _address(network)) for network in networks]
+    meant: dict[str, set[str]] = {}
+    for _, address in wanted:
+        meant.setdefault(_short(address), set()).add(address)
     found: dict[str, Any] = {}
-    for network, file in zip(wanted, files, strict=True):
-        short = _address(network).rpartition(":")[2] if file is None else file.stem
-        if file is not None and short in repeated:
-            short = file.parent.name or short
+    for network, address in wanted:
+        short = _short(address)
+        if len(meant[short]) > 1:
+            weights = _weights(address)
+            short = address if weights is None else weights.parent.name or short
         name, count = short, 2
         while name in found:
             name, count = f"{short}#{count}", count + 1
         found[name] = network
     return found
+
+
+def _short(address: str) -> str:
+    weights = _weights(address)
+    return address.rpartition(":")[2] if weights is None else weights.stem
 
 
 def _address(network: Any) -> str:

@@ -10,6 +10,7 @@ short last one adds no noise.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -19,54 +20,125 @@ from likewise.errors import InputError, UndefinedError
 SMALLEST = 4  # HSIC1 divides by n - 3
 
 
+@dataclass(frozen=True)
+class Side:
+    """Layers of one network on one batch: U-centred Gram matrices `(layers, n, n)`, and per layer
+    the squares of its rows, of what is left of them without their mean, and its rounding."""
+
+    grams: Tensor
+    squares: Tensor
+    spread: Tensor
+    eps: Tensor
+
+    @classmethod
+    def of(cls, layers: Iterable[Tensor]) -> Side:
+        grams, squares, spread, eps = [], [], [], []
+        for rows in layers:
+            gram, square, left = centred_gram(rows)
+            grams.append(gram)
+            squares.append(square)
+            spread.append(left)
+            eps.append(torch.finfo(rows.dtype).eps)
+        numbers = (torch.tensor(part, dtype=torch.float64) for part in (squares, spread, eps))
+        return cls(torch.stack(grams), *numbers)
+
+    def sums(self, weight: float) -> Tensor:
+        """What adds up over batches, `(4, layers)`: HSIC1 with itself, its scale, and the facts."""
+        own = torch.linalg.vector_norm(self.grams, dim=(1, 2)).square().cpu() * weight
+        return torch.stack([own, self.spread.square() * weight, self.squares, self.spread])
+
+
 class MinibatchCKA:
     """Sums of HSIC1 over batches: between layers of two networks, and of each layer with itself."""
 
     def __init__(self) -> None:
-        self._sums: tuple[Tensor, Tensor, Tensor] | None = None
+        self.n = 0
+        self._sums: list[Tensor] = []
+        self._eps: list[Tensor] = []
 
     def add(self, a: Iterable[Tensor], b: Iterable[Tensor] | None) -> None:
         """One batch: rows of every layer of `a` and of `b`, the same inputs in the same order."""
-        left = torch.stack([centred_gram(rows) for rows in a])
-        right = left if b is None else torch.stack([centred_gram(rows) for rows in b])
-        n = left.shape[-1]
-        x, y = left.flatten(1), right.flatten(1)
+        left = Side.of(a)
+        right = left if b is None else Side.of(b)
+        n = left.grams.shape[-1]
         weight = n / (n * (n - 3))
-        cross, own = (x @ y.T) * weight, (x * x).sum(dim=1) * weight
-        other = own if b is None else (y * y).sum(dim=1) * weight
-        if self._sums is not None:
-            cross, own, other = (
-                old + new for old, new in zip(self._sums, (cross, own, other), strict=True)
-            )
-        self._sums = (cross, own, other)
+        cross = (left.grams.flatten(1) @ right.grams.flatten(1).T) * weight
+        new = [cross.cpu(), left.sums(weight), right.sums(weight)]
+        self._sums = [o + v for o, v in zip(self._sums, new, strict=True)] if self._sums else new
+        self._eps = [left.eps, right.eps]
+        self.n += n
 
     def values(self) -> Tensor:
-        """HSIC1(a, b) / √(HSIC1(a, a) · HSIC1(b, b)), layers of `a` by layers of `b`."""
-        if self._sums is None:
+        """HSIC1(a, b) / √(HSIC1(a, a) · HSIC1(b, b)), layers of `a` by layers of `b`.
+
+        NaN where a layer has nothing to compare: `faults` says why.
+        """
+        if not self._sums:
             raise InputError("the data gave no inputs. Pass at least four.")
-        cross, own, other = self._sums
-        norm = (own[:, None] * other[None, :]).sqrt()
-        return torch.where(norm > 0, cross / norm, torch.nan)
+        cross, left, right = self._sums
+        values = cross / (left[0].sqrt()[:, None] * right[0].sqrt()[None, :])
+        sound = [torch.tensor([not fault for fault in side]) for side in self.faults()]
+        return torch.where(sound[0][:, None] & sound[1][None, :], values, torch.nan)
+
+    def faults(self) -> list[list[str]]:
+        """Why a layer of either network has no value with any other; empty where it has."""
+        return [
+            [self._fault(*numbers) for numbers in zip(*side.tolist(), eps.tolist(), strict=True)]
+            for side, eps in zip(self._sums[1:], self._eps, strict=True)
+        ]
+
+    def _fault(self, own: float, scale: float, squares: float, spread: float, eps: float) -> str:
+        if spread <= (2 * eps) ** 2 * squares:
+            return (
+                f"is constant: all {self.n} rows are the same, so there is nothing to compare. "
+                "Look at another layer."
+            )
+        if own <= (4 * eps) ** 2 * scale:
+            return (
+                "finds all inputs equally alike but for rounding, so there is nothing to compare. "
+                "Look at another layer, or show more inputs."
+            )
+        return ""
 
 
-def centred_gram(rows: Tensor) -> Tensor:
+def centred_gram(rows: Tensor) -> tuple[Tensor, float, float]:
     """The U-centred Gram matrix `(n, n)` of rows `(n, d)`: HSIC1 is a product of two of them.
 
     Diagonal 0, K_ij - r_i - r_j + s off it, where r_i = Σ_j K_ij / (n - 2) and
     s = Σ_ij K_ij / ((n - 1)(n - 2)). Shifts of the columns do not change it, so they are taken out
-    before the product, where they would cost digits.
+    before the product, where they would cost digits. Beside it the sums of squares of the rows as
+    they came and without their mean.
     """
     n = len(rows)
     if n < SMALLEST:
         raise UndefinedError(
             f"debiased CKA is not defined for a batch of {n} inputs. Use batches of at least 4."
         )
-    rows = rows - rows.mean(dim=0)
-    gram = (rows @ rows.T).double()
+    gram, shift = _products(rows if rows.dtype == torch.float64 else rows.float())
+    spread = float(gram.diagonal().sum())
     gram.fill_diagonal_(0)
     sums = gram.sum(dim=1) / (n - 2)
     total = gram.sum() / ((n - 1) * (n - 2))
     gram -= sums[:, None]
     gram -= sums[None, :]
     gram += total
-    return gram.fill_diagonal_(0)
+    return gram.fill_diagonal_(0), spread + n * shift, spread
+
+
+def _products(rows: Tensor) -> tuple[Tensor, float]:
+    """Inner products of the rows without their mean, in double, and the square of that mean.
+
+    Single precision is two to three times as fast and holds them to seven digits, unless they are
+    too large or too small for it, or so near to one another that the mean's own rounding shows.
+    """
+    mean = rows.mean(dim=0)
+    centred = rows - mean
+    gram = (centred @ centred.T).double()
+    shift = float(mean.double().square().sum())
+    if rows.dtype == torch.float64:
+        return gram, shift
+    spread = float(gram.diagonal().sum())
+    apart = spread > 1e-30 * rows.numel() and spread > 1e-8 * len(rows) * shift
+    if apart and bool(gram.sum().isfinite()):
+        return gram, shift
+    return _products(rows.double())

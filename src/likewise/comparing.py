@@ -7,10 +7,10 @@ the rest goes pair by pair, several at a time, each on one thread.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, overload
 
 import numpy as np
@@ -19,7 +19,7 @@ from torch.nn import Module
 from likewise import __version__
 from likewise._progress import Progress
 from likewise.engine import Engine, calm, engine_of, one_thread
-from likewise.errors import InputError, LikewiseError, UndefinedError
+from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError
 from likewise.matrix import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.kernels import Kernel, Linear, Table, fill
@@ -28,6 +28,7 @@ from likewise.measures.registry import FAMILIES, chosen
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.score import Score
+from likewise.showing import named_networks, shown
 from likewise.store import Store, score_key
 from likewise.views import Activations, Outputs, Reduction
 
@@ -81,78 +82,35 @@ def compare(  # type: ignore[misc]
         views = named_networks(views)
     if isinstance(views, Mapping) and other is not None and measures is None:
         measures, other = other, None
+    one = measure if measure is not None else measures
+    one = DEFAULT if one is None else one
+    wanted = chosen(one, on=("representation", "outputs"))  # known before any network has to run
     views, other = shown(views, other, data, layers, reduce, store)
     if isinstance(views, Mapping):
-        one = measure if measure is not None else measures
         return _compare_many(
-            views, DEFAULT if one is None else one, reduce=reduce, store=store, engine=engine,
+            views, one, reduce=reduce, store=store, engine=engine,
             memory=memory, seed=seed, progress=progress, calibrate=calibrate,
         )  # fmt: skip
     if other is None:
         raise InputError("compare needs two arrays, or a mapping of names to arrays.")
     named = {"x": views, "y": other}
-    one = measure if measure is not None else measures
-    wanted = chosen(DEFAULT if one is None else one, on=("representation", "outputs"))
     if len(wanted) > 1:
         return _compare_many(
-            named, wanted, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
+            named, wanted, asked=one, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
             progress=progress, calibrate=calibrate,
         )  # fmt: skip
-    with one_thread(for_inputs=(views, other)):
-        a, b = as_views(named, reduce, wanted, keep_names=True).values()
+    return _compare_two(named, wanted[0], reduce, store, memory, seed)
+
+
+def _compare_two(
+    views: Mapping[str, Any], measure: Measure, reduce: Any, store: Any, memory: Any, seed: int
+) -> Score:
+    with one_thread(for_inputs=tuple(views.values())):
+        a, b = as_views(views, reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if memory is None else parse_memory(memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
-        bound = seeded(wanted[0], seed)
+        bound = seeded(measure, seed)
         return Score(_stored_score(pair, bound, store), measure=bound, pair=pair)
-
-
-def shown(
-    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any
-) -> tuple[Any, Any]:
-    """Networks as their views of the data; everything else as it is."""
-
-    def view(network: Any, name: str | None = None) -> Any:
-        if not isinstance(network, (str, Module)):
-            return network
-        if data is None:
-            raise InputError(
-                f"{network if isinstance(network, str) else name or 'a network'!s} is a network, and "
-                "compare needs to know what to show it. Pass data=, like data='cifar10:test[:1000]'."
-            )
-        from likewise.networks import network as build
-        from likewise.views import extract
-
-        place = store.path if isinstance(store, Store) else store
-        built = build(network, data=inputs) if isinstance(network, str) else network
-        return extract(built, inputs, layers, reduce, store=place, name=name)
-
-    from likewise.data import load
-
-    inputs = load(data) if isinstance(data, str) else data
-    if isinstance(views, Mapping):
-        if store is not None and data is not None:
-            with opened(store):  # the folder is ours before views are put into it
-                pass
-        return {name: view(network, name) for name, network in views.items()}, other
-    return view(views), view(other)
-
-
-def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
-    """Networks under short names: of their weights, else of their address; numbered if that repeats.
-
-    >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
-    ['lenet', 'lenet#2', 'best']
-    """
-    found: dict[str, Any] = {}
-    for network in networks:
-        address = network if isinstance(network, str) else type(network).__name__
-        weights = address.partition("@")[2]
-        short = PurePath(weights).stem if weights else address.rpartition(":")[2]
-        name, count = short, 2
-        while name in found:
-            name, count = f"{short}#{count}", count + 1
-        found[name] = network
-    return found
 
 
 def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
@@ -180,11 +138,13 @@ def _compare_many(
     seed: int,
     progress: bool,
     calibrate: bool,
+    asked: Any = None,
 ) -> SimilarityMatrix | Comparison:
     if not views:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
     wanted = [seeded(m, seed) for m in chosen(measures, on=_looks_at(views))]
     ready = as_views(views, reduce, wanted)
+    wanted = _installed(wanted, measures if asked is None else asked, ready)
     job = Job(list(ready), list(ready.values()), wanted)
     limit = parse_memory(memory)
     with Progress(job.total, "comparing", shown=progress) as bar:
@@ -207,6 +167,33 @@ def _is_set(measures: Any) -> bool:
     if isinstance(measures, str):
         return measures in ("all", "resi", *FAMILIES)
     return isinstance(measures, Sequence)
+
+
+def _installed(
+    wanted: list[Measure], asked: Any, views: Mapping[str, Activations]
+) -> list[Measure]:
+    """The measures of "all" whose libraries are here; what was asked for by name stays and says so."""
+    if not (asked == "all" if isinstance(asked, str) else _is_set(asked) and "all" in asked):
+        return wanted
+    named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
+    keep = {m.name for m in chosen(named, on=("representation", "outputs"))} if named else set()
+    widths = (4, 4) if len({view.d for view in views.values()}) == 1 else (4, 3)
+    chance = np.random.default_rng(0)
+    a, b = (Representation(Activations(chance.normal(size=(40, d)), name="")) for d in widths)
+    pair = Pair(a, b)
+    missing = {}
+    for measure in wanted:
+        try:
+            measure.score(pair)
+        except MissingDependencyError as error:
+            if measure.name not in keep:
+                missing[measure.key] = str(error)
+        except LikewiseError:
+            pass  # it wants more than a trial: that is no library
+    if missing:
+        first = next(iter(missing.values()))
+        warnings.warn(f"left out of 'all': {', '.join(missing)}, since {first}", stacklevel=4)
+    return [measure for measure in wanted if measure.key not in missing]
 
 
 def _looks_at(views: Mapping[str, Any]) -> list[str]:

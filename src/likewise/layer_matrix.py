@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class LayerMatrix:
     """A measure over the layers of two networks: `values[i, j]` is `rows[i]` of a with `columns[j]`
-    of b.
+    of b. Undefined pairs are NaN, their reasons in `reasons` by (row, column).
 
     >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
     np.float64(0.5)
@@ -36,6 +36,7 @@ class LayerMatrix:
     values: Any
     measure: str
     about: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
@@ -84,6 +85,7 @@ class LayerMatrix:
             "columns": json.dumps(list(self.columns)),
             "measure": self.measure,
             "about": json.dumps(dict(self.about)),
+            "reasons": json.dumps([[*pair, reason] for pair, reason in self.reasons.items()]),
         }
         values = {"values": np.ascontiguousarray(self.values)}
         write_whole(Path(path), save(values, metadata=facts))
@@ -112,8 +114,11 @@ class LayerMatrix:
             with safe_open(path, framework="numpy") as file:
                 facts, values = file.metadata() or {}, file.get_tensor("values")
             rows, columns = json.loads(facts["rows"]), json.loads(facts["columns"])
-            about = json.loads(facts["about"])
-            return cls(facts["a"], facts["b"], rows, columns, values, facts["measure"], about)
+            about, told = json.loads(facts["about"]), json.loads(facts.get("reasons", "[]"))
+            reasons = {(row, column): reason for row, column, reason in told}
+            return cls(
+                facts["a"], facts["b"], rows, columns, values, facts["measure"], about, reasons
+            )
         except (SafetensorError, KeyError, ValueError) as error:
             raise StoreError(
                 f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote."

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from typing import Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,15 +18,19 @@ from torch import Tensor, nn
 from likewise import __version__
 from likewise._minibatch import SMALLEST, MinibatchCKA
 from likewise._progress import Progress
-from likewise._registry import normal
-from likewise.errors import InputError, UndefinedError
+from likewise.data import Data
+from likewise.errors import InputError
 from likewise.layer_matrix import LayerMatrix
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extraction import as_data, data_name, extract, resolved
 from likewise.views.watching import Watcher
 
+if TYPE_CHECKING:
+    from likewise.measures.facts import Measure
+
 STREAMED = "cka-debiased"
+Reasons = dict[tuple[str, str], str]
 
 
 def layerwise(
@@ -34,9 +38,9 @@ def layerwise(
     b: str | nn.Module | None = None,
     data: Any = None,
     *,
-    measure: str = STREAMED,
+    measure: Any = STREAMED,
     layers: str | Sequence[str] = "blocks",
-    reduce: str | None = "flatten",
+    reduce: str | None = None,
     batch_size: int = 512,
     device: Any = None,
     seed: int = 0,
@@ -49,35 +53,74 @@ def layerwise(
     memory needed is that of one batch, and the value nears the whole-data one with the number of
     inputs, sooner with larger batches. Data and arrays are shown in an order drawn from `seed`,
     since batches of one class alone would mislead; other iterables as they come. Any other measure
-    takes all activations at once, from a `store` where one is given.
+    takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
+    maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
+    Undefined pairs are NaN, their reasons in `reasons`.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> layerwise(net, data=torch.randn(50, 4), layers="all")
     LayerMatrix('Sequential', 'Sequential', 3 x 3, measure='cka-debiased')
     """
     if data is None:
-        raise InputError(
-            "no data to show the networks. Pass data, as in data='cifar10:test[:2000]'."
-        )
+        raise InputError(_without_data(b))
+    chosen = _one_measure(measure, seed)
     nets = [resolved(a)] if b is None or b is a else [resolved(a), resolved(b)]
     shown = as_data(data)
     wanted = [layers] if isinstance(layers, str) else list(layers)
-    if normal(measure) == STREAMED:
-        watchers = [Watcher(m, wanted, reduce, label=repr(n), device=device) for m, n in nets]
-        values, names = _streamed(watchers, shown, batch_size, seed, progress)
+    how = reduce or ("mean" if _is_text(shown) else "flatten")
+    if chosen.key == STREAMED:
+        watchers = [Watcher(m, wanted, how, label=repr(n), device=device) for m, n in nets]
+        values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
     else:
         views = [
-            extract(m, shown, wanted, reduce, store, batch_size=batch_size, device=device, name=n,
+            extract(m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n,
                     progress=progress) for m, n in nets
         ]  # fmt: skip
-        values, names = _pairwise(views, measure)
-    about = _about(shown, reduce, batch_size, seed)
-    return LayerMatrix(nets[0][1], nets[-1][1], names[0], names[-1], values, measure, about)
+        values, names, reasons = _pairwise(views, chosen)
+    about = _about(shown, how, batch_size, seed)
+    return LayerMatrix(
+        nets[0][1], nets[-1][1], names[0], names[-1], values, chosen.key, about, reasons
+    )
+
+
+def _without_data(b: Any) -> str:
+    remedy = "Pass data, as in data='cifar10:test[:2000]'."
+    if b is None:
+        return f"no data to show the networks. {remedy}"
+    given = repr(b) if isinstance(b, str) else f"a {type(b).__name__}"
+    return (
+        f"no data to show the networks: the second argument, {given}, is another network. {remedy}"
+    )
+
+
+def _one_measure(measure: Any, seed: int) -> Measure:
+    """The measure that is meant, before any network has to run."""
+    from likewise.comparing import seeded
+    from likewise.measures.registry import chosen
+
+    found = chosen(measure, on=("representation", "outputs"))
+    if len(found) > 1:
+        raise InputError(
+            f"layerwise takes one measure and was given {len(found)}. Call it once a measure."
+        )
+    if found[0].info.on == "outputs":
+        raise InputError(
+            f"{found[0].name} looks at what a network answers, which is the same for all its "
+            "layers. Choose a measure of representations, or use likewise.compare."
+        )
+    return seeded(found[0], seed)
+
+
+def _is_text(data: Any) -> bool:
+    if isinstance(data, Data):
+        return data.domain == "text"
+    first = data[0] if isinstance(data, list) and data else None
+    return isinstance(first[0] if isinstance(first, tuple) and first else first, str)
 
 
 def _streamed(
     watchers: list[Watcher], data: Any, batch_size: int, seed: int, progress: bool
-) -> tuple[np.ndarray, list[list[str]]]:
+) -> tuple[np.ndarray, list[list[str]], Reasons]:
     sums = MinibatchCKA()
     total = -(-(known_length(data) or 0) // batch_size)
     with ExitStack() as stack:
@@ -86,31 +129,72 @@ def _streamed(
             stack.enter_context(watcher)
         steps = _large_enough(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
         for number, batch in enumerate(steps, start=1):
-            rows = [list(watcher.see(batch, number).rows.values()) for watcher in watchers]
-            for part in _parts(rows, batch, batch_size, seed):
+            seen = [watcher.see(batch, number).rows for watcher in watchers]
+            _check_rows(seen, [watcher.label for watcher in watchers], number)
+            for part in _parts([list(rows.values()) for rows in seen], batch, batch_size, seed):
                 sums.add(part[0], part[1] if len(part) > 1 else None)
             bar.advance()
-    return sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
+    values, names = sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
+    sides = zip([watchers[0], watchers[-1]], [names[0], names[-1]], sums.faults(), strict=True)
+    faults = [
+        [
+            f"{name!r} of {watcher.label} {f}" if f else ""
+            for name, f in zip(layers, told, strict=True)
+        ]
+        for watcher, layers, told in sides
+    ]
+    reasons = {
+        (row, column): faults[0][i] or faults[1][j]
+        for i, row in enumerate(names[0])
+        for j, column in enumerate(names[-1])
+        if faults[0][i] or faults[1][j]
+    }
+    return values, names, reasons
+
+
+def _check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
+    """Refuse what is not finite, and layers whose rows are not the same things."""
+    every = [(f"{n!r} of {label}", r) for rows, label in zip(seen, labels, strict=True)
+             for n, r in rows.items()]  # fmt: skip
+    for label, rows in every:
+        if not rows.sum().isfinite() and not rows.isfinite().all():
+            bad = int((~rows.isfinite()).any(dim=1).sum())
+            raise InputError(
+                f"{label} has NaN or infinite entries in {bad} of {len(rows)} rows of batch "
+                f"{number}. Drop or repair the inputs they come from."
+            )
+    _check_counts([(label, len(rows)) for label, rows in every])
+
+
+def _check_counts(counts: list[tuple[str, int]]) -> None:
+    first, n = counts[0]
+    other = next((found for found in counts if found[1] != n), None)
+    if other is not None:
+        raise InputError(
+            f"{first} gives {n} rows and {other[0]} gives {other[1]}, so their rows are not the "
+            "same inputs. Choose reduce='flatten' or 'mean', or layers with equal maps."
+        )
 
 
 def _pairwise(
-    views: Sequence[Mapping[str, Activations]], measure: str
-) -> tuple[np.ndarray, list[list[str]]]:
+    views: Sequence[Mapping[str, Activations]], measure: Measure
+) -> tuple[np.ndarray, list[list[str]], Reasons]:
     """The measure for every pair; what follows from one layer alone is computed once for it."""
-    from likewise import measures
+    from likewise.comparing import attempt
     from likewise.measures.pair import Pair
     from likewise.measures.representation import Representation
 
-    score = measures.get(measure).score
+    _check_counts([(repr(view.name), view.n) for part in views for view in part.values()])
     left = [Representation(view) for view in views[0].values()]
     right = left if len(views) == 1 else [Representation(view) for view in views[1].values()]
-    values = np.full((len(left), len(right)), np.nan)
+    names = [list(part) for part in views]
+    values, reasons = np.full((len(left), len(right)), np.nan), {}
     for i, one in enumerate(left):
         for j, other in enumerate(right):
-            # an undefined pair stays NaN: it does not cost the others
-            with suppress(UndefinedError):
-                values[i, j] = score(Pair(one, other))
-    return values, [list(part) for part in views]
+            values[i, j], reason = attempt(measure, Pair(one, other))
+            if reason:
+                reasons[names[0][i], names[-1][j]] = reason
+    return values, names, reasons
 
 
 def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
@@ -152,12 +236,12 @@ def _joined(first: Any, second: Any) -> Any:
     )
 
 
-def _about(data: Any, reduce: str | None, batch_size: int, seed: int) -> dict[str, str]:
+def _about(data: Any, reduce: str, batch_size: int, seed: int) -> dict[str, str]:
     probe = getattr(data, "probe", None)
     known = {
         "data": data_name(data),
         "probe": probe if isinstance(probe, str) else "",
-        "reduction": reduce or "none",
+        "reduction": reduce,
         "batch_size": str(batch_size),
         "seed": str(seed),
         "likewise": __version__,

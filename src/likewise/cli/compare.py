@@ -23,9 +23,17 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare networks by their activations and answers on the same inputs."""
     from likewise.comparing import compare as run
-    from likewise.comparing import named_networks
+    from likewise.errors import InputError
+    from likewise.networks.address import is_network
+    from likewise.showing import named_networks
     from likewise.views.files import read_arrays
 
+    if data is None:
+        network = next((file for file in files if is_network(file)), None)
+        if network is not None:
+            raise InputError(
+                f"{network} is a network: say what to show it, as in --data 'cifar10:test[:1000]'."
+            )
     views = read_arrays(files) if data is None else named_networks(files)
     measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
     comparison = run(

@@ -14,8 +14,11 @@ def data(
 ) -> None:
     """List datasets, their splits and what they are."""
     from likewise.data import SOURCES
+    from likewise.errors import UnknownNameError
 
     found = [SOURCES.get(name) for name in SOURCES.names(pattern)]
+    if not found:
+        raise UnknownNameError(f"no data matches {pattern!r}. Leave the pattern out to see all.")
     if as_json:
         parts = [{"name": s.name, "domain": s.domain, "splits": s.splits} for s in found]
         typer.echo(json.dumps(parts))

@@ -19,7 +19,9 @@ def layerwise(
     layers: Annotated[
         list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")
     ] = None,
-    reduce: Annotated[str, typer.Option(help="How maps and tokens become rows.")] = "flatten",
+    reduce: Annotated[
+        str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs in one batch.")] = 512,
     seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
@@ -45,8 +47,11 @@ def layerwise(
     if out is not None:
         for path in found.write(out):
             typer.echo(str(path), err=True)
+    for (row, column), reason in list(found.reasons.items())[:3]:
+        typer.echo(f"undefined for {row}, {column}: {reason}", err=True)
     if as_json:
-        parts = {"rows": found.rows, "columns": found.columns, "values": found.values.tolist()}
+        values = [[None if value != value else value for value in row] for row in found.values]
+        parts = {"rows": found.rows, "columns": found.columns, "values": values}
         typer.echo(json.dumps({"measure": found.measure, **parts}))
     else:
         typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)

@@ -117,7 +117,13 @@ def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
     if isinstance(index, slice):
         return list(range(n)[index])
     rows = torch.as_tensor(index).reshape(-1)
-    return (rows.nonzero()[:, 0] if rows.dtype == torch.bool else rows).tolist()
+    if rows.dtype == torch.bool:
+        if len(rows) != n:
+            raise InputError(f"a mask of {len(rows)} cannot choose among {n} inputs. Give {n}.")
+        return rows.nonzero()[:, 0].tolist()
+    if rows.is_floating_point() and len(rows):
+        raise InputError(f"inputs are counted by whole numbers, not by {rows.dtype}. Round them.")
+    return rows.long().tolist()
 
 
 def take(inputs: Any, index: slice | list[int]) -> Any:

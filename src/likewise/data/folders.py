@@ -39,14 +39,20 @@ def split_folder(root: Path, split: str) -> Path:
 
 def class_folders(folder: Path) -> list[Path]:
     """The sub-folders, in the order of their names: that is the order of the labels."""
-    found = sorted(sub for sub in folder.iterdir() if sub.is_dir())
+    found = sorted(s for s in folder.iterdir() if s.is_dir() and not s.name.startswith("."))
     if not found:
         raise MissingDataError(f"{folder} has no sub-folders. Put the images of each class in one.")
     return found
 
 
 def images_in(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+    """The images of a folder and of folders within; what is hidden, as .ipynb_checkpoints, is not."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in ENDINGS
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
 
 
 def from_groups(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from likewise._registry import Registry
@@ -71,12 +72,16 @@ def parse(address: str) -> Address:
             "name:split[start:stop], as in 'cifar10:test[:1000]'."
         )
     source = SOURCES.get(match["name"])
-    path, split = _path_and_split(match["rest"], source, address)
+    rest, part = match["rest"], match["slice"]
+    whole = address.partition(":")[2]
+    if part is not None and source.needs_path and Path(whole).expanduser().is_dir():
+        rest, part = whole, None  # a folder may be called 'photos [2024]'
+    path, split = _path_and_split(rest, source, address)
     if source.needs_path and path is None:
         raise InputError(
             f"{address!r} names no folder. Write {source.name}:PATH, where PATH holds the images."
         )
-    return Address(source, path, split, _slice(match["slice"], address))
+    return Address(source, path, split, _slice(part, address))
 
 
 def load(address: str, *, split: str | None = None, **options: Any) -> Data:
@@ -89,7 +94,9 @@ def load(address: str, *, split: str | None = None, **options: Any) -> Data:
     """
     found = parse(address)
     source = found.source
-    chosen = found.split or (split if split in source.splits else None) or source.splits[0]
+    if split is not None and split not in source.splits:
+        raise _no_split(source, split, address)
+    chosen = found.split or split or source.splits[0]
     try:
         data = source.load(chosen, found.path, **options)
     except TypeError as error:
@@ -124,9 +131,13 @@ def _path_and_split(
     looks_like_path = source.needs_path or any(mark in rest for mark in "/\\.~")
     if looks_like_path:
         return rest, None
-    raise InputError(
-        f"{source.name} has no split {last!r}, asked for by {address!r}."
-        f"{did_you_mean(last, source.splits)} It has {', '.join(source.splits)}."
+    raise _no_split(source, last, address)
+
+
+def _no_split(source: Source, split: str, address: str) -> InputError:
+    return InputError(
+        f"{source.name} has no split {split!r}, asked for by {address!r}."
+        f"{did_you_mean(split, source.splits)} It has {', '.join(source.splits)}."
     )
 
 

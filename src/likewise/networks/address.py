@@ -60,6 +60,13 @@ def is_checkpoint(address: str) -> bool:
     return path.suffix == ".safetensors" or (path / "weights.safetensors").is_file()
 
 
+def is_network(text: str) -> bool:
+    """Whether a text can be nothing but a network's address (a weights file may be activations)."""
+    if Path(text).expanduser().is_file() or text.endswith(".safetensors"):
+        return text.partition(":")[0] in PREFIXES
+    return text.partition(":")[0] in PREFIXES or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
+
+
 def _unknown(address: str, prefix: str) -> UnknownNameError:
     known = ", ".join(f"{name}:NAME" for name in PREFIXES)
     what = f"no networks come from {prefix!r}" if prefix else f"{address!r} has no prefix"

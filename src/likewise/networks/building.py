@@ -44,12 +44,18 @@ _recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
 
 
 def network(
-    address: str | nn.Module, *, data: Data | None = None, seed: int | None = None, **options: Any
+    address: str | nn.Module,
+    *,
+    data: Data | None = None,
+    seed: int | None = None,
+    untrained: bool = False,
+    **options: Any,
 ) -> nn.Module:
     """The network an address names, ready to be shown inputs; a module is given back as it is.
 
     timm, torchvision and transformers networks come with their published weights, unless the
-    address names others (`@weights`) or says `pretrained=false`. What is drawn at random is drawn
+    address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
+    is without them unless the address says `pretrained=true`. What is drawn at random is drawn
     from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
     as many classes and channels, as large, normalised by its mean and deviation.
 
@@ -65,12 +71,14 @@ def network(
         return address
     found, known = _found(str(address))
     chosen = found.options | options
-    pretrained = bool(chosen.pop("pretrained", found.weights is None and data is None))
+    pretrained = bool(chosen.pop("pretrained", found.weights is None and not untrained))
     seed = chosen.pop("seed", seed)
+    if found.prefix != "zoo" and not untrained and (pretrained or found.weights is not None):
+        data = None  # trained weights have a measure of their own
     wanted = _measure(found, data) | known.get("options", {}) | chosen
     built = _build(found, Wish(found.name, wanted, pretrained, str(address)), seed or 0)
     net = _weighted(built, found, known, data)
-    _recipes[inner(net)] = Recipe(_short(found), wanted, found.weights)
+    _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
     return net.eval()
 
 
@@ -161,6 +169,13 @@ def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
     mean = total / count
     std = (square / count - mean.square()).clamp(min=1e-8).sqrt()
     return [round(v, 4) for v in mean.tolist()], [round(v, 4) for v in std.tolist()]
+
+
+def _whole(found: Address) -> str:
+    """The address with the whole path of a Python file: it holds wherever it is read again."""
+    is_file = found.prefix not in _SOURCES
+    prefix = str(Path(found.prefix).expanduser().resolve()) if is_file else found.prefix
+    return f"{prefix}:{found.name}"
 
 
 def _short(found: Address) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from safetensors import safe_open
@@ -17,6 +20,34 @@ from likewise.networks.normalise import inner
 from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+START = "start weights"
+_left: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+
+
+@contextmanager
+def started(net: nn.Module, folder: Path) -> Iterator[str]:
+    """A hash of the weights that this training starts from.
+
+    A module that was trained towards this folder before, and is as it was left then, has the start
+    it had: a training that was interrupted goes on with the module in hand.
+    """
+    place, module = str(folder.resolve()), inner(net)
+    start = _hash(module)
+    was, left = _left.get(module, {}).get(place, ("", ""))
+    start = was if left == start else start
+    try:
+        yield start
+    finally:
+        _left.setdefault(module, {})[place] = (start, _hash(module))
+
+
+def _hash(net: nn.Module) -> str:
+    content = hashlib.sha256()
+    for name, value in net.state_dict().items():
+        content.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        content.update(flat.view(torch.uint8).numpy().data)
+    return content.hexdigest()[:16]
 
 
 def epoch_file(folder: Path, epoch: int) -> Path:
@@ -84,6 +115,8 @@ def _group(group: Mapping[str, Any]) -> dict[str, Any]:
 def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     here = json.loads(json.dumps(here))
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if len(names) > 1 and START in names:
+        names.remove(START)  # they follow from the network, its options and the seed
     if names:
         told = "; ".join(
             f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names

@@ -51,7 +51,7 @@ def _torchvision() -> list[Listed]:
 
 
 def _timm() -> list[Listed]:
-    if find_spec("timm") is None:
+    if find_spec("timm") is None or find_spec("torchvision") is None:  # timm imports it
         return []
     prepare_torchvision()
     timm = import_module("timm")

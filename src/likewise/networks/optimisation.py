@@ -15,9 +15,11 @@ import torch
 from torch import nn
 
 from likewise.errors import InputError, did_you_mean
+from likewise.networks.describing import described
 
 Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
 _OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
+_AT_LEAST_0 = ("lr", "momentum", "weight_decay", "decay", "warmup", "mixup", "cutmix", "clip")
 _SCHEDULES = ("cosine", "step", "plateau", "constant")
 
 
@@ -51,6 +53,12 @@ class Settings:
         for name in ("epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}. Give at least 1.")
+        for name in _AT_LEAST_0:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise InputError(f"{name} is {value}. Give 0 or more.")
+        if not 0 <= self.label_smoothing <= 1:
+            raise InputError(f"label_smoothing is {self.label_smoothing}. Give a share, 0 to 1.")
 
     @property
     def rate(self) -> float:
@@ -58,14 +66,16 @@ class Settings:
         return self.lr if self.lr is not None else _OPTIMISERS[self.optimiser]
 
     def record(self) -> dict[str, Any]:
-        """The settings as plain values; functions by their name."""
+        """The settings as plain values; functions by their name and a hash of their code."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
-    return getattr(value, "__name__", repr(value)) if callable(value) else value
+    if not callable(value):
+        return value
+    return f"{getattr(value, '__name__', type(value).__name__)} {described(value)[:8]}"
 
 
 def _no_such(kind: str, name: object, known: Sequence[str]) -> str:

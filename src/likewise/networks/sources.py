@@ -6,9 +6,12 @@ its images are normalised by where that is known.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -57,6 +60,7 @@ def from_zoo(wish: Wish) -> Built:
 
 def from_timm(wish: Wish) -> Built:
     prepare_torchvision()
+    require("torchvision", extra="vision", to=f"load {wish.address}")  # timm cannot do without it
     timm = require("timm", extra="vision", to=f"load {wish.address}")
     known = timm.list_models() + timm.list_pretrained()
     if ":" not in wish.name and wish.name not in known:
@@ -77,6 +81,12 @@ def from_torchvision(wish: Wish) -> Built:
     prepare_torchvision()
     models = require("torchvision.models", extra="vision", to=f"load {wish.address}")
     known = models.list_models(module=models)
+    if wish.name not in known and wish.name in models.list_models():
+        raise InputError(
+            f"torchvision's {wish.name!r} is no classifier of images, and only those have an "
+            "address. Build it and pass the module: "
+            f"torchvision.models.get_model({wish.name!r}, weights='DEFAULT')."
+        )
     if wish.name not in known:
         hint = did_you_mean(wish.name, known)
         raise UnknownNameError(f"torchvision has no network {wish.name!r}.{hint}")
@@ -97,13 +107,25 @@ def from_file(path: str, wish: Wish) -> Built:
             f"{path} has no function {wish.name!r}.{did_you_mean(wish.name, known)} "
             "It should return a torch.nn.Module."
         )
-    net = build(**wish.options)
+    net = _called(build, path, wish)
     if not isinstance(net, nn.Module):
         raise InputError(
             f"{wish.name} of {path} returned {type(net).__name__}. "
             "It should return a torch.nn.Module."
         )
     return Built(net)
+
+
+def _called(build: Callable[..., Any], path: str, wish: Wish) -> Any:
+    try:
+        inspect.signature(build).bind(**wish.options)
+    except TypeError as error:
+        raise OptionError(
+            f"{wish.name} of {path} cannot be called so: {error}. Its options are "
+            f"{inspect.signature(build)}."
+        ) from error
+    with _beside(Path(path).expanduser().resolve()):
+        return build(**wish.options)
 
 
 def accepted(prefix: str, name: str) -> list[str]:
@@ -120,12 +142,42 @@ def _imported(path: Path) -> ModuleType:
         raise MissingDataError(
             f"there is no Python file {path}. Give its path, as in models/mine.py:build."
         )
-    spec = importlib.util.spec_from_file_location(f"likewise_user_{path.stem}", path)
+    path = path.resolve()
+    # under a name of its own: two files of one name are two modules
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} cannot be imported. Give a Python file.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    was = sys.modules.get(name)
+    sys.modules[name] = module  # dataclasses look for their module there
+    try:
+        with _beside(path):
+            spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name) if was is None else sys.modules.update({name: was})
+        raise
     return module
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """The folder of a file among the places that Python imports from, as where it is run itself.
+
+    What is imported from there is forgotten afterwards: another folder may have a `helper.py` too.
+    """
+    folder, before = path.parent, set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the file may have taken it off itself
+            sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            top = name.partition(".")[0]
+            if file and (Path(file) == folder / f"{top}.py" or folder / top in Path(file).parents):
+                del sys.modules[name]
 
 
 def _spelled(options: dict[str, Any], spelling: dict[str, str]) -> dict[str, Any]:

@@ -77,6 +77,8 @@ def evaluate(
 
     `shown` is told the inputs, the logits and the labels of every batch.
     """
+    if not len(data):
+        raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
     was_training = net.training
     net.eval()
     total, right = 0.0, 0

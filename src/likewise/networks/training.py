@@ -74,7 +74,7 @@ def train(
     decay: float = 0.1,
     warmup: float = 0.0,
     label_smoothing: float = 0.0,
-    augment: Sequence[str | Augment] = (),
+    augment: str | Sequence[str | Augment] = (),
     mixup: float = 0.0,
     cutmix: float = 0.0,
     clip: float | None = None,
@@ -112,7 +112,7 @@ def train(
         decay=decay,
         warmup=warmup,
         label_smoothing=label_smoothing,
-        augment=tuple(augment),
+        augment=(augment,) if isinstance(augment, str) else tuple(augment),
         mixup=mixup,
         cutmix=cutmix,
         clip=clip,
@@ -122,13 +122,11 @@ def train(
         data = load(data, split="train")
     if isinstance(validation, str):
         validation = load(validation)
+    _check_data(data, validation)
+    folder = _folder(out, keep_epochs)
     if isinstance(net, str):
-        net = network(net, data=data, seed=seed)
-    if not len(data):
-        raise InputError(f"{data.name!r} has no inputs to train on. Give at least one.")
-    if keep_epochs and out is None:
-        raise InputError("keep_epochs needs a folder to keep the epochs in. Give out.")
-    folder = None if out is None else Path(out).expanduser()
+        net = network(net, data=data, seed=seed, untrained=True)
+    _check_batches(net, data, settings)
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
@@ -139,6 +137,41 @@ def train(
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
     return Training(net.eval(), history, settings, folder)
+
+
+def _check_data(data: Any, validation: Any) -> None:
+    for what, given in (("to train on", data), ("to validate on", validation)):
+        if given is None and what != "to train on":
+            continue
+        if not isinstance(given, Data):
+            raise InputError(
+                f"the data {what} is a {type(given).__name__}, which does not say what its classes "
+                "are. Give an address, or likewise.data.Data of inputs, labels and classes."
+            )
+        if not len(given):
+            raise InputError(f"{given.name!r} has no inputs {what}. Give at least one.")
+
+
+def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:
+    if out is None:
+        if keep_epochs:
+            raise InputError("keep_epochs needs a folder to keep the epochs in. Give out.")
+        return None
+    folder = Path(out).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, and a training needs a folder. Give another out.")
+    return folder
+
+
+def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
+    """Batch normalisation takes means over the batch, and one input has none."""
+    alone = data.domain != "graph" and min(settings.batch_size, len(data)) == 1
+    normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in net.modules())
+    if alone and normed:
+        raise InputError(
+            f"{type(inner(net)).__name__} has batch normalisation, which cannot be trained on "
+            "batches of one input. Give a batch_size of at least 2, and as many inputs."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +190,20 @@ class _Run:
     def to_the_end(
         self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool
     ) -> list[dict[str, Any]]:
+        if folder is None:
+            return self._walk(None, callbacks, keep_epochs, {})
+        with checkpoints.started(self.net, folder) as start:
+            return self._walk(folder, callbacks, keep_epochs, self._identity(start))
+
+    def _walk(
+        self,
+        folder: Path | None,
+        callbacks: Sequence[Callback],
+        keep_epochs: bool,
+        known: dict[str, Any],
+    ) -> list[dict[str, Any]]:
         optimiser = make_optimiser(self.net, self.settings)
         history: list[dict[str, Any]] = []
-        known = {} if folder is None else self._identity()
         if folder is not None:
             history = checkpoints.resume(folder, self.net, optimiser, known)
             if keep_epochs and not history:
@@ -181,14 +225,15 @@ class _Run:
                 checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(known, history))
         return history
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self, start: str) -> dict[str, Any]:
         # files may be many; their number has to do
         in_files = isinstance(self.data.inputs, ImageFiles)
         inputs = len(self.data) if in_files else self.data.probe
         made = recipe(self.net)
         name = made.network if made is not None else type(inner(self.net)).__name__
-        facts = {"network": name, "data": self.data.name, "inputs": inputs}
-        return facts | self.settings.record()
+        options = {} if made is None else made.options
+        facts = {"network": name, "options": options, checkpoints.START: start}
+        return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record()
 
     def _steps(self) -> int:
         whole = self.data.domain == "graph"
@@ -206,8 +251,8 @@ class _Run:
         self.net.train()
         total, right, count = 0.0, 0, 0
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
-            if len(batch[1]) == 1 and i > 0:
-                continue  # batch normalisation cannot be trained on one input
+            if len(batch[1]) == 1 and i > 0 and self.settings.batch_size > 1:
+                continue  # a rest of one, on which batch normalisation cannot be trained
             rate = rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
             self._shown("train", batch[0], logits, labels)

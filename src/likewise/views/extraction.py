@@ -19,6 +19,7 @@ from likewise.data import Data
 from likewise.data import load as load_data
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
+from likewise.networks import inner, recipe
 from likewise.networks import network as load_network
 from likewise.views.batches import known_length
 from likewise.views.identity import ProbeHash, digest, fingerprint
@@ -94,7 +95,15 @@ def extract(
 def resolved(network: str | nn.Module, name: str | None = None) -> tuple[nn.Module, str]:
     """The network an address means, and what it is called."""
     module = load_network(network)
-    return module, name or (network if isinstance(network, str) else type(module).__name__)
+    return module, name or (network if isinstance(network, str) else _called(module))
+
+
+def _called(module: nn.Module) -> str:
+    """A network that came from an address by that address, any other by its class."""
+    made = recipe(module)
+    if made is None:
+        return type(inner(module)).__name__
+    return made.network if made.weights is None else f"{made.network}@{made.weights}"
 
 
 def as_data(data: Any) -> Any:

@@ -15,16 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from likewise.networks.describing import Description
+
 
 def fingerprint(network: nn.Module) -> str:
-    """A hash of a network's structure, the code of its forward passes and its weights."""
+    """A hash of a network's structure, its weights, and all else that decides what it gives."""
     # an activation given as a function shows where it lies in memory, another place each time
-    content = hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(network)).encode())
-    for kind in sorted({type(module) for module in network.modules()}, key=lambda kind: repr(kind)):
-        content.update(f"{kind.__module__}.{kind.__qualname__}".encode())
-        code = getattr(kind.forward, "__code__", None)
-        if code is not None:  # compiled forwards have none
-            content.update(code.co_code + repr(code.co_names).encode())
+    content = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", repr(network)).encode())
+    description = Description()
+    description.network(network)
+    content.update(description.hexdigest().encode())
     # not the state dict: buffers that are left out of it (means to normalise by) count too
     for key, value in [*network.named_parameters(), *network.named_buffers()]:
         content.update(key.encode())

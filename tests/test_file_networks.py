@@ -1,0 +1,99 @@
+"""Networks of the user's own files: imported as Python would, found again from anywhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import likewise
+from likewise.errors import OptionError
+
+WITH_DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from torch import nn
+
+@dataclass
+class Sizes:
+    width: int = 4
+
+def build(width: int = 4):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, Sizes(width).width), nn.Linear(width, 10))
+"""
+
+
+def test_a_file_may_hold_dataclasses(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(WITH_DATACLASS)
+    assert likewise.network(f"{tmp_path}/mine.py:build,width=3")[1].out_features == 3
+
+
+def test_a_file_may_import_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "sibling_one.py").write_text("WIDTH = 7\n")
+    (tmp_path / "sibling_two.py").write_text("DEPTH = 2\n")
+    (tmp_path / "mine.py").write_text(
+        "from sibling_one import WIDTH\nfrom torch import nn\n"
+        "def build():\n    from sibling_two import DEPTH\n    return nn.Linear(DEPTH, WIDTH)\n"
+    )
+    before = list(sys.path)
+    net = likewise.network(f"{tmp_path}/mine.py:build")
+    assert (net.in_features, net.out_features) == (2, 7)
+    assert sys.path == before
+
+
+def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
+    for width in (2, 3):
+        (tmp_path / str(width)).mkdir()
+        (tmp_path / str(width) / "mine.py").write_text(
+            f"from torch import nn\nWIDTH = {width}\n"
+            "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(1, WIDTH)\n"
+            "def build():\n    return Net()\n"
+        )
+    first, second = (likewise.network(f"{tmp_path}/{width}/mine.py:build") for width in (2, 3))
+    assert (first.out_features, second.out_features) == (2, 3)
+    assert type(first).__module__ != type(second).__module__
+
+
+def test_helpers_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    for width in (2, 3):
+        (tmp_path / str(width)).mkdir()
+        (tmp_path / str(width) / "sibling_three.py").write_text(f"WIDTH = {width}\n")
+        (tmp_path / str(width) / "mine.py").write_text(
+            "from sibling_three import WIDTH\nfrom torch import nn\n"
+            "def build():\n    return nn.Linear(1, WIDTH)\n"
+        )
+    nets = [likewise.network(f"{tmp_path}/{width}/mine.py:build") for width in (2, 3)]
+    assert [net.out_features for net in nets] == [2, 3]
+
+
+def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no')\n")
+    before = list(sys.path), set(sys.modules)
+    with pytest.raises(RuntimeError, match="no"):
+        likewise.network(f"{tmp_path}/broken.py:build")
+    assert (list(sys.path), set(sys.modules)) == before
+
+
+def test_an_option_that_a_function_does_not_have_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(WITH_DATACLASS)
+    with pytest.raises(OptionError) as error:
+        likewise.network(f"{tmp_path}/mine.py:build,depth=3")
+    assert str(error.value) == (
+        f"build of {tmp_path}/mine.py cannot be called so: got an unexpected keyword argument "
+        "'depth'. Its options are (width: 'int' = 4)."
+    )
+
+
+def test_a_trained_network_of_a_file_is_found_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(WITH_DATACLASS)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = likewise.train("mine.py:build", "digits:train[:40]", epochs=1, out="run")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = likewise.network("../run")
+    inputs = torch.rand(3, 1, 8, 8)
+    assert torch.equal(again(inputs), done.net(inputs))

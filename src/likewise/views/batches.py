@@ -59,6 +59,13 @@ def known_length(data: Any) -> int | None:
     return len(data) if isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) else None
 
 
+def fewer(inputs: Any, n: int) -> Any:
+    """The first `n` of a batch's inputs; None where they cannot be told apart."""
+    if hasattr(inputs, "rows") or not isinstance(inputs, (Tensor, list, dict)):
+        return None
+    return take(inputs, slice(0, n))
+
+
 def _pairs(
     data: Any, batch_size: int, shuffle: int | None, device: Any
 ) -> Iterator[tuple[Any, Tensor | None]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from likewise.errors import ForwardError, InputError, LikewiseError
 from likewise.networks.call import call
@@ -21,6 +22,18 @@ from likewise.views.batches import Batch
 from likewise.views.selection import bare
 
 Receive = Callable[[str, nn.Module, Any], None]
+
+_CHANNELS_FIRST = (
+    nn.modules.conv._ConvNd,
+    nn.modules.batchnorm._NormBase,
+    nn.GroupNorm,
+    nn.modules.pooling._MaxPoolNd,
+    nn.modules.pooling._AvgPoolNd,
+    nn.modules.pooling._LPPoolNd,
+    nn.modules.pooling._AdaptiveMaxPoolNd,
+    nn.modules.pooling._AdaptiveAvgPoolNd,
+)
+_CHANNELS_LAST = (nn.RNNBase, nn.MultiheadAttention, nn.Embedding)
 
 
 @contextmanager
@@ -42,11 +55,16 @@ def at_rest(network: nn.Module, device: Any = None) -> Iterator[nn.Module]:
 
 @contextmanager
 def watched(
-    modules: Mapping[str, nn.Module], receive: Receive, inputs_of: Mapping[str, nn.Module]
+    modules: Mapping[str, nn.Module],
+    receive: Receive,
+    inputs_of: Mapping[str, nn.Module],
+    *,
+    first: Mapping[nn.Module, Callable[..., None]] | None = None,
 ) -> Iterator[Callable[[], None]]:
     """Hand on what these modules give (and what those are given); call the result before each pass.
 
-    The second call of a module within one pass is handed on as `name#2`.
+    The second call of a module within one pass is handed on as `name#2`. Hooks in `first` are told
+    of a call (module, arguments, arguments by name, output) before it is handed on.
     """
     calls: Counter[str] = Counter()
 
@@ -62,6 +80,8 @@ def watched(
 
     hooks = []
     try:
+        for module, told in (first or {}).items():
+            hooks.append(module.register_forward_hook(told, with_kwargs=True))
         for name, module in modules.items():
             hooks.append(module.register_forward_hook(after(name)))
         for name, module in inputs_of.items():
@@ -101,16 +121,90 @@ def first_tensor(output: Any) -> Tensor | None:
     return None
 
 
-def channels_last(module: nn.Module, maps: Tensor) -> bool:
-    """Whether maps of a layer are (n, h, w, c), as those of a Swin transformer are.
+class Layouts:
+    """Which axis of what layers give holds the channels, learned while a network runs once.
 
-    Nothing in a tensor says so, but what works on channels alone knows how many there are.
+    Nothing in a tensor says so, but some layers do: a convolution gives `(n, c, ...)`, a linear one
+    works on the last axis. What comes after them (an activation function, a permutation, a whole
+    block) is told by the tensor it was given, or by how many channels there were last.
     """
-    sizes = {
-        part.normalized_shape[-1] for part in module.modules() if isinstance(part, nn.LayerNorm)
-    }
-    sizes |= {part.out_features for part in module.modules() if isinstance(part, nn.Linear)}
-    return maps.shape[-1] in sizes and maps.shape[1] not in sizes
+
+    def __init__(self) -> None:
+        self._known: Any = WeakTensorKeyDictionary()  # tensors that passed between layers: 1 or -1
+        self._last: dict[int, tuple[int, int]] = {}  # by number of axes: channel axis and channels
+        self._met: set[tuple[int, int]] = set()
+
+    def start(self, inputs: Any) -> None:
+        """Images have one or three channels, which says where those are."""
+        if isinstance(inputs, Tensor) and inputs.ndim > 3:
+            sides = [axis for axis in (1, -1) if inputs.shape[axis] in (1, 3)]
+            if len(sides) == 1:
+                self._note(inputs, sides[0])
+
+    def after(self, module: nn.Module, args: Any, words: Any, output: Any) -> None:
+        """A forward hook of every layer."""
+        value = first_tensor(output)
+        if value is None or value.ndim < 3 or not value.is_floating_point():
+            return
+        given = first_tensor([*args, *words.values()])
+        if given is not None and given.ndim != value.ndim:
+            given = None
+        axis = self._given_by(module, given, value)
+        if axis is not None:
+            self._note(value, axis)
+
+    def axis(self, value: Tensor) -> int:
+        """1 or -1; 0 where it could be either."""
+        told = self._told(value)
+        return (-1 if value.ndim == 3 else 1) if told is None else told
+
+    def _note(self, value: Tensor, axis: int) -> None:
+        self._known[value] = axis
+        if axis:
+            self._last[value.ndim] = axis, value.shape[axis]
+            self._met.add((value.ndim, axis))
+
+    def _told(self, value: Tensor) -> int | None:
+        """The axis of a tensor by itself or by its size; None where nothing is known of it."""
+        if value in self._known:
+            return int(self._known[value])
+        axis, channels = self._last.get(value.ndim, (0, -1))
+        fitting = [side for side in (1, -1) if value.shape[side] == channels]
+        if len(fitting) == 2:
+            return 0 if (value.ndim, -axis) in self._met else axis
+        return fitting[0] if fitting else None
+
+    def _given_by(self, module: nn.Module, given: Tensor | None, value: Tensor) -> int | None:
+        if isinstance(module, _CHANNELS_FIRST):
+            return 1
+        if isinstance(module, _CHANNELS_LAST):
+            return -1
+        before = None if given is None else self._told(given)
+        if isinstance(module, (nn.Linear, nn.LayerNorm, nn.RMSNorm)):
+            if _turns_inside(module, value):
+                return 1
+            if given is not None and given not in self._known and given.shape[1] == given.shape[-1]:
+                # moved there for a normalisation surely, for another layer perhaps
+                return 0 if before in (0, 1) and isinstance(module, nn.Linear) else -1
+            # on maps (n, c, h, w) as they are, it mixes positions, and the channels stay in place
+            return 1 if before == 1 else -1
+        if type(module).__name__ == "Permute" and before:
+            places: Any = getattr(module, "dims", ())
+            moved = list(places).index(before % value.ndim) if len(places) == value.ndim else 0
+            return {1: 1, value.ndim - 1: -1}.get(moved)
+        if given is not None and given.shape == value.shape and given in self._known:
+            return before
+        told = self._told(value)
+        return before if told is None else told
+
+
+def _turns_inside(module: nn.Module, value: Tensor) -> bool:
+    """Whether a normalisation moves the channels to the end and back, as LayerNorm2d does."""
+    sizes: Any = getattr(module, "normalized_shape", None)
+    if not sizes or type(module) in (nn.LayerNorm, nn.RMSNorm):
+        return False
+    named = "2d" in type(module).__name__.lower() and value.shape[1] == sizes[-1]
+    return named or value.shape[-1] != sizes[-1]
 
 
 def _alone(network: nn.Module) -> nn.Module:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError
+from likewise.errors import ForwardError, InputError
 from likewise.networks import head
 from likewise.networks.call import ready
 from likewise.views.activations import wrong_rank
-from likewise.views.batches import Batch
-from likewise.views.capture import answered, at_rest, channels_last, first_tensor, watched
+from likewise.views.batches import Batch, fewer
+from likewise.views.capture import Layouts, answered, at_rest, first_tensor, watched
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
 
@@ -59,7 +59,10 @@ class Watcher:
         self._hooked = self.selection.hooked()
         self._inputs_of = self._head()
         self._axes: dict[str, int] = {}
-        self._channels_last: dict[str, bool] = {}
+        self._layouts: Layouts | None = None if reduce is None else Layouts()
+        self._channels: dict[str, int] = {}
+        self._input_axes: dict[str, int] = {}
+        self._few: dict[str, tuple[int, ...]] = {}
         self._left_out: dict[str, str] = {}
 
     def __enter__(self) -> Watcher:
@@ -84,6 +87,8 @@ class Watcher:
         self._new_pass()
         inputs = ready(self._bare, batch.inputs)
         self._mask = inputs.get("attention_mask") if isinstance(inputs, dict) else None
+        if self.chosen is None:
+            self._look_ahead(inputs, number)
         answer = answered(self._bare, inputs, batch, number, self.label)
         if LOGITS in self.selection.asked:
             self._receive(LOGITS, self._bare, answer)
@@ -102,8 +107,36 @@ class Watcher:
 
     def _hook(self) -> None:
         self._hooks.close()
-        hooks = watched(self._hooked, self._receive, self._inputs_of)
+        first = {}
+        if self._layouts is not None and self.chosen is None:
+            first = dict.fromkeys(self.selection.modules.values(), self._layouts.after)
+        hooks = watched(self._hooked, self._receive, self._inputs_of, first=first)
         self._new_pass = self._hooks.enter_context(hooks)
+
+    def _look_ahead(self, inputs: Any, number: int) -> None:
+        """Before the first batch: learn which axis is the inputs where that may not be the first.
+
+        Of a network with parts that take time first, a layer may give as many steps as there are
+        inputs. What changes when fewer inputs are shown is the axis of the inputs.
+        """
+        if self._layouts is not None:
+            self._layouts.start(inputs)
+        parts = self._bare.modules()
+        if self._batch.shown < 2 or all(getattr(part, "batch_first", True) for part in parts):
+            return
+        few = fewer(inputs, 2 if self._batch.shown > 2 else 1)
+        if few is None:
+            return
+
+        def receive(name: str, _module: nn.Module, output: Any) -> None:
+            value = first_tensor(output)
+            self._few[name] = () if value is None else tuple(value.shape)
+
+        self._hooks.close()
+        # where this fails, the batch itself will, and says so better
+        with suppress(ForwardError), watched(self._hooked, receive, self._inputs_of):
+            answered(self._bare, few, self._batch, number, self.label)
+        self._hook()
 
     def _head(self) -> dict[str, nn.Module]:
         """The layer whose input is the penultimate representation, where that was asked for."""
@@ -134,7 +167,7 @@ class Watcher:
             return
         try:
             value = self._aligned(name, module, output)
-            rows = self._rows(name, module, value)
+            rows = self._rows(name, value, self._channel_axis(name, output))
         except _NoRowsError as error:
             if self.chosen is not None:
                 raise
@@ -154,8 +187,10 @@ class Watcher:
             raise _NoRowsError(
                 f"{name!r} of {self.label} gives {what}, not activations. Choose another layer."
             )
-        if value.ndim == 3 and getattr(module, "batch_first", True) is False:
-            value = value.transpose(0, 1)
+        if value.ndim == 3:
+            if name not in self._input_axes:
+                self._input_axes[name] = self._input_axis(name, module, value)
+            value = value.transpose(0, self._input_axes[name])
         if shown == 1 and (value.ndim < self._axes.get(name, 2) or value.ndim == 0):
             value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
         if value.ndim < 2 or value.shape[0] != shown:
@@ -165,21 +200,43 @@ class Watcher:
             )
         return value if self._batch.rows is None else self._batch.rows(value)
 
-    def _rows(self, name: str, module: nn.Module, value: Tensor) -> Tensor:
+    def _input_axis(self, name: str, module: nn.Module, value: Tensor) -> int:
+        """0, or 1 where time comes first; settled on the first batch."""
+        shown, few = self._batch.shown, self._few.get(name, ())
+        axes = [axis for axis in (0, 1) if value.shape[axis] == shown]
+        if len(few) == 3:
+            axes = [axis for axis in axes if few[axis] != value.shape[axis]]
+        if len(axes) == 2:
+            return int(not all(getattr(part, "batch_first", True) for part in module.modules()))
+        return axes[0] if axes else 0
+
+    def _channel_axis(self, name: str, output: Any) -> int:
+        """1 or -1, settled on the first batch; 0 where it could be either."""
+        value = first_tensor(output)
+        if name not in self._channels and self._layouts is not None and value is not None:
+            if value.ndim < 3:
+                return -1
+            self._channels[name] = self._layouts.axis(value)
+        return self._channels.get(name, -1)
+
+    def _rows(self, name: str, value: Tensor, axis: int) -> Tensor:
         label = f"{name!r} of {self.label}"
         if value.ndim == 2:
             return value
         if self.reduce is None:
             raise InputError(wrong_rank(value, label))
-        if value.ndim == 4:
-            if name not in self._channels_last:
-                self._channels_last[name] = channels_last(module, value)
-            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
-        mask = self._mask if value.ndim == 3 else None
+        maps = value.ndim > 3 or axis == 1
+        if axis == 0 and self.reduce != "flatten":
+            raise _NoRowsError(
+                f"{label} gives shape {tuple(value.shape)}, whose channels may be the second axis "
+                "or the last. Choose reduce='flatten', inputs of another size or another layer."
+            )
+        value = value.movedim(-1, 1) if axis == -1 and maps else value
+        mask = None if maps else self._mask
         if mask is not None and mask.shape != value.shape[:2]:
             mask = None
         try:
-            return reduced(value, self.reduce, label, mask)
+            return reduced(value, self.reduce, label, mask, maps=maps)
         except InputError as error:
             raise _NoRowsError(str(error)) from error
 

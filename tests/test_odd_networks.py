@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from likewise.errors import InputError
+from likewise.networks import head
 from likewise.views import extract, reduced
 
 
@@ -218,3 +221,87 @@ def test_padding_is_not_flattened_into_rows() -> None:
         "Choose reduce='mean', 'cls' or 'last'."
     )
     assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)
+
+
+class HeadFirst(nn.Module):
+    """A classifier that is written down before the body."""
+
+    def __init__(self, after: nn.Module | None = None) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 3)
+        self.body = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 6), nn.ReLU())
+        self.after = after or nn.Identity()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.after(self.head(self.body(rows)))
+
+
+@pytest.mark.parametrize("after", [nn.Identity(), nn.LogSoftmax(1), nn.Flatten(0)])
+def test_the_classifier_is_the_layer_that_answers_wherever_it_is_written(after: nn.Module) -> None:
+    net, rows = HeadFirst(after).eval(), torch.rand(10, 8)
+    with torch.no_grad():
+        expected = net.body(rows)
+    torch.testing.assert_close(shown(net, rows).values, expected)
+
+
+def test_a_body_that_ends_in_a_normalisation_does_not_hide_the_classifier() -> None:
+    net, rows = HeadFirst().eval(), torch.rand(10, 8)
+    net.body.append(nn.BatchNorm1d(6).eval())
+    with torch.no_grad():
+        torch.testing.assert_close(shown(net, rows).values, net.body(rows))
+
+
+@pytest.mark.usefixtures("vision")
+def test_the_classifier_of_a_segmentation_network_is_not_its_auxiliary_one() -> None:
+    from torchvision.models.segmentation import deeplabv3_mobilenet_v3_large
+
+    net = deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None, aux_loss=True)
+    assert shown(net, torch.rand(2, 3, 64, 64), reduce="mean").d == 256
+
+
+def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said() -> None:
+    net = nn.Sequential(nn.Linear(8, 5), nn.LayerNorm(5))
+    net.register_module("beside", nn.Linear(2, 2))
+    net.forward = lambda rows: net[1](net[0](rows))
+    with pytest.raises(InputError) as caught:
+        shown(net, torch.rand(10, 8))
+    assert str(caught.value) == (
+        "Sequential has no classifier that could be found: the last layer its answer needs, '1', "
+        "is a LayerNorm. Name the layer yourself: head='name' where it is asked for, or "
+        "net.head_layer = 'name'."
+    )
+    net.head_layer = "0"
+    assert shown(net, torch.rand(10, 8)).d == 8
+
+
+def _normed(kind: str) -> nn.Module:
+    wrap = getattr(nn.utils.parametrizations, kind)
+    return nn.Sequential(wrap(nn.Linear(8, 5)), nn.ReLU(), wrap(nn.Linear(5, 3, bias=False))).eval()
+
+
+@pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm"])
+def test_what_makes_weights_is_no_layer(kind: str) -> None:
+    net, rows = _normed(kind), torch.rand(10, 8)
+    assert list(shown(net, rows, "blocks")) == ["0", "2"]
+    assert list(shown(net, rows, "all")) == ["0", "1", "2"]
+    found = head(net)
+    assert found.layer_name == "2"
+    assert torch.equal(found.weight, net[2].weight)
+    assert shown(net, rows).d == 5
+
+
+def test_blocks_of_layers_that_make_their_weights_are_the_same_blocks() -> None:
+    def part() -> nn.Module:
+        wrapped = nn.utils.parametrizations.weight_norm(nn.Linear(8, 8))
+        return nn.Sequential(OrderedDict(fc=wrapped, act=nn.ReLU()))
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = part()
+
+        def forward(self, rows: Tensor) -> Tensor:
+            return rows + self.inside(rows)
+
+    net = nn.Sequential(Block(), Block())
+    assert list(shown(net, torch.rand(10, 8), "blocks")) == ["0", "1"]

@@ -61,7 +61,8 @@ def known_length(data: Any) -> int | None:
 
 def fewer(inputs: Any, n: int) -> Any:
     """The first `n` of a batch's inputs; None where they cannot be told apart."""
-    if hasattr(inputs, "rows") or not isinstance(inputs, (Tensor, list, dict)):
+    parts = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
+    if hasattr(inputs, "rows") or not all(isinstance(part, (Tensor, list)) for part in parts):
         return None
     return take(inputs, slice(0, n))
 

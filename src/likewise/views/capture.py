@@ -18,6 +18,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from likewise.errors import ForwardError, InputError, LikewiseError
 from likewise.networks.call import call
+from likewise.networks.heads import last_that_matters, weighted_parts
 from likewise.views.batches import Batch
 from likewise.views.selection import bare
 
@@ -119,6 +120,54 @@ def first_tensor(output: Any) -> Tensor | None:
         found = (first_tensor(entry) for entry in output)
         return next((tensor for tensor in found if tensor is not None), None)
     return None
+
+
+def answering_layer(network: nn.Module, ask: Callable[[], Any], guess: str | None) -> str | None:
+    """The classifier, by what the network does when asked rather than by how it was written down.
+
+    That is the guess, if what it gives is the answer; otherwise the last layer with weights that
+    the answer changes with. None where the network gives no tensor.
+    """
+    layers = weighted_parts(bare(network))
+    given: dict[str, Tensor | None] = {}
+
+    def receive(name: str, _module: nn.Module, output: Any) -> None:
+        name = name.partition("#")[0]
+        given.pop(name, None)  # in the order of last calls
+        given[name] = first_tensor(output)
+
+    with watched(layers, receive, {}):
+        answer = first_tensor(ask())
+    if answer is None or (guess is not None and _same(given.get(guess), answer)):
+        return guess
+
+    def matters(name: str) -> bool:
+        with _disturbed(layers[name]):
+            return not _same(first_tensor(ask()), answer)
+
+    return last_that_matters(bare(network), given, matters)
+
+
+@contextmanager
+def _disturbed(layer: nn.Module) -> Iterator[None]:
+    def disturb(_module: nn.Module, _args: Any, output: Any) -> Any:
+        if not isinstance(output, Tensor) or not output.is_floating_point():
+            return None
+        # not a shift, which a softmax would not show
+        ramp = torch.linspace(0, 1, output.numel(), dtype=output.dtype, device=output.device)
+        return ramp.reshape(output.shape) - output
+
+    hook = layer.register_forward_hook(disturb)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _same(value: Tensor | None, answer: Tensor) -> bool:
+    if value is None or value.numel() != answer.numel():
+        return False
+    return torch.equal(value.reshape(-1), answer.reshape(-1))
 
 
 class Layouts:

@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from torch import Tensor, nn
+from torch import nn
 
 from likewise.errors import InputError, UnknownNameError
+from likewise.networks.heads import has_matrix, named_parts
 from likewise.networks.normalise import inner
 
 LOGITS, PENULTIMATE = "logits", "penultimate"
@@ -89,7 +90,7 @@ class Selection:
 
 def named_layers(network: nn.Module) -> dict[str, nn.Module]:
     """Every part of a network by name, without the network itself."""
-    return {name: part for name, part in bare(network).named_modules() if name}
+    return named_parts(bare(network))
 
 
 def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
@@ -110,7 +111,7 @@ def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     parts = {type(modules[name]) for name in repeated if not _is_row(modules[name], often)}
     whole = [name for name in repeated if type(modules[name]) in parts]
     outer = [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
-    return outer or [name for name, part in modules.items() if _has_weight(part)]
+    return outer or [name for name, part in modules.items() if has_matrix(part)]
 
 
 def nearest(asked: str, names: Iterable[str]) -> str:
@@ -150,8 +151,3 @@ def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:
         if type(child) in _CONTAINERS and len(kinds) == 1 and often.get(kinds.pop(), 0) > 1:
             return True
     return False
-
-
-def _has_weight(part: nn.Module) -> bool:
-    weight = getattr(part, "weight", None)
-    return isinstance(weight, Tensor) and weight.ndim > 1

@@ -8,9 +8,10 @@ memory, so that an in-place operation further on in the network cannot change th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,9 +20,17 @@ from torch import Tensor, nn
 from likewise.errors import ForwardError, InputError
 from likewise.networks import head
 from likewise.networks.call import ready
+from likewise.networks.heads import said
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, fewer
-from likewise.views.capture import Layouts, answered, at_rest, first_tensor, watched
+from likewise.views.capture import (
+    Layouts,
+    answered,
+    answering_layer,
+    at_rest,
+    first_tensor,
+    watched,
+)
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
 
@@ -57,7 +66,7 @@ class Watcher:
         self.kinds: dict[str, str] = {}
         self.chosen: list[str] | None = None
         self._hooked = self.selection.hooked()
-        self._inputs_of = self._head()
+        self._inputs_of: dict[str, nn.Module] = {}
         self._axes: dict[str, int] = {}
         self._layouts: Layouts | None = None if reduce is None else Layouts()
         self._channels: dict[str, int] = {}
@@ -114,35 +123,45 @@ class Watcher:
         self._new_pass = self._hooks.enter_context(hooks)
 
     def _look_ahead(self, inputs: Any, number: int) -> None:
-        """Before the first batch: learn which axis is the inputs where that may not be the first.
-
-        Of a network with parts that take time first, a layer may give as many steps as there are
-        inputs. What changes when fewer inputs are shown is the axis of the inputs.
-        """
+        """Before the first batch, with a few inputs of it: what cannot be told from it alone."""
         if self._layouts is not None:
             self._layouts.start(inputs)
-        parts = self._bare.modules()
-        if self._batch.shown < 2 or all(getattr(part, "batch_first", True) for part in parts):
-            return
         few = fewer(inputs, 2 if self._batch.shown > 2 else 1)
-        if few is None:
-            return
-
-        def receive(name: str, _module: nn.Module, output: Any) -> None:
-            value = first_tensor(output)
-            self._few[name] = () if value is None else tuple(value.shape)
-
+        shown = inputs if few is None else few
+        ask = partial(answered, self._bare, shown, self._batch, number, self.label)
         self._hooks.close()
-        # where this fails, the batch itself will, and says so better
-        with suppress(ForwardError), watched(self._hooked, receive, self._inputs_of):
-            answered(self._bare, few, self._batch, number, self.label)
+        if PENULTIMATE in self.selection.asked:
+            self._inputs_of = self._head(ask)
+        time_first = not all(getattr(part, "batch_first", True) for part in self._bare.modules())
+        if time_first and few is not None and self._batch.shown > 1:
+            # where this fails, the batch itself will, and says so better
+            with suppress(ForwardError), watched(self._hooked, self._note_few, self._inputs_of):
+                ask()
         self._hook()
 
-    def _head(self) -> dict[str, nn.Module]:
-        """The layer whose input is the penultimate representation, where that was asked for."""
-        if PENULTIMATE not in self.selection.asked:
-            return {}
-        return {PENULTIMATE: self.selection.modules[head(bare(self.network)).layer_name]}
+    def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
+        """A layer may give as many steps as there are inputs: only the inputs can become fewer."""
+        value = first_tensor(output)
+        self._few[name] = () if value is None else tuple(value.shape)
+
+    def _head(self, ask: Callable[[], Any]) -> dict[str, nn.Module]:
+        """The layer whose input is the penultimate representation."""
+        inside, name, wrong = bare(self.network), None, None
+        stated = said(inside) is not None
+        try:
+            name = head(inside).layer_name
+        except InputError as error:
+            if stated:
+                raise
+            wrong = error
+        if not stated:
+            # the last layer to be written down need not be the last to be called
+            with suppress(ForwardError):
+                name = answering_layer(self._bare, ask, name)
+        if name is None:
+            assert wrong is not None  # no guess, and no tensor to go by
+            raise wrong
+        return {PENULTIMATE: self.selection.modules[name]}
 
     def _settle(self) -> None:
         """After the first batch: which calls are meant, and no more hooks than they need."""

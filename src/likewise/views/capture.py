@@ -6,10 +6,12 @@ change it, and nothing else is kept. Modes, hooks and devices are put back whate
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -110,7 +112,7 @@ def answered(network: nn.Module, inputs: Any, batch: Batch, number: int, label: 
 
 
 def first_tensor(output: Any) -> Tensor | None:
-    """The tensor an output means: itself, the first of a tuple, a mapping's logits or states."""
+    """The tensor an output means: itself, the first of a tuple, the logits or states by name."""
     if isinstance(output, Tensor):
         return output
     if isinstance(output, Mapping):
@@ -119,6 +121,8 @@ def first_tensor(output: Any) -> Tensor | None:
     if isinstance(output, (list, tuple)):
         found = (first_tensor(entry) for entry in output)
         return next((tensor for tensor in found if tensor is not None), None)
+    if dataclasses.is_dataclass(output) or isinstance(output, SimpleNamespace):
+        return first_tensor(dict(vars(output)))
     return None
 
 

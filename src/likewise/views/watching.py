@@ -21,8 +21,9 @@ from likewise.errors import ForwardError, InputError
 from likewise.networks import head
 from likewise.networks.call import ready
 from likewise.networks.heads import said
+from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
-from likewise.views.batches import Batch, fewer
+from likewise.views.batches import Batch, cast, fewer
 from likewise.views.capture import (
     Layouts,
     answered,
@@ -77,6 +78,8 @@ class Watcher:
     def __enter__(self) -> Watcher:
         with ExitStack() as stack:
             self._bare = stack.enter_context(at_rest(self.network, self.device))
+            floating = (value for value in self._bare.parameters() if value.is_floating_point())
+            self._dtype = next((value.dtype for value in floating), None)
             self._hooks = stack.enter_context(ExitStack())
             self._hook()
             self._stack = stack.pop_all()
@@ -94,7 +97,7 @@ class Watcher:
         """Show the network a batch."""
         self._batch, self._seen = batch, Seen()
         self._new_pass()
-        inputs = ready(self._bare, batch.inputs)
+        inputs = cast(ready(self._bare, batch.inputs), self._dtype)
         self._mask = inputs.get("attention_mask") if isinstance(inputs, dict) else None
         if self.chosen is None:
             self._look_ahead(inputs, number)
@@ -124,6 +127,7 @@ class Watcher:
 
     def _look_ahead(self, inputs: Any, number: int) -> None:
         """Before the first batch, with a few inputs of it: what cannot be told from it alone."""
+        check_range(self._bare, inputs, self.label)
         if self._layouts is not None:
             self._layouts.start(inputs)
         few = fewer(inputs, 2 if self._batch.shown > 2 else 1)
@@ -210,6 +214,8 @@ class Watcher:
             if name not in self._input_axes:
                 self._input_axes[name] = self._input_axis(name, module, value)
             value = value.transpose(0, self._input_axes[name])
+        if value.ndim == 1 and len(value) == shown > 1:
+            value = value[:, None]  # one number an input
         if shown == 1 and (value.ndim < self._axes.get(name, 2) or value.ndim == 0):
             value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
         if value.ndim < 2 or value.shape[0] != shown:
@@ -261,8 +267,8 @@ class Watcher:
 
     def _logits(self, answer: Any) -> Tensor | None:
         value, shown = first_tensor(answer), self._batch.shown
-        if value is not None and shown == 1 and value.ndim == 1:
-            value = value[None]
+        if value is not None and value.ndim == 1:
+            value = value[None] if shown == 1 else value[:, None]  # squeezed
         if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():
             return None
         return value if self._batch.rows is None else self._batch.rows(value)

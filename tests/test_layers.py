@@ -64,6 +64,24 @@ def test_blocks_of_a_residual_network_are_its_residual_blocks() -> None:
         ("timm:swin_tiny_patch4_window7_224", [
             *(f"layers.{s}.blocks.{i}" for s, n in enumerate((2, 2, 6, 2)) for i in range(n)),
         ]),
+        ("timm:efficientnet_b0", [
+            *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 2, 3, 3, 4, 1)) for i in range(n)),
+        ]),
+        ("timm:mobilenetv3_small_100", [
+            *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 3, 2, 3, 1)) for i in range(n)),
+        ]),
+        ("timm:mobilevit_xxs", [
+            *(f"stages.{s}.{i}" for s, n in enumerate((1, 3, 2, 2, 2)) for i in range(n)),
+        ]),
+        ("torchvision:googlenet,aux_logits=false,init_weights=false", [
+            "conv1", "conv2", "conv3",
+            *(f"inception{name}" for name in ("3a", "3b", "4a", "4b", "4c", "4d", "4e", "5a", "5b")),
+        ]),
+        ("torchvision:inception_v3,aux_logits=false,init_weights=false", [
+            *(f"Conv2d_{name}" for name in ("1a_3x3", "2a_3x3", "2b_3x3", "3b_1x1", "4a_3x3")),
+            *(f"Mixed_{name}" for name in ("5b", "5c", "5d", "6a", "6b", "6c", "6d", "6e")),
+            *(f"Mixed_{name}" for name in ("7a", "7b", "7c")),
+        ]),
     ],
 )  # fmt: skip
 def test_blocks_of_known_architectures(address: str, expected: list[str]) -> None:

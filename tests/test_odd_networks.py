@@ -491,3 +491,82 @@ def test_views_can_be_sent_to_another_process(folder: bool, tmp_path: Path) -> N
     assert list(again) == ["0", "1", "2"]
     assert again["0"].digest == views["0"].digest
     assert again["0"] is again["0"]
+
+
+def test_attributes_inside_a_block_are_no_blocks_of_their_own() -> None:
+    class Unit(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.act = nn.Linear(8, 8), nn.ReLU()
+
+        def forward(self, rows: Tensor) -> Tensor:
+            return self.act(self.fc(rows))
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.unit1, self.unit2 = Unit(), Unit()
+
+        def forward(self, rows: Tensor) -> Tensor:
+            return self.unit2(self.unit1(rows))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Sequential(OrderedDict(unit=Unit()))
+            self.blocks = nn.Sequential(Block(), Block())
+
+        def forward(self, rows: Tensor) -> Tensor:
+            return self.blocks(self.stem(rows))
+
+    assert list(shown(Net(), torch.rand(10, 8), "blocks")) == ["blocks.0", "blocks.1"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_quantised_networks_have_blocks_and_a_classifier() -> None:
+    net = torch.ao.quantization.quantize_dynamic(_tiny(), {nn.Linear}, dtype=torch.qint8)
+    rows = torch.rand(10, 8)
+    assert list(shown(net, rows, "blocks")) == ["0", "2"]
+    assert shown(net, rows).d == 5
+    found = head(net)
+    assert found.layer_name == "2"
+    assert torch.equal(found.weight, net[2].weight().dequantize())
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+@pytest.mark.parametrize("layers", ["blocks", "penultimate"])
+def test_a_network_without_sizes_yet_is_refused(layers: str) -> None:
+    net = nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(3))
+    with pytest.raises(InputError) as caught:
+        shown(net, torch.rand(10, 8), layers)
+    assert str(caught.value) == (
+        "'0' of 'Sequential' is a LazyLinear, whose size shows with its first inputs. "
+        "Show it some before: network(inputs)."
+    )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_of_a_scripted_network_there_are_logits_alone() -> None:
+    net, rows = _tiny(), torch.rand(10, 8)
+    scripted = torch.jit.trace(net, rows)
+    with torch.no_grad():
+        torch.testing.assert_close(shown(scripted, rows, "logits").values, net(rows))
+    with pytest.raises(InputError) as caught:
+        shown(scripted, rows, "0", name="mine")
+    assert str(caught.value) == (
+        "'mine' is compiled by TorchScript, so nothing but its 'logits' can be watched. "
+        "Pass the module it was made from."
+    )
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "cuda"])
+def test_a_device_that_is_not_there_is_refused(device: str) -> None:
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is one here")
+    with pytest.raises(InputError) as caught:
+        shown(_tiny(), torch.rand(10, 8), "0", device=device)
+    assert str(caught.value) == (
+        f"device {device!r} cannot be used here. Leave it out, or name one that torch has, "
+        "such as 'cpu'."
+    )

@@ -272,6 +272,15 @@ def _only_device(network: nn.Module, device: Any) -> torch.device | None:
     """Where the network has to be brought back to: None where it stays."""
     if device is None:
         return None
+    try:
+        usable = torch.empty(0, device=device).device.type != "meta"  # it would lose the weights
+    except (RuntimeError, AssertionError, NotImplementedError):
+        usable = False
+    if not usable:
+        raise InputError(
+            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, "
+            "such as 'cpu'."
+        )
     homes = {value.device for value in [*network.parameters(), *network.buffers()]}
     if len(homes) > 1:
         raise InputError(

@@ -121,7 +121,10 @@ class Watcher:
         self._hooks.close()
         first = {}
         if self._layouts is not None and self.chosen is None:
-            first = dict.fromkeys(self.selection.modules.values(), self._layouts.after)
+            parts = self.selection.modules.values()
+            closed = torch.jit.ScriptModule
+            open_parts = (part for part in parts if not isinstance(part, closed))
+            first = dict.fromkeys(open_parts, self._layouts.after)
         hooks = watched(self._hooked, self._receive, self._inputs_of, first=first)
         self._new_pass = self._hooks.enter_context(hooks)
 

@@ -107,10 +107,30 @@ def test_layers_without_weights_keep_the_layout_they_are_given(
 
 
 @pytest.mark.usefixtures("vision")
-def test_a_stochastic_depth_of_timm_keeps_the_layout_too() -> None:
-    names = ["layers.1.blocks.0.drop_path1", "layers.1.blocks.0.mlp.act", "layers.1.blocks.0"]
-    net = "timm:swin_tiny_patch4_window7_224,pretrained=false"
-    assert list(widths(net, torch.rand(2, 3, 224, 224), names).values()) == [192, 768, 192]
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("timm:swin_tiny_patch4_window7_224", {
+            "layers.1.blocks.0.drop_path1": 192, "layers.1.blocks.0.mlp.act": 768,
+            "layers.1.blocks.0": 192,
+        }),
+        # tokens and maps by turns within one stage
+        ("timm:pvt_v2_b0", {"patch_embed": 32, "stages.0": 32, "stages": 256}),
+        # windows beside channels
+        ("torchvision:maxvit_t", {
+            "blocks.1.layers.0.layers.window_attention.partition_op": 128,
+            "blocks.1.layers.0.layers.window_attention.mlp_layer.2": 512, "blocks.1.layers.0": 128,
+        }),
+        # linear layers over tokens, and no normalisation to say where the channels are
+        ("timm:resmlp_12_224", {"blocks.0.mlp_channels.act": 1536, "blocks.3": 384, "norm": 384}),
+        ("timm:mixer_s32_224", {"blocks.0.mlp_tokens.act": 512, "blocks.0.mlp_channels.act": 2048}),
+    ],
+)  # fmt: skip
+def test_layouts_that_change_within_a_network_are_followed(
+    address: str, expected: dict[str, int]
+) -> None:
+    images = torch.rand(2, 3, 224, 224)
+    assert widths(f"{address},pretrained=false", images, list(expected)) == expected
 
 
 def test_a_linear_layer_on_maps_as_they_are_mixes_positions_not_channels() -> None:
@@ -356,6 +376,18 @@ def test_labels_that_are_no_classes_cost_no_rows(
     store = tmp_path if folder else None
     with pytest.warns(UserWarning, match=re.escape(sentence)):
         view = shown(_tiny(), batches, "0", store=store)
+    assert view.n == 4
+    assert view.outputs.labels is None
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["good", "bad"], [torch.zeros(2, 3), torch.zeros(2, 5)], [torch.tensor(1), torch.tensor(2)]],
+    ids=["words", "as many as tokens", "one a batch"],
+)
+def test_what_stands_in_the_place_of_labels_costs_no_rows(labels: list) -> None:
+    batches = [{"input": torch.rand(2, 8), "labels": value} for value in labels]
+    view = shown(_tiny(), batches, "0")
     assert view.n == 4
     assert view.outputs.labels is None
 

@@ -40,7 +40,7 @@ class Normalised(nn.Module):
             )
         if images.dtype == torch.uint8:
             images = images.to(self.mean.dtype) / 255
-        return self.net(((images - self.mean) / self.std).to(images.dtype))
+        return self.net((images - self.mean) / self.std)
 
 
 def check_range(net: nn.Module, images: object, label: str) -> None:
@@ -52,7 +52,7 @@ def check_range(net: nn.Module, images: object, label: str) -> None:
         net = net.module
     if not isinstance(net, Normalised) or not isinstance(images, Tensor) or not images.numel():
         return
-    if not images.is_floating_point():
+    if images.dtype == torch.uint8:
         return
     low, high = float(images.min()), float(images.max())
     if low < -0.5 or high > 1.5:

@@ -121,8 +121,10 @@ def _split(batch: Any) -> tuple[Any, Tensor | None]:
     """Inputs and labels of one batch, in the forms that loaders give."""
     if isinstance(batch, Mapping) and not hasattr(batch, "rows"):
         words = {key: value for key, value in batch.items() if key not in ("label", "labels")}
-        labels = batch.get("labels", batch.get("label"))
-        return {key: _tensors(value) for key, value in words.items()}, _tensors(labels)
+        labels = _tensors(batch.get("labels", batch.get("label")))
+        labels = labels if isinstance(labels, Tensor) or _are_labels(labels) else None
+        labels = None if labels is None else torch.as_tensor(labels)
+        return {key: _tensors(value) for key, value in words.items()}, labels
     if isinstance(batch, (list, tuple)) and batch and not _are_texts(batch):
         labels = batch[1] if len(batch) > 1 and _are_labels(batch[1]) else None
         return _tensors(batch[0]), None if labels is None else torch.as_tensor(_tensors(labels))

@@ -7,9 +7,10 @@ change it, and nothing else is kept. Modes, hooks and devices are put back whate
 from __future__ import annotations
 
 import dataclasses
+import math
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -177,14 +178,15 @@ def _same(value: Tensor | None, answer: Tensor) -> bool:
 class Layouts:
     """Which axis of what layers give holds the channels, learned while a network runs once.
 
-    Nothing in a tensor says so, but some layers do: a convolution gives `(n, c, ...)`, a linear one
-    works on the last axis. What comes after them (an activation function, a permutation, a whole
-    block) is told by the tensor it was given, or by how many channels there were last.
+    Nothing in a tensor says so, but some layers do: a convolution gives `(n, c, ...)`, a
+    normalisation of a layer works on the last axis. What comes after them (an activation function,
+    a permutation, a whole block) is told by the tensor it was given, or by the sizes there were
+    last. A linear layer says nothing alone: it may mix positions as well as channels.
     """
 
     def __init__(self) -> None:
-        self._known: Any = WeakTensorKeyDictionary()  # tensors that passed between layers: 1 or -1
-        self._last: dict[int, tuple[int, int]] = {}  # by number of axes: channel axis and channels
+        self._known: Any = WeakTensorKeyDictionary()  # what passed between layers: `_Told` of it
+        self._last: dict[int, tuple[int, tuple[int, ...]]] = {}  # by rank: axis, sizes of an input
         self._met: set[tuple[int, int]] = set()
 
     def start(self, inputs: Any) -> None:
@@ -192,7 +194,7 @@ class Layouts:
         if isinstance(inputs, Tensor) and inputs.ndim > 3:
             sides = [axis for axis in (1, -1) if inputs.shape[axis] in (1, 3)]
             if len(sides) == 1:
-                self._note(inputs, sides[0])
+                self._note(inputs, _Told(sides[0]))
 
     def after(self, module: nn.Module, args: Any, words: Any, output: Any) -> None:
         """A forward hook of every layer."""
@@ -200,55 +202,84 @@ class Layouts:
         if value is None or value.ndim < 3 or not value.is_floating_point():
             return
         given = first_tensor([*args, *words.values()])
-        if given is not None and given.ndim != value.ndim:
-            given = None
-        axis = self._given_by(module, given, value)
-        if axis is not None:
-            self._note(value, axis)
+        told = self._by(module, given if given is None or given.ndim == value.ndim else None, value)
+        if told is not None:
+            self._note(value, told)
 
     def axis(self, value: Tensor) -> int:
         """1 or -1; 0 where it could be either."""
         told = self._told(value)
-        return (-1 if value.ndim == 3 else 1) if told is None else told
+        return (-1 if value.ndim == 3 else 1) if told is None else told.axis
 
-    def _note(self, value: Tensor, axis: int) -> None:
-        self._known[value] = axis
-        if axis:
-            self._last[value.ndim] = axis, value.shape[axis]
-            self._met.add((value.ndim, axis))
+    def _note(self, value: Tensor, told: _Told) -> None:
+        self._known[value] = told
+        if told.firm and told.axis:
+            self._last[value.ndim] = told.axis, tuple(value.shape[1:])
+            self._met.add((value.ndim, told.axis))
 
-    def _told(self, value: Tensor) -> int | None:
-        """The axis of a tensor by itself or by its size; None where nothing is known of it."""
-        if value in self._known:
-            return int(self._known[value])
-        axis, channels = self._last.get(value.ndim, (0, -1))
+    def _told(self, value: Tensor) -> _Told | None:
+        """The axis of a tensor by itself or by its sizes; None where nothing is known of it."""
+        if value in self._known or value.ndim not in self._last:
+            return self._known.get(value)
+        (axis, last), now = self._last[value.ndim], tuple(value.shape[1:])
+        channels = last[0 if axis == 1 else -1]
         fitting = [side for side in (1, -1) if value.shape[side] == channels]
         if len(fitting) == 2:
-            return 0 if (value.ndim, -axis) in self._met else axis
-        return fitting[0] if fitting else None
+            unsure = _rearranged(now, last) or (value.ndim, -axis) in self._met
+            return _Told(0 if unsure else axis)
+        if not fitting or (fitting == [-axis] and not _rearranged(now, last)):
+            return None  # as large by chance
+        return _Told(fitting[0])
 
-    def _given_by(self, module: nn.Module, given: Tensor | None, value: Tensor) -> int | None:
+    def _by(self, module: nn.Module, given: Tensor | None, value: Tensor) -> _Told | None:
         if isinstance(module, _CHANNELS_FIRST):
-            return 1
+            return _Told(1)
         if isinstance(module, _CHANNELS_LAST):
-            return -1
-        before = None if given is None else self._told(given)
+            return _Told(-1)
+        before = None
+        if given is not None:  # a block was given it before the sizes that were last
+            before = self._known.get(given) if any(module.children()) else self._told(given)
         if isinstance(module, (nn.Linear, nn.LayerNorm, nn.RMSNorm)):
-            if _turns_inside(module, value):
-                return 1
-            if given is not None and given not in self._known and given.shape[1] == given.shape[-1]:
-                # moved there for a normalisation surely, for another layer perhaps
-                return 0 if before in (0, 1) and isinstance(module, nn.Linear) else -1
-            # on maps (n, c, h, w) as they are, it mixes positions, and the channels stay in place
-            return 1 if before == 1 else -1
-        if type(module).__name__ == "Permute" and before:
+            return self._by_last_axis(module, given, before, value)
+        if type(module).__name__ == "Permute" and before is not None and before.axis:
             places: Any = getattr(module, "dims", ())
-            moved = list(places).index(before % value.ndim) if len(places) == value.ndim else 0
-            return {1: 1, value.ndim - 1: -1}.get(moved)
+            if len(places) == value.ndim:
+                axis = list(places).index(before.axis % value.ndim)
+                return {1: _Told(1), value.ndim - 1: _Told(-1)}.get(axis)
         if given is not None and given.shape == value.shape and given in self._known:
             return before
         told = self._told(value)
-        return before if told is None else told
+        if told is not None or given is None:
+            return told
+        if any(module.children()):  # a block ends as its last layers do
+            return _Told(self._last[value.ndim][0]) if value.ndim in self._last else None
+        return None if _rearranged(given.shape[1:], value.shape[1:]) else before
+
+    def _by_last_axis(
+        self, module: nn.Module, given: Tensor | None, before: _Told | None, value: Tensor
+    ) -> _Told:
+        linear = isinstance(module, nn.Linear)
+        if _turns_inside(module, value):
+            return _Told(1)
+        if given is not None and given not in self._known and given.shape[1] == given.shape[-1]:
+            # moved there for a normalisation surely, for another layer perhaps
+            unsure = linear and before is not None and before.axis != -1
+            return _Told(0 if unsure else -1, firm=not linear or before is not None)
+        if before is not None and before.axis == 1:
+            return before  # maps (n, c, h, w) as they are: it mixes positions, the channels stay
+        return _Told(-1, firm=not linear or (before is not None and before.firm))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """The axis of the channels, 0 where it may be either; not firm where nothing confirms it."""
+
+    axis: int
+    firm: bool = True
+
+
+def _rearranged(now: Sequence[int], before: Sequence[int]) -> bool:
+    return now != before and math.prod(now) == math.prod(before)
 
 
 def _turns_inside(module: nn.Module, value: Tensor) -> bool:

@@ -101,7 +101,8 @@ def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]
 
 def _joined(labels: list[Tensor | None]) -> Tensor | None:
     known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
-    return torch.cat(known) if known and len(known) == len(labels) else None
+    of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
+    return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
 
 
 def fitting_labels(labels: Tensor | None, n: int, classes: int, label: str) -> Tensor | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +14,8 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks import Normalised, head
-from likewise.views import extract, reduced
+from likewise.networks import Normalised
+from likewise.views import extract
 
 
 @pytest.fixture(autouse=True)
@@ -231,25 +229,6 @@ def test_maps_of_films_are_reduced_over_time_and_place(how: str, shape: tuple[in
     torch.testing.assert_close(found, expected[how])
 
 
-def test_what_has_no_seven_by_seven_positions_is_not_pooled_so() -> None:
-    with pytest.raises(InputError) as caught:
-        reduced(torch.rand(2, 3, 9, 9, 9), "pool7", "'conv' of 'net'")
-    assert str(caught.value) == (
-        "'conv' of 'net' has shape (2, 3, 9, 9, 9), which has no 7 × 7 positions. "
-        "Choose reduce='mean', 'flatten' or 'spatial'."
-    )
-
-
-def test_padding_is_not_flattened_into_rows() -> None:
-    with pytest.raises(InputError) as caught:
-        reduced(torch.rand(2, 3, 4), "flatten", "'block' of 'net'", torch.tensor([[1, 1, 0]] * 2))
-    assert str(caught.value) == (
-        "'block' of 'net' holds padding, which 'flatten' would keep. "
-        "Choose reduce='mean', 'cls' or 'last'."
-    )
-    assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)
-
-
 class HeadFirst(nn.Module):
     """A classifier that is written down before the body."""
 
@@ -299,39 +278,6 @@ def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said
     )
     net.head_layer = "0"
     assert shown(net, torch.rand(10, 8)).d == 8
-
-
-def _normed(kind: str) -> nn.Module:
-    wrap = getattr(nn.utils.parametrizations, kind)
-    return nn.Sequential(wrap(nn.Linear(8, 5)), nn.ReLU(), wrap(nn.Linear(5, 3, bias=False))).eval()
-
-
-@pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm"])
-def test_what_makes_weights_is_no_layer(kind: str) -> None:
-    net, rows = _normed(kind), torch.rand(10, 8)
-    assert list(shown(net, rows, "blocks")) == ["0", "2"]
-    assert list(shown(net, rows, "all")) == ["0", "1", "2"]
-    found = head(net)
-    assert found.layer_name == "2"
-    assert torch.equal(found.weight, net[2].weight)
-    assert shown(net, rows).d == 5
-
-
-def test_blocks_of_layers_that_make_their_weights_are_the_same_blocks() -> None:
-    def part() -> nn.Module:
-        wrapped = nn.utils.parametrizations.weight_norm(nn.Linear(8, 8))
-        return nn.Sequential(OrderedDict(fc=wrapped, act=nn.ReLU()))
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inside = part()
-
-        def forward(self, rows: Tensor) -> Tensor:
-            return rows + self.inside(rows)
-
-    net = nn.Sequential(Block(), Block())
-    assert list(shown(net, torch.rand(10, 8), "blocks")) == ["0", "1"]
 
 
 def test_bytes_are_shown_as_images() -> None:
@@ -514,82 +460,6 @@ def test_extraction_draws_nothing_from_the_callers_generator(form: str) -> None:
     before = torch.get_rng_state()
     shown(net, data, ["penultimate", "1"], "mean")
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@pytest.mark.parametrize("folder", [False, True], ids=["in memory", "in a folder"])
-def test_views_can_be_sent_to_another_process(folder: bool, tmp_path: Path) -> None:
-    views = shown(_tiny(), torch.rand(10, 8), "all", store=tmp_path if folder else None)
-    again = pickle.loads(pickle.dumps(views))
-    assert list(again) == ["0", "1", "2"]
-    assert again["0"].digest == views["0"].digest
-    assert again["0"] is again["0"]
-
-
-def test_attributes_inside_a_block_are_no_blocks_of_their_own() -> None:
-    class Unit(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.fc, self.act = nn.Linear(8, 8), nn.ReLU()
-
-        def forward(self, rows: Tensor) -> Tensor:
-            return self.act(self.fc(rows))
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.unit1, self.unit2 = Unit(), Unit()
-
-        def forward(self, rows: Tensor) -> Tensor:
-            return self.unit2(self.unit1(rows))
-
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.stem = nn.Sequential(OrderedDict(unit=Unit()))
-            self.blocks = nn.Sequential(Block(), Block())
-
-        def forward(self, rows: Tensor) -> Tensor:
-            return self.blocks(self.stem(rows))
-
-    assert list(shown(Net(), torch.rand(10, 8), "blocks")) == ["blocks.0", "blocks.1"]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
-def test_quantised_networks_have_blocks_and_a_classifier() -> None:
-    net = torch.ao.quantization.quantize_dynamic(_tiny(), {nn.Linear}, dtype=torch.qint8)
-    rows = torch.rand(10, 8)
-    assert list(shown(net, rows, "blocks")) == ["0", "2"]
-    assert shown(net, rows).d == 5
-    found = head(net)
-    assert found.layer_name == "2"
-    assert torch.equal(found.weight, net[2].weight().dequantize())
-
-
-@pytest.mark.filterwarnings("ignore:Lazy modules")
-@pytest.mark.parametrize("layers", ["blocks", "penultimate"])
-def test_a_network_without_sizes_yet_is_refused(layers: str) -> None:
-    net = nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(3))
-    with pytest.raises(InputError) as caught:
-        shown(net, torch.rand(10, 8), layers)
-    assert str(caught.value) == (
-        "'0' of 'Sequential' is a LazyLinear, whose size shows with its first inputs. "
-        "Show it some before: network(inputs)."
-    )
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_of_a_scripted_network_there_are_logits_alone() -> None:
-    net, rows = _tiny(), torch.rand(10, 8)
-    scripted = torch.jit.trace(net, rows)
-    with torch.no_grad():
-        torch.testing.assert_close(shown(scripted, rows, "logits").values, net(rows))
-    with pytest.raises(InputError) as caught:
-        shown(scripted, rows, "0", name="mine")
-    assert str(caught.value) == (
-        "'mine' is compiled by TorchScript, so nothing but its 'logits' can be watched. "
-        "Pass the module it was made from."
-    )
 
 
 @pytest.mark.parametrize("device", ["gpu", "meta", "cuda"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -263,6 +264,37 @@ def test_the_classifier_of_a_segmentation_network_is_not_its_auxiliary_one() -> 
 
     net = deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None, aux_loss=True)
     assert shown(net, torch.rand(2, 3, 64, 64), reduce="mean").d == 256
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["outputs", "last state"])
+def test_the_linear_layer_before_a_recurrent_answer_is_no_classifier(part: int) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(5, 4, batch_first=True)
+            self.enter = nn.Linear(8, 5)
+
+        def forward(self, series: Tensor) -> Tensor:
+            return self.rnn(self.enter(series))[part].reshape(len(series), -1)
+
+    with pytest.raises(InputError, match="the last layer its answer needs, 'rnn', is a GRU"):
+        shown(Recurrent(), torch.rand(10, 6, 8), reduce="mean")
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.usefixtures("vision")
+def test_of_an_encoder_of_text_the_pooled_state_is_penultimate() -> None:
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32,
+    )  # fmt: skip
+    net = transformers.BertModel(config).eval()
+    words = {"input_ids": torch.randint(0, 50, (6, 9))}
+    with torch.no_grad():
+        expected = net(**words).last_hidden_state[:, 0]
+    torch.testing.assert_close(shown(net, [words], reduce="mean").values, expected)
 
 
 def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said() -> None:

@@ -61,3 +61,22 @@ def test_maps_have_no_first_token() -> None:
         "'conv' of 'net' holds maps, which have no 'cls' token. "
         "Choose reduce='mean', 'flatten' or 'spatial'."
     )
+
+
+def test_what_has_no_seven_by_seven_positions_is_not_pooled_so() -> None:
+    with pytest.raises(InputError) as caught:
+        reduced(torch.rand(2, 3, 9, 9, 9), "pool7", "'conv' of 'net'")
+    assert str(caught.value) == (
+        "'conv' of 'net' has shape (2, 3, 9, 9, 9), which has no 7 × 7 positions. "
+        "Choose reduce='mean', 'flatten' or 'spatial'."
+    )
+
+
+def test_padding_is_not_flattened_into_rows() -> None:
+    with pytest.raises(InputError) as caught:
+        reduced(torch.rand(2, 3, 4), "flatten", "'block' of 'net'", torch.tensor([[1, 1, 0]] * 2))
+    assert str(caught.value) == (
+        "'block' of 'net' holds padding, which 'flatten' would keep. "
+        "Choose reduce='mean', 'cls' or 'last'."
+    )
+    assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -205,3 +206,12 @@ def test_activations_take_a_mapped_tensor_as_it_is(tmp_path: Path) -> None:
     assert view.values.data_ptr() == values.data_ptr()
     assert view.named("again").values.data_ptr() == values.data_ptr()
     torch.testing.assert_close(view.mean, values.double().mean(dim=0))
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["in memory", "in a folder"])
+def test_views_can_be_sent_to_another_process(folder: bool, tmp_path: Path) -> None:
+    views = extract(_net(), torch.rand(10, 6), "all", store=tmp_path if folder else None)
+    again = pickle.loads(pickle.dumps(views))
+    assert list(again) == ["0", "1", "2"]
+    assert again["0"].digest == views["0"].digest
+    assert again["0"] is again["0"]

@@ -38,7 +38,28 @@ class Normalised(nn.Module):
                 f"shown {tuple(images.shape)}. Give it images of its own kind, or build it with "
                 f"channels={images.shape[1]}."
             )
+        if images.dtype == torch.uint8:
+            images = images.to(self.mean.dtype) / 255
         return self.net((images - self.mean) / self.std)
+
+
+def check_range(net: nn.Module, images: object, label: str) -> None:
+    """Refuse images a network that normalises would take for something else.
+
+    Noise may lead a little out of [0, 1]; bytes as floats and normalised images lead far.
+    """
+    while isinstance(net, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        net = net.module
+    if not isinstance(net, Normalised) or not isinstance(images, Tensor) or not images.numel():
+        return
+    if images.dtype == torch.uint8:
+        return
+    low, high = float(images.min()), float(images.max())
+    if low < -0.5 or high > 1.5:
+        raise InputError(
+            f"the images shown to {label} run from {low:.4g} to {high:.4g}, not within [0, 1]. "
+            "Divide bytes by 255, and leave normalisation to the network."
+        )
 
 
 def inner(net: nn.Module) -> nn.Module:

@@ -7,6 +7,7 @@ the network is shown every node) which rows are asked for.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,25 @@ def known_length(data: Any) -> int | None:
     return len(data) if isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) else None
 
 
+def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
+    """Inputs in the precision of the network; whole numbers (tokens, bytes) as they are."""
+    if isinstance(inputs, Tensor):
+        return inputs.to(dtype) if dtype is not None and inputs.is_floating_point() else inputs
+    if isinstance(inputs, dict):
+        same = copy.copy(inputs)  # a graph stays one
+        same.update({key: cast(value, dtype) for key, value in inputs.items()})
+        return same
+    return inputs
+
+
+def fewer(inputs: Any, n: int) -> Any:
+    """The first `n` of a batch's inputs; None where they cannot be told apart."""
+    parts = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
+    if hasattr(inputs, "rows") or not all(isinstance(part, (Tensor, list)) for part in parts):
+        return None
+    return take(inputs, slice(0, n))
+
+
 def _pairs(
     data: Any, batch_size: int, shuffle: int | None, device: Any
 ) -> Iterator[tuple[Any, Tensor | None]]:
@@ -71,13 +91,14 @@ def _pairs(
 
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:
     """Batches of what is not data of this library."""
-    if isinstance(data, np.ndarray):
-        data = torch.from_numpy(data)
+    data = _tensors(data)
     if isinstance(data, Tensor) or _are_texts(data):
         yield from _cut(data, batch_size, shuffle)
         return
     if isinstance(data, torch.utils.data.Dataset):
-        data = torch.utils.data.DataLoader(data, batch_size=batch_size)
+        # a loader draws a seed even where it shuffles nothing: not from the caller's generator
+        own = torch.Generator()
+        data = torch.utils.data.DataLoader(data, batch_size=batch_size, generator=own)
     if not isinstance(data, Iterable) or isinstance(data, str):
         raise InputError(
             f"data is a {type(data).__name__}, which gives no batches. Pass data, an address, an "
@@ -100,12 +121,24 @@ def _split(batch: Any) -> tuple[Any, Tensor | None]:
     """Inputs and labels of one batch, in the forms that loaders give."""
     if isinstance(batch, Mapping) and not hasattr(batch, "rows"):
         words = {key: value for key, value in batch.items() if key not in ("label", "labels")}
-        labels = batch.get("labels", batch.get("label"))
-        return words, labels
+        labels = _tensors(batch.get("labels", batch.get("label")))
+        labels = labels if isinstance(labels, Tensor) or _are_labels(labels) else None
+        labels = None if labels is None else torch.as_tensor(labels)
+        return {key: _tensors(value) for key, value in words.items()}, labels
     if isinstance(batch, (list, tuple)) and batch and not _are_texts(batch):
         labels = batch[1] if len(batch) > 1 and _are_labels(batch[1]) else None
-        return batch[0], None if labels is None else torch.as_tensor(labels)
-    return batch, None
+        return _tensors(batch[0]), None if labels is None else torch.as_tensor(_tensors(labels))
+    return _tensors(batch), None
+
+
+def _tensors(value: Any) -> Any:
+    """An array as a tensor (texts as a list); anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind not in "biufc":
+        return value.tolist()
+    usable = value.flags.writeable and value.dtype.isnative and min(value.strides, default=0) >= 0
+    return torch.from_numpy(value if usable else value.astype(value.dtype.newbyteorder("=")))
 
 
 def _are_texts(data: Any) -> bool:
@@ -117,8 +150,10 @@ def _are_texts(data: Any) -> bool:
 
 
 def _are_labels(value: Any) -> bool:
-    if isinstance(value, (Tensor, np.ndarray)):
-        return value.ndim == 1 and not np.issubdtype(np.asarray(value[:0]).dtype, np.floating)
+    if isinstance(value, Tensor):
+        return value.ndim == 1 and not value.is_floating_point()
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "biu"
     return isinstance(value, (list, tuple)) and all(isinstance(entry, int) for entry in value)
 
 

@@ -21,6 +21,7 @@ from likewise.views.passes import OUTPUTS, Pass, fitting_labels
 from likewise.views.sinks import FileSink, MemorySink, Writer, mapped, remove_leftovers
 
 Title = Callable[[str], str]
+_RULES = 2  # raised where rows come out otherwise than before: what is older answers no request
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe")
 
 
@@ -28,10 +29,17 @@ class Views(Mapping[str, Activations]):
     """Views of one network by layer, in the order of the request; opened when first asked for."""
 
     def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
-        self._openers = {layer: cache(opener) for layer, opener in openers.items()}
+        self._openers = dict(openers)
+        self._open: dict[str, Activations] = {}
 
     def __getitem__(self, layer: str) -> Activations:
-        return self._openers[layer]()
+        if layer not in self._open:
+            self._open[layer] = self._openers[layer]()
+        return self._open[layer]
+
+    def __reduce__(self) -> Any:
+        views = dict(self)  # files may be elsewhere, or nowhere, where they are unpickled
+        return Views, ({layer: partial(views.__getitem__, layer) for layer in views},)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._openers)
@@ -57,7 +65,9 @@ class InMemory:
         if OUTPUTS in done.sinks:
             logits = done.sinks.pop(OUTPUTS).finish()
             name = repr(self._facts["network"])
-            outputs = Outputs(logits, fitting_labels(done.labels, logits.shape[1], name))
+            outputs = Outputs(
+                logits, fitting_labels(done.labels, len(logits), logits.shape[1], name)
+            )
         views = {}
         for layer, sink in done.sinks.items():
             about = self._facts | done.facts(layer)
@@ -97,12 +107,12 @@ class InFolder:
             raise
 
     def _named(self, done: Pass) -> dict[str, str]:
-        files = {}
+        files, name = {}, repr(self._facts["network"])
         for layer, sink in done.sinks.items():
             facts = done.facts(layer)
             labels = None
             if layer == OUTPUTS:
-                labels = fitting_labels(done.labels, sink.width, repr(self._facts["network"]))
+                labels = fitting_labels(done.labels, sink.n, sink.width, name)
                 facts["reduction"] = "" if labels is None else digest({"labels": labels.tolist()})
             known = self._facts | facts
             files[layer] = f"{digest({key: known[key] for key in _IDENTITY})}.safetensors"
@@ -143,7 +153,7 @@ class InFolder:
         return Outputs(tensors["values"], tensors.get("labels"))
 
     def _note(self, request: Mapping[str, Any]) -> Path:
-        return self.folder / f"{digest(request)}.json"
+        return self.folder / f"{digest({**request, 'rules': _RULES})}.json"
 
 
 def _label(layer: str, facts: Mapping[str, str]) -> str:

@@ -58,13 +58,16 @@ def run(
     """Show the data to the network; whatever goes wrong, no sink is left half full."""
     sinks: dict[str, Sink] = {}
     labels: list[Tensor | None] = []
-    hashed, n = ProbeHash(), 0
+    hashed, n, infinite = ProbeHash(), 0, False
     total = -(-(known_length(data) or 0) // batch_size)
     try:
         with watcher, Progress(total, watcher.label, shown=progress) as bar:
             steps = batches(data, batch_size, device=watcher.place)
             for number, batch in enumerate(steps, start=1):
-                _take_in(watcher.see(batch, number), sinks, new_sink)
+                seen = watcher.see(batch, number)
+                if seen.answer is not None and not bool(seen.answer.isfinite().all()):
+                    seen.answer, infinite = None, True
+                _take_in(seen, sinks, new_sink)
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
@@ -76,6 +79,12 @@ def run(
         for sink in sinks.values():
             sink.abort()
         raise
+    if infinite:
+        warnings.warn(
+            f"{watcher.label} answers with numbers that are not finite. Its rows are kept without "
+            "outputs.",
+            stacklevel=2,
+        )
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
@@ -92,16 +101,23 @@ def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]
 
 def _joined(labels: list[Tensor | None]) -> Tensor | None:
     known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
-    return torch.cat(known) if known and len(known) == len(labels) else None
+    of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
+    return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
 
 
-def fitting_labels(labels: Tensor | None, classes: int, label: str) -> Tensor | None:
+def fitting_labels(labels: Tensor | None, n: int, classes: int, label: str) -> Tensor | None:
     """The labels, where the network's answer has a place for each of them."""
-    if labels is None or int(labels.max()) < classes:
+    if labels is None:
+        return None
+    if labels.shape != (n,) or labels.is_floating_point() or labels.is_complex():
+        wrong = (
+            f"the labels are {labels.dtype} of shape {tuple(labels.shape)}, not {n} whole numbers"
+        )
+    elif int(labels.min()) < 0:
+        wrong = f"the labels run down to {int(labels.min())}, and classes count from 0"
+    elif int(labels.max()) >= classes:
+        wrong = f"the labels run to {int(labels.max())}, but {label} answers with {classes} numbers"
+    else:
         return labels
-    warnings.warn(
-        f"the labels run to {int(labels.max())}, but {label} answers with {classes} numbers. "
-        "Its outputs are kept without labels.",
-        stacklevel=2,
-    )
+    warnings.warn(f"{wrong}. Its outputs are kept without labels.", stacklevel=2)
     return None

@@ -1,4 +1,4 @@
-"""From tokens `(n, t, d)` and maps `(n, c, h, w)` to rows: by a named choice, never silently."""
+"""From tokens `(n, t, d)` and maps `(n, c, ...)` to rows: by a named choice, never silently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ Reduction = Literal["mean", "cls", "last", "flatten", "spatial", "pool7", "pool7
 
 
 def reduced(
-    values: Tensor, how: str, label: str = "the input", mask: Tensor | None = None
+    values: Tensor,
+    how: str,
+    label: str = "the input",
+    mask: Tensor | None = None,
+    *,
+    maps: bool | None = None,
 ) -> Tensor:
     """`(n, t, d)` or `(n, c, h, w)` as a matrix.
 
@@ -22,7 +27,8 @@ def reduced(
     `flatten` keeps everything in one long row; `spatial` makes every token or position a row.
     `pool7` averages maps larger than 7 × 7 down to 7 × 7 and flattens them, `pool7-spatial` makes
     those positions rows. A `mask` `(n, t)` says which tokens are real: padding is never averaged,
-    taken or kept as a row.
+    taken or kept as a row. Values of three axes are tokens, those of more are maps; `maps` says
+    that three axes are `(n, c, l)`, as a convolution over a series gives them.
 
     >>> tokens, maps = torch.zeros(2, 5, 3), torch.zeros(2, 3, 4, 4)
     >>> reduced(tokens, "mean").shape, reduced(maps, "spatial").shape
@@ -31,15 +37,21 @@ def reduced(
     torch.Size([2, 147])
     """
     check_reduction(how)
-    if values.ndim not in (3, 4):
-        raise InputError(f"{label} has {values.ndim} axes; only 3 or 4 can be reduced by {how!r}.")
+    if values.ndim < 3:
+        raise InputError(
+            f"{label} has {values.ndim} axes; only 3 or more can be reduced by {how!r}."
+        )
+    are_maps = values.ndim > 3 if maps is None else maps
     if how.startswith("pool7"):
-        return _pooled(values, how, label)
+        return _pooled(values, how, label, are_maps)
     if how == "flatten":
+        if mask is not None and not mask.all():
+            raise InputError(
+                f"{label} holds padding, which 'flatten' would keep. Choose reduce='mean', 'cls' "
+                "or 'last'."
+            )
         return values.flatten(1)
-    if values.ndim == 4:
-        return _of_maps(values, how, label)
-    return _of_tokens(values, how, mask)
+    return _of_maps(values, how, label) if are_maps else _of_tokens(values, how, mask)
 
 
 def check_reduction(how: str) -> None:
@@ -68,20 +80,25 @@ def _of_tokens(tokens: Tensor, how: str, mask: Tensor | None) -> Tensor:
 
 def _of_maps(maps: Tensor, how: str, label: str) -> Tensor:
     if how == "mean":
-        return maps.mean(dim=(2, 3))
+        return maps.flatten(2).mean(dim=2)
     if how == "spatial":
-        return maps.permute(0, 2, 3, 1).reshape(-1, maps.shape[1])
+        return maps.movedim(1, -1).reshape(-1, maps.shape[1])
     raise InputError(
         f"{label} holds maps, which have no {how!r} token. "
         "Choose reduce='mean', 'flatten' or 'spatial'."
     )
 
 
-def _pooled(maps: Tensor, how: str, label: str) -> Tensor:
-    if maps.ndim != 4:
+def _pooled(maps: Tensor, how: str, label: str, are_maps: bool) -> Tensor:
+    if not are_maps:
         raise InputError(
             f"{label} holds tokens, which have no 7 × 7 positions. "
             "Choose reduce='mean', 'cls', 'last' or 'flatten'."
+        )
+    if maps.ndim != 4:
+        raise InputError(
+            f"{label} has shape {tuple(maps.shape)}, which has no 7 × 7 positions. "
+            "Choose reduce='mean', 'flatten' or 'spatial'."
         )
     if max(maps.shape[2:]) > 7:
         maps = adaptive_avg_pool2d(maps, 7)

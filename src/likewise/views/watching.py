@@ -8,20 +8,30 @@ memory, so that an in-place operation further on in the network cannot change th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError
+from likewise.errors import ForwardError, InputError
 from likewise.networks import head
 from likewise.networks.call import ready
+from likewise.networks.heads import said
+from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
-from likewise.views.batches import Batch
-from likewise.views.capture import answered, at_rest, channels_last, first_tensor, watched
+from likewise.views.batches import Batch, cast, fewer
+from likewise.views.capture import (
+    Layouts,
+    answered,
+    answering_layer,
+    at_rest,
+    first_tensor,
+    watched,
+)
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
 
@@ -57,14 +67,19 @@ class Watcher:
         self.kinds: dict[str, str] = {}
         self.chosen: list[str] | None = None
         self._hooked = self.selection.hooked()
-        self._inputs_of = self._head()
+        self._inputs_of: dict[str, nn.Module] = {}
         self._axes: dict[str, int] = {}
-        self._channels_last: dict[str, bool] = {}
+        self._layouts: Layouts | None = None if reduce is None else Layouts()
+        self._channels: dict[str, int] = {}
+        self._input_axes: dict[str, int] = {}
+        self._few: dict[str, tuple[int, ...]] = {}
         self._left_out: dict[str, str] = {}
 
     def __enter__(self) -> Watcher:
         with ExitStack() as stack:
             self._bare = stack.enter_context(at_rest(self.network, self.device))
+            floating = (value for value in self._bare.parameters() if value.is_floating_point())
+            self._dtype = next((value.dtype for value in floating), None)
             self._hooks = stack.enter_context(ExitStack())
             self._hook()
             self._stack = stack.pop_all()
@@ -82,8 +97,10 @@ class Watcher:
         """Show the network a batch."""
         self._batch, self._seen = batch, Seen()
         self._new_pass()
-        inputs = ready(self._bare, batch.inputs)
+        inputs = cast(ready(self._bare, batch.inputs), self._dtype)
         self._mask = inputs.get("attention_mask") if isinstance(inputs, dict) else None
+        if self.chosen is None:
+            self._look_ahead(inputs, number)
         answer = answered(self._bare, inputs, batch, number, self.label)
         if LOGITS in self.selection.asked:
             self._receive(LOGITS, self._bare, answer)
@@ -102,14 +119,56 @@ class Watcher:
 
     def _hook(self) -> None:
         self._hooks.close()
-        hooks = watched(self._hooked, self._receive, self._inputs_of)
+        first = {}
+        if self._layouts is not None and self.chosen is None:
+            parts = self.selection.modules.values()
+            closed = torch.jit.ScriptModule
+            open_parts = (part for part in parts if not isinstance(part, closed))
+            first = dict.fromkeys(open_parts, self._layouts.after)
+        hooks = watched(self._hooked, self._receive, self._inputs_of, first=first)
         self._new_pass = self._hooks.enter_context(hooks)
 
-    def _head(self) -> dict[str, nn.Module]:
-        """The layer whose input is the penultimate representation, where that was asked for."""
-        if PENULTIMATE not in self.selection.asked:
-            return {}
-        return {PENULTIMATE: self.selection.modules[head(bare(self.network)).layer_name]}
+    def _look_ahead(self, inputs: Any, number: int) -> None:
+        """Before the first batch, with a few inputs of it: what cannot be told from it alone."""
+        check_range(self._bare, inputs, self.label)
+        if self._layouts is not None:
+            self._layouts.start(inputs)
+        few = fewer(inputs, 2 if self._batch.shown > 2 else 1)
+        shown = inputs if few is None else few
+        ask = partial(answered, self._bare, shown, self._batch, number, self.label)
+        self._hooks.close()
+        if PENULTIMATE in self.selection.asked:
+            self._inputs_of = self._head(ask)
+        time_first = not all(getattr(part, "batch_first", True) for part in self._bare.modules())
+        if time_first and few is not None and self._batch.shown > 1:
+            # where this fails, the batch itself will, and says so better
+            with suppress(ForwardError), watched(self._hooked, self._note_few, self._inputs_of):
+                ask()
+        self._hook()
+
+    def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
+        """A layer may give as many steps as there are inputs: only the inputs can become fewer."""
+        value = first_tensor(output)
+        self._few[name] = () if value is None else tuple(value.shape)
+
+    def _head(self, ask: Callable[[], Any]) -> dict[str, nn.Module]:
+        """The layer whose input is the penultimate representation."""
+        inside, name, wrong = bare(self.network), None, None
+        stated = said(inside) is not None
+        try:
+            name = head(inside).layer_name
+        except InputError as error:
+            if stated:
+                raise
+            wrong = error
+        if not stated:
+            # the last layer to be written down need not be the last to be called
+            with suppress(ForwardError):
+                name = answering_layer(self._bare, ask, name)
+        if name is None:
+            assert wrong is not None  # no guess, and no tensor to go by
+            raise wrong
+        return {PENULTIMATE: self.selection.modules[name]}
 
     def _settle(self) -> None:
         """After the first batch: which calls are meant, and no more hooks than they need."""
@@ -134,7 +193,7 @@ class Watcher:
             return
         try:
             value = self._aligned(name, module, output)
-            rows = self._rows(name, module, value)
+            rows = self._rows(name, value, self._channel_axis(name, output))
         except _NoRowsError as error:
             if self.chosen is not None:
                 raise
@@ -154,8 +213,12 @@ class Watcher:
             raise _NoRowsError(
                 f"{name!r} of {self.label} gives {what}, not activations. Choose another layer."
             )
-        if value.ndim == 3 and getattr(module, "batch_first", True) is False:
-            value = value.transpose(0, 1)
+        if value.ndim == 3:
+            if name not in self._input_axes:
+                self._input_axes[name] = self._input_axis(name, module, value)
+            value = value.transpose(0, self._input_axes[name])
+        if value.ndim == 1 and len(value) == shown > 1:
+            value = value[:, None]  # one number an input
         if shown == 1 and (value.ndim < self._axes.get(name, 2) or value.ndim == 0):
             value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
         if value.ndim < 2 or value.shape[0] != shown:
@@ -165,28 +228,50 @@ class Watcher:
             )
         return value if self._batch.rows is None else self._batch.rows(value)
 
-    def _rows(self, name: str, module: nn.Module, value: Tensor) -> Tensor:
+    def _input_axis(self, name: str, module: nn.Module, value: Tensor) -> int:
+        """0, or 1 where time comes first; settled on the first batch."""
+        shown, few = self._batch.shown, self._few.get(name, ())
+        axes = [axis for axis in (0, 1) if value.shape[axis] == shown]
+        if len(few) == 3:
+            axes = [axis for axis in axes if few[axis] != value.shape[axis]]
+        if len(axes) == 2:
+            return int(not all(getattr(part, "batch_first", True) for part in module.modules()))
+        return axes[0] if axes else 0
+
+    def _channel_axis(self, name: str, output: Any) -> int:
+        """1 or -1, settled on the first batch; 0 where it could be either."""
+        value = first_tensor(output)
+        if name not in self._channels and self._layouts is not None and value is not None:
+            if value.ndim < 3:
+                return -1
+            self._channels[name] = self._layouts.axis(value)
+        return self._channels.get(name, -1)
+
+    def _rows(self, name: str, value: Tensor, axis: int) -> Tensor:
         label = f"{name!r} of {self.label}"
         if value.ndim == 2:
             return value
         if self.reduce is None:
             raise InputError(wrong_rank(value, label))
-        if value.ndim == 4:
-            if name not in self._channels_last:
-                self._channels_last[name] = channels_last(module, value)
-            value = value.permute(0, 3, 1, 2) if self._channels_last[name] else value
-        mask = self._mask if value.ndim == 3 else None
+        maps = value.ndim > 3 or axis == 1
+        if axis == 0 and self.reduce != "flatten":
+            raise _NoRowsError(
+                f"{label} gives shape {tuple(value.shape)}, whose channels may be the second axis "
+                "or the last. Choose reduce='flatten', inputs of another size or another layer."
+            )
+        value = value.movedim(-1, 1) if axis == -1 and maps else value
+        mask = None if maps else self._mask
         if mask is not None and mask.shape != value.shape[:2]:
             mask = None
         try:
-            return reduced(value, self.reduce, label, mask)
+            return reduced(value, self.reduce, label, mask, maps=maps)
         except InputError as error:
             raise _NoRowsError(str(error)) from error
 
     def _logits(self, answer: Any) -> Tensor | None:
         value, shown = first_tensor(answer), self._batch.shown
-        if value is not None and shown == 1 and value.ndim == 1:
-            value = value[None]
+        if value is not None and value.ndim == 1:
+            value = value[None] if shown == 1 else value[:, None]  # squeezed
         if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():
             return None
         return value if self._batch.rows is None else self._batch.rows(value)

@@ -185,3 +185,17 @@ def test_masked_arrays_are_refused_and_long_doubles_taken():
     with pytest.raises(InputError, match="Fill it, or leave those rows or columns out"):
         Activations(np.ma.masked_array(np.ones((4, 3))))
     assert Activations(np.ones((4, 3), np.longdouble)).values.dtype == torch.float64
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_half_precision_of_a_network_is_remembered(tmp_path, stored):
+    net = torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Linear(5, 12), torch.nn.ReLU())
+    store = tmp_path if stored else None
+    x = torch.randn(200, 5)
+    view = likewise.extract(net.bfloat16(), x, "1", store=store)
+    assert view.values.dtype == torch.float32
+    assert view.eps == torch.finfo(torch.bfloat16).eps
+    assert likewise.extract(net.float(), x, "1", store=store).eps == torch.finfo(torch.float32).eps
+    # five inputs and a bias: rank five, not the twelve that rounding would make of it
+    other = np.random.default_rng(0).normal(size=(200, 12))
+    assert measures.gulp(view, other) < math.sqrt(5 + 12)

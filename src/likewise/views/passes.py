@@ -13,6 +13,7 @@ from torch import Tensor
 from likewise._progress import Progress
 from likewise.data import Data
 from likewise.errors import InputError
+from likewise.views.activations import HALF
 from likewise.views.batches import batches, known_length
 from likewise.views.identity import ProbeHash
 from likewise.views.watching import Seen, Watcher
@@ -38,13 +39,16 @@ class Pass:
     n: int
     probe: str
     kinds: Mapping[str, str]
+    dtypes: Mapping[str, str]
 
     def facts(self, layer: str) -> dict[str, str]:
         """What is known of a layer's view once the pass is over."""
         rows = self.sinks[layer].n
         # rows that are positions must never be compared with rows that are inputs
         probe = self.probe if rows == self.n else f"{self.probe}:{rows} positions"
-        return {"layer": layer, "kind": self.kinds.get(layer, ""), "probe": probe}
+        facts = {"layer": layer, "kind": self.kinds.get(layer, ""), "probe": probe}
+        given = self.dtypes.get(layer, "")
+        return facts | {"dtype": given} if given in HALF else facts
 
 
 def run(
@@ -88,7 +92,7 @@ def run(
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
-    return Pass(sinks, _joined(labels), n, probe, watcher.kinds)
+    return Pass(sinks, _joined(labels), n, probe, watcher.kinds, watcher.dtypes)
 
 
 def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:

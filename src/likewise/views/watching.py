@@ -23,15 +23,10 @@ from likewise.networks.call import ready
 from likewise.networks.heads import said
 from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
+from likewise.views.answering import answering_layer
 from likewise.views.batches import Batch, cast, fewer
-from likewise.views.capture import (
-    Layouts,
-    answered,
-    answering_layer,
-    at_rest,
-    first_tensor,
-    watched,
-)
+from likewise.views.capture import answered, at_rest, first_tensor, watched
+from likewise.views.layouts import Layouts
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
 
@@ -65,6 +60,7 @@ class Watcher:
         self.network, self.reduce, self.label, self.device = network, reduce, label, device
         self.selection = Selection(network, layers, label)
         self.kinds: dict[str, str] = {}
+        self.dtypes: dict[str, str] = {}
         self.chosen: list[str] | None = None
         self._hooked = self.selection.hooked()
         self._inputs_of: dict[str, nn.Module] = {}
@@ -200,6 +196,7 @@ class Watcher:
             self._left_out[name] = str(error)
             return
         self.kinds[name] = type(module).__name__
+        self.dtypes[name] = str(value.dtype).removeprefix("torch.")
         self._axes.setdefault(name, value.ndim)
         # a view of what the network computed could still be overwritten by the network
         shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()

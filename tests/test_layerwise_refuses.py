@@ -83,6 +83,7 @@ def test_a_mean_a_thousand_times_the_spread_costs_few_digits() -> None:
     torch.testing.assert_close(single.values(), double.values(), atol=1e-6, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:'Sequential' answers with numbers that are not finite")
 @pytest.mark.parametrize("measure", ["cka-debiased", "cka"])
 def test_inputs_that_are_not_finite_are_refused(measure: str) -> None:
     data = rows(100)

@@ -142,7 +142,7 @@ def score_block(
     """Score some pairs in this process; the whole task of a worker."""
     from pathlib import Path
 
-    from likewise.comparing import filled_tables, score_pair
+    from likewise.job import filled_tables, score_pair
     from likewise.measures.registry import chosen
     from likewise.measures.representation import Representation
     from likewise.measures.workspace import Workspace

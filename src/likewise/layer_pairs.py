@@ -180,7 +180,7 @@ def _pairwise(
     views: Sequence[Mapping[str, Activations]], measure: Measure
 ) -> tuple[np.ndarray, list[list[str]], Reasons]:
     """The measure for every pair; what follows from one layer alone is computed once for it."""
-    from likewise.comparing import attempt
+    from likewise.job import attempt
     from likewise.measures.pair import Pair
     from likewise.measures.representation import Representation
 

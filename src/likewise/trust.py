@@ -16,9 +16,10 @@ import numpy as np
 import torch
 
 from likewise._progress import Progress
-from likewise.comparing import as_views, attempt, seeded
+from likewise.comparing import as_views, seeded
 from likewise.engine import one_thread
 from likewise.errors import InputError, UndefinedError
+from likewise.job import attempt
 from likewise.matrix import SimilarityMatrix
 from likewise.measures.facts import SCALE, Measure
 from likewise.measures.pair import Pair

@@ -16,8 +16,8 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise.errors import InputError
 from likewise.measures.kernels import Kernel, Linear, Table, fill
-from likewise.measures.representation import Representation, quantity
-from likewise.measures.workspace import Workspace
+from likewise.measures.representation import Representation
+from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import as_tensor
 

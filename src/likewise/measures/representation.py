@@ -14,29 +14,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, rank_of, recentred, symmetric, whitening
-from likewise.measures.workspace import Workspace
+from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
 
 T = TypeVar("T")
 _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding
-
-
-class quantity(property):  # noqa: N801
-    """A property computed at most once, kept in the owner's workspace."""
-
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        name = compute.__name__
-        super().__init__(lambda owner: owner.kept(name, lambda: compute(owner)))
-        self.__doc__ = compute.__doc__
 
 
 class Representation:

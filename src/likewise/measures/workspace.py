@@ -182,3 +182,12 @@ def _size(value: Any) -> int:
     if isinstance(value, tuple) and value and all(isinstance(v, Tensor) for v in value):
         return sum(int(v.numel()) * v.element_size() for v in value)
     return 0
+
+
+class quantity(property):  # noqa: N801
+    """A property computed at most once, kept in the owner's workspace."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        name = compute.__name__
+        super().__init__(lambda owner: owner.kept(name, lambda: compute(owner)))
+        self.__doc__ = compute.__doc__

@@ -289,3 +289,14 @@ def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
     data = likewise.data(f"imagefolder:{folder}")
     assert (len(data), data.classes) == (2, ("cat", "dog"))
     assert len(likewise.data(f"imagefolder:{folder}[:1]")) == 1
+
+
+def test_networks_are_compared_on_a_device_in_batches_of_a_size() -> None:
+    shown: list[tuple[int, str]] = []
+    nets = {name: nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)) for name in "ab"}
+    for net in nets.values():
+        net[0].register_forward_hook(lambda _m, _a, out: shown.append((len(out), out.device.type)))
+    likewise.compare(nets, "cka", data=torch.rand(10, 8), layers="0", batch_size=4, device="cpu")
+    assert shown == 2 * [(4, "cpu"), (4, "cpu"), (2, "cpu")]
+    with pytest.raises(InputError, match="device 'gpu' cannot be used here"):
+        likewise.compare(nets, "cka", data=torch.rand(10, 8), layers="0", device="gpu")

@@ -44,6 +44,8 @@ def compare(  # type: ignore[misc]
     data: Any = None,
     layers: str = "penultimate",
     reduce: Reduction | None = None,
+    batch_size: int = 256,
+    device: Any = None,
     store: Any = None,
     engine: Any = None,
     memory: str | int | None = None,
@@ -56,12 +58,10 @@ def compare(  # type: ignore[misc]
     `compare(x, y)` of two arrays `(n, d)` gives a `Score`, a float that knows what it means.
     `compare({"a": x, "b": y, ...}, measures)` gives a `SimilarityMatrix` for one measure and a `Comparison`
     (a mapping of them) for several: names, aliases, measures, functions, a family, "resi" or "all".
-    With `data`, networks stand for their views: `compare(["zoo:resnet20@a.safetensors", ...], "cka",
-    data="cifar10:test[:1000]")`.
+    With `data`, networks stand for their views: `compare(["zoo:lenet", ...], "cka", data="cifar10")`.
 
-    data       what networks (addresses or modules) are shown: an address, data or batches
-    layers     the layer to look at in each of them
-    reduce     for tokens and maps: how they become rows
+    data       what networks (addresses or modules) are shown, `batch_size` at a time on `device`
+    layers     the layer to look at in each of them, `reduce` how its tokens and maps become rows
     store      a folder: every score is kept there at once, and a run that was stopped goes on
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
     memory     the most to hold at a time, like "4GB"; half of what is free if not said
@@ -80,7 +80,8 @@ def compare(  # type: ignore[misc]
     one = measure if measure is not None else measures
     one = DEFAULT if one is None else one
     wanted = chosen(one, on=("representation", "outputs"))  # known before any network has to run
-    views, other = shown(views, other, data, layers, reduce, store)
+    how = {"batch_size": batch_size, "device": device}
+    views, other = shown(views, other, data, layers, reduce, store, **how)
     if isinstance(views, Mapping):
         return _compare_many(
             views, one, reduce=reduce, store=store, engine=engine,

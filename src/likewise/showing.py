@@ -13,9 +13,9 @@ from likewise.store import Store
 
 
 def shown(
-    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any
+    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any, **how: Any
 ) -> tuple[Any, Any]:
-    """Networks as their views of the data; everything else as it is."""
+    """Networks as their views of the data; everything else as it is. `how` goes to `extract`."""
 
     def view(network: Any, name: str | None = None) -> Any:
         if not isinstance(network, (str, Module)):
@@ -32,7 +32,7 @@ def shown(
         known = inputs if isinstance(inputs, Data) else None
         called = name or (network if isinstance(network, str) else None)
         built = build(network, data=known) if isinstance(network, str) else network
-        return extract(built, inputs, layers, reduce, store=place, name=called)
+        return extract(built, inputs, layers, reduce, store=place, name=called, **how)
 
     from likewise.data import Data, load
 

@@ -17,6 +17,8 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls and calibrated scores.")] = False,
     reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Inputs shown to a network at a time.")] = 256,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -38,7 +40,7 @@ def compare(
     measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
     comparison = run(
         views, measures, data=data, layers=layers, reduce=cast(Any, reduce), store=out and out / "store",
-        memory=memory, seed=seed, calibrate=calibrate,
+        batch_size=batch_size, device=device, memory=memory, seed=seed, calibrate=calibrate,
     )  # fmt: skip
     frame = comparison.to_frame()
     if out is not None:

@@ -27,10 +27,14 @@ from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.resampled import Drawn, Permuted
 from likewise.measures.workspace import Workspace, parse_memory
+from likewise.shuffles import groups_of, shuffles
 from likewise.views import Activations, Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NO_NULL = "it does not look at single inputs, so shuffling them gives no null."
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Calibration:
     calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
     p              share of shuffles at least as alike, the score itself counted among them;
                    shuffles whose score is undefined are left out
+    permutations   how many shuffles there were: none for a measure that does not look at single inputs
+    groups         how many groups inputs were shuffled within, 0 for all inputs together
     """
 
     measure: str
@@ -52,6 +58,8 @@ class Calibration:
     calibrated: Any
     p: Any
     names: tuple[str, ...] = ()
+    permutations: int = 0
+    groups: int = 0
 
     FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p")
 
@@ -62,8 +70,13 @@ class Calibration:
     def __str__(self) -> str:
         if self.names:
             return f"Calibration({self.measure!r}, {len(self.names)} networks)"
+        if not self.permutations:
+            return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
+        noise = (
+            f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
+        )
         return (
-            f"{self.measure} = {self.value:.4g}; noise gives {self.null_mean:.4g} (95 %: "
+            f"{self.measure} = {self.value:.4g}; {noise} {self.null_mean:.4g} (95 %: "
             f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"
         )
 
@@ -110,12 +123,22 @@ def _at(values: Any, i: int, j: int) -> float:
 
 
 def calibrate(
-    x: Any, y: Any = None, measure: Any = "cka-debiased", permutations: int = 200, seed: int = 0,
-    *, memory: str | int | None = None, progress: bool = True,
-) -> Calibration:  # fmt: skip
+    x: Any,
+    y: Any = None,
+    measure: Any = "cka-debiased",
+    permutations: int = 200,
+    seed: int = 0,
+    *,
+    within: Any = None,
+    memory: str | int | None = None,
+    progress: bool = True,
+) -> Calibration:
     """How far a score is from what unrelated networks of these sizes get.
 
     `calibrate(x, y, "cka")` for two networks; `calibrate({"a": x, "b": y, ...}, measure="cka")` for all pairs.
+    `within` asks for more than the classes explain: an array of one label per input, or "labels" for the
+    labels the views carry; inputs are then shuffled among those of the same label only. A measure that does not
+    look at single inputs has no null, and NaN for every number but its value.
 
     >>> import numpy as np, likewise
     >>> x, y = np.random.default_rng(0).normal(size=(2, 50, 200))
@@ -125,14 +148,21 @@ def calibrate(
     """
     _check_count("permutations", permutations)
     views, bound, single = _prepared(x, y, measure, seed)
-    values, nulls = _null_table(views, bound, permutations, seed, parse_memory(memory), progress)
-    parts = calibrated(values, nulls, bound)
+    groups = groups_of(within, views)
+    count = permutations if bound.info.paired else 0
+    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), progress, groups)
+    parts: dict[str, Any] = calibrated(values, nulls, bound)
+    how: dict[str, Any] = {
+        "measure": bound.key,
+        "permutations": count,
+        "groups": 0 if groups is None else int(groups.max()) + 1,
+    }
     if single:
         if np.isnan(values[0, 1]):
             raise UndefinedError(_reason(views, bound))
-        numbers: dict[str, Any] = {name: float(grid[0, 1]) for name, grid in parts.items()}
-        return Calibration(measure=bound.key, value=float(values[0, 1]), **numbers)
-    return Calibration(measure=bound.key, value=values, names=tuple(v.name for v in views), **parts)
+        parts = {name: float(grid[0, 1]) for name, grid in parts.items()}
+        return Calibration(value=float(values[0, 1]), **parts, **how)
+    return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)
 
 
 def bootstrap(
@@ -174,19 +204,28 @@ def bootstrap(
     return Interval(measure=bound.key, value=values, low=lows, high=highs, level=level, names=names)
 
 
-def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int) -> np.ndarray:
-    """Scores of a pair with the inputs of its second side shuffled, (permutations,)."""
-    rng = np.random.default_rng(seed)
+def null_scores(
+    pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None
+) -> np.ndarray:
+    """Scores of a pair with the inputs of its second side shuffled, (permutations,).
+
+    `within` as in `calibrate`. None for a measure that does not look at single inputs: an empty array.
+    """
+    if not measure.info.paired:
+        return np.empty(0)
+    groups = groups_of(within, [pair.a.view, pair.b.view])
     scores = []
     with one_thread(for_inputs=(pair.a.view, pair.b.view)):
-        for _ in range(permutations):
-            index = torch.from_numpy(rng.permutation(pair.n)).to(pair.b.values.device)
+        for order in shuffles(pair.n, permutations, seed, groups):
+            index = torch.from_numpy(order).to(pair.b.values.device)
             scores.append(attempt(measure, Pair(pair.a, Permuted(pair.b, index)))[0])
     return np.array(scores)
 
 
 def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
     """Null mean, quantile, calibrated score and p from scores and their nulls (permutations first)."""
+    if not measure.info.paired or not len(nulls):
+        return {name: np.full_like(values, np.nan) for name in Calibration.FIELDS[1:]}
     sign = 1.0 if measure.info.similarity else -1.0
     best = measure.info.identity
     if best is None:
@@ -200,7 +239,7 @@ def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[
     if SCALE in measure.info.invariant_to:
         scale = np.fmax(scale, 1.0)
     slack = 1e-9 * scale  # a shuffle that changes nothing counts
-    if best is None or not measure.info.paired:
+    if best is None:
         score = np.full_like(values, np.nan)
     else:
         room = sign * (best - threshold)
@@ -222,13 +261,14 @@ def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[
 
 def calibrated_matrices(
     matrices: Mapping[str, SimilarityMatrix], views: list[Activations], measures: list[Measure], *,
-    seed: int, limit: int, permutations: int = 200,
+    seed: int, limit: int, permutations: int = 200, within: Any = None,
 ) -> dict[str, SimilarityMatrix]:  # fmt: skip
     """Matrices with null, calibrated score and p of every pair beside their values."""
-    made = {}
+    made, groups = {}, groups_of(within, views)
     for measure in measures:
         matrix = matrices[measure.key]
-        _, nulls = _null_table(views, measure, permutations, seed, limit, progress=True)
+        count = permutations if measure.info.paired else 0
+        _, nulls = _null_table(views, measure, count, seed, limit, True, groups)
         made[measure.key] = replace(matrix, extra=calibrated(matrix.values, nulls, measure))
     return made
 
@@ -282,11 +322,13 @@ def _null_table(
     seed: int,
     limit: int,
     progress: bool,
+    groups: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
+    orders = shuffles(views[0].n, permutations, seed, groups)
 
     def shuffled(rng: np.random.Generator, reps: list[Representation]) -> list[Representation]:
-        index = torch.from_numpy(rng.permutation(reps[0].n)).to(reps[0].values.device)
+        index = torch.from_numpy(next(orders)).to(reps[0].values.device)
         return [Permuted(rep, index) for rep in reps]
 
     return _resampled(views, measure, permutations, seed, limit, progress, shuffled, one_side=True)

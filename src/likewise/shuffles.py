@@ -1,0 +1,71 @@
+"""Orders in which the inputs of one network are shuffled to see what chance gives.
+
+Networks that share nothing but the classes of the inputs are alike beyond chance, and rightly so. Whether they
+share more is asked by shuffling each input among those of its own class only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from likewise.errors import InputError
+from likewise.views import Activations
+
+
+def shuffles(
+    n: int, count: int, seed: int, groups: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
+    """`count` random orders of n inputs; with `groups` (n,), only inputs of one group change places."""
+    rng = np.random.default_rng(seed)
+    places = None if groups is None else np.argsort(groups, kind="stable")
+    for _ in range(count):
+        order = rng.permutation(n)
+        if groups is not None and places is not None:
+            moved = order[np.argsort(groups[order], kind="stable")]
+            order = np.empty_like(moved)
+            order[places] = moved
+        yield order
+
+
+def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
+    """The group of every input as a number, from an array of labels or, if "labels", the views' own."""
+    if within is None:
+        return None
+    labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
+    n = views[0].n
+    if labels.shape != (n,):
+        raise InputError(
+            f"within has the shape {labels.shape} for {n} inputs. Pass one label per input."
+        )
+    names, groups = np.unique(labels, return_inverse=True)
+    if names.size == n:
+        raise InputError(
+            f"within gives each of the {n} inputs a label of its own, so none can change places. "
+            "Pass labels that several inputs share."
+        )
+    return groups.reshape(-1)
+
+
+def _as_array(labels: Any) -> np.ndarray:
+    return labels.detach().cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+
+
+def _own_labels(views: Sequence[Activations]) -> np.ndarray:
+    known = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
+    if not known:
+        raise InputError(
+            "within='labels' needs the true labels of the inputs, and no view has them. Pass "
+            "within=<one label per input>, or views with Outputs(logits, labels)."
+        )
+    first, *others = (_as_array(view.outputs.labels) for view in known if view.outputs)
+    for view, labels in zip(known[1:], others, strict=True):
+        if not np.array_equal(first, labels):
+            raise InputError(
+                f"{known[0].label} and {view.label} have different labels for the same inputs. Pass "
+                "within=<one label per input>."
+            )
+    return first

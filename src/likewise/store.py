@@ -20,13 +20,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from likewise._files import guarded, write_whole
 from likewise.errors import StoreError
 from likewise.measures.facts import Measure
+from likewise.networks.describing import described
 from likewise.views import Activations, Outputs
 
 FORMAT = 1
@@ -43,27 +43,28 @@ class DamagedStoreWarning(UserWarning):
 
 def score_key(a: Activations, b: Activations, measure: Measure) -> str:
     """What a score depends on: both views' values, the measure, its variant, options and version."""
-    first, second = a.digest, b.digest
-    if measure.info.symmetric and second < first:
-        first, second = second, first
+    return pair_key(a.digest, b.digest, measure_key(measure), measure.info.symmetric)
+
+
+def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
+    """The key of a score from the digests of both views and the measure's key."""
+    first, second = (b, a) if symmetric and b < a else (a, b)
+    return _sha(f"{first} {second} {measure}")
+
+
+def measure_key(measure: Measure) -> str:
+    """A hash of everything about a measure that its scores depend on."""
     options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
-    facts = [measure.name, measure.info.variant, measure.info.version, options, _source(measure)]
-    return _sha(json.dumps([first, second, facts], sort_keys=True))
-
-
-def _source(measure: Measure) -> str:
-    """Functions of the user's are told apart by their code, for want of a version."""
-    if measure.info.family != "custom":
-        return ""
-    code = getattr(getattr(measure.function, "__wrapped__", measure.function), "__code__", None)
-    return _sha(repr((code.co_code, code.co_consts, code.co_names))) if code is not None else ""
+    # a function of the user's goes by what it computes, for want of a version; its name says nothing
+    name, code = (measure.name, "") if measure.built_in else ("", described(measure.given))
+    facts = [name, measure.info.variant, measure.info.version, options, code]
+    return _sha(json.dumps(facts, sort_keys=True))
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    array = np.ascontiguousarray(np.asarray(value))
-    return _sha(f"{array.dtype}{array.shape}") + hashlib.sha256(array.tobytes()).hexdigest()
+    return described(value)
 
 
 def _sha(text: str) -> str:

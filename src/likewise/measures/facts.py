@@ -78,6 +78,27 @@ class Info:
         return self.larger_is == "more alike"
 
 
+class OfArrays:
+    """A function of two arrays as a function of a pair.
+
+    A class rather than a closure, so that it can be sent to other processes where the function can.
+    """
+
+    def __init__(self, function: Callable[..., float]) -> None:
+        self.function = function
+        parameters = inspect.signature(function).parameters.values()
+        options = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.default is not p.empty]
+        first = inspect.Parameter("pair", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.__signature__ = inspect.Signature([first, *options])
+
+    def __reduce__(self) -> Any:
+        return OfArrays, (self.function,)
+
+    def __call__(self, pair: Pair, **options: Any) -> float:
+        x, y = (side.values.cpu().numpy() for side in (pair.a, pair.b))
+        return self.function(x, y, **options)
+
+
 @dataclass(frozen=True, eq=False)
 class Measure:
     """A measure with its options bound: call it on two arrays, or score a `Pair`.
@@ -97,6 +118,16 @@ class Measure:
     @property
     def name(self) -> str:
         return self.info.name
+
+    @property
+    def given(self) -> Callable[..., float]:
+        """The function as it was handed in."""
+        return self.function.function if isinstance(self.function, OfArrays) else self.function
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is one of ours, known by name and version."""
+        return str(getattr(self.given, "__module__", "")).partition(".")[0] == "likewise"
 
     @property
     def key(self) -> str:

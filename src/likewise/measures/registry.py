@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from torch import Tensor
 
 from likewise._registry import Registry
 from likewise.errors import InputError
-from likewise.measures.facts import Info, Measure, described
-from likewise.measures.pair import Pair
+from likewise.measures.facts import Info, Measure, OfArrays, described
 
 registry: Registry[Measure] = Registry("measure")
 FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
@@ -65,7 +69,7 @@ def register(
             "symmetric": False,
             **facts,
         }
-        return measure(name=name or function.__name__.replace("_", "-"), **given)(function)
+        return measure(name=name or name_of(function).replace("_", "-"), **given)(function)
 
     return declare if function is None else declare(function)
 
@@ -86,21 +90,17 @@ def on_pairs(function: Callable[..., float]) -> Callable[..., float]:
         return function
     if len(positional) != 2:
         raise InputError(
-            f"{function.__name__} takes {len(positional)} arguments. A measure takes a Pair, or two arrays."
+            f"{name_of(function)} takes {len(positional)} arguments. A measure takes a Pair, or two "
+            "arrays."
         )
-    options = {
-        p.name: p
-        for p in inspect.signature(function).parameters.values()
-        if p.default is not p.empty
-    }
+    return OfArrays(function)
 
-    def of_pair(pair: Pair, **given: Any) -> float:
-        return function(pair.a.values.cpu().numpy(), pair.b.values.cpu().numpy(), **given)
 
-    keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values()]
-    first = inspect.Parameter("pair", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    of_pair.__signature__ = inspect.Signature([first, *keyword])  # type: ignore[attr-defined]
-    return of_pair
+def name_of(function: Callable[..., float]) -> str:
+    """What a function is called; a partial as what it calls, an object as its class."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def get(name: str | Measure, variant: str | None = None, **options: Any) -> Measure:
@@ -128,7 +128,26 @@ def chosen(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Me
         found += _expanded(item, set(on))
     if not found:
         raise InputError("no measure was asked for. Name one, or a set like 'resi' or 'all'.")
-    return list({entry.key: entry for entry in found}.values())
+    return _told_apart(found)
+
+
+def _told_apart(found: list[Measure]) -> list[Measure]:
+    """Each measure once; different functions of one name are numbered: results go by the name."""
+    kept: dict[str, Measure] = {}
+    for entry in found:
+        named, count = entry, 2
+        while named.key in kept and not _same(kept[named.key], named):
+            named = replace(entry, info=replace(entry.info, name=f"{entry.name}#{count}"))
+            count += 1
+        kept.setdefault(named.key, named)
+    return list(kept.values())
+
+
+def _same(one: Measure, other: Measure) -> bool:
+    """Whether measures of one key are one: the key tells numbers, words and arrays apart."""
+    told = (bool, int, float, str, np.ndarray, Tensor)
+    options = zip(one.options.values(), other.options.values(), strict=True)
+    return one.given is other.given and all(a is b or isinstance(a, told) for a, b in options)
 
 
 def _expanded(item: Any, on: set[str]) -> list[Measure]:
@@ -151,7 +170,7 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
 
 def _wrapped(function: Callable[..., float]) -> Measure:
     info = Info(
-        name=getattr(function, "__name__", "measure").replace("_", "-"),
+        name=name_of(function).replace("_", "-"),
         family="custom",
         larger_is="more alike",
         bounds=(None, None),

@@ -12,7 +12,7 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import Any
 
@@ -96,13 +96,18 @@ class Description:
             self.network(value)
             self._mapping(dict(value.named_parameters()) | dict(value.named_buffers()), depth)
         elif isinstance(value, type):
-            self._words("class", value.__qualname__)
+            del self._seen[id(value)]
+            self._class(value)
         elif isinstance(value, functools.partial):
             self._all("partial", [value.func, value.args, value.keywords], depth)
+        elif isinstance(value, property):
+            self._all("property", [value.fget, value.fset], depth)
         elif inspect.ismethod(value):
             self._all("method", [value.__func__, value.__self__], depth)
         elif inspect.isfunction(value):
             self._function(value, depth)
+        elif inspect.isfunction(getattr(value, "__wrapped__", None)):  # static, cached, jitted
+            self._all(type(value).__qualname__, [value.__wrapped__], depth)
         else:
             self._object(value, depth)
 
@@ -113,7 +118,7 @@ class Description:
             self._words(re.sub(r"0x[0-9a-f]+", "", repr(value)))
         if not _of_library(kind.__module__):
             self._class(kind)
-            self._mapping(getattr(value, "__dict__", {}), depth)
+            self._mapping(_attributes(value), depth)
 
     def _class(self, kind: type) -> None:
         """A class: of a library by its name and how it is called, any other by all its methods."""
@@ -139,12 +144,9 @@ class Description:
         self._code(code)
         held = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
         self._all("held", [function.__defaults__, function.__kwdefaults__, held], depth + 1)
-        used = {name: function.__globals__.get(name) for name in sorted(_names(code))}
-        for name, value in used.items():
-            ours = inspect.isfunction(value) and not _is_installed(value.__module__)
-            if ours or (isinstance(value, _PLAIN) and value is not None):
-                self._words(name)
-                self.add(value, depth + 1)
+        for name, value in _used(code, function.__globals__):
+            self._words(name)
+            self.add(value, depth + 1)
 
     def _code(self, code: CodeType) -> None:
         self._content.update(code.co_code)
@@ -193,6 +195,45 @@ def _is_installed(module: str | None) -> bool:
     """Whether a module comes from a package, which changes with its version, not with the user."""
     file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
     return _of_library(module) or "site-packages" in file or "dist-packages" in file
+
+
+def _used(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What code of the user's takes from its module, and from other modules of the user's."""
+    mentioned = sorted(_names(code))
+    for name in mentioned:
+        value = names.get(name)
+        if inspect.ismodule(value):
+            inside = {} if _is_installed(value.__name__) else vars(value)
+            held = {f"{name}.{part}": inside.get(part) for part in mentioned}
+            yield from ((part, value) for part, value in held.items() if _decides(value))
+        elif _decides(value):
+            yield name, value
+
+
+def _decides(value: Any) -> bool:
+    """Whether a global counts: values, and what the user wrote. A library counts by its name."""
+    if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray, Tensor, *_PLAIN)):
+        return value is not None
+    if isinstance(value, (type, functools.partial)) or inspect.isroutine(value):
+        return not _is_installed(getattr(value, "__module__", None))
+    return (
+        value is not None
+        and not inspect.ismodule(value)
+        and not _is_installed(type(value).__module__)
+    )
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an object holds, in its dictionary or in slots."""
+    slots = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    held |= getattr(value, "__dict__", {})
+    # what was computed from the rest stands there only once it was asked for
+    return {name: part for name, part in held.items() if not _is_cached(type(value), name)}
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
 
 
 def _is_machinery(name: str) -> bool:

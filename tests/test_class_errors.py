@@ -160,10 +160,13 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     "every_n_epochs is 0. Give at least 1.": (InputError, lambda: Inspector(3, every_n_epochs=0)),
     "adversarial_every is -1. Give at least 1.": (
         InputError, lambda: Inspector(3, adversarial_every=-1)),
-    "the reference is over other classes, or in another order, than the inspector. Choose them: "
-    "reference.only(classes).": (
-        InputError, lambda: Inspector(["dog", "cat", "ship"], reference=PATHS)),
-    "10 classes need 10 names, got 3.": (InputError, lambda: Inspector(NAMES, reference="cifar10")),
+    "the reference has no class that is surely 'newt'; it has 'cat', 'dog', 'ship'. Classes are "
+    "matched by WordNet id or by name, never by position: name them as it does, or give one WordNet "
+    "id per class.": (InputError, lambda: Inspector(["dog", "cat", "newt"], reference=PATHS)),
+    "the reference 'cifar10' has no class that is surely '0', '1', '2' and 7 more; it has 'airplane', "
+    "'automobile', 'bird' and 7 more. Classes are matched by WordNet id or by name, never by position: "
+    "name them as it does, or give one WordNet id per class.": (
+        InputError, lambda: Inspector(10, reference="cifar10")),
     "split is 'valid'. Give 'test', 'train' or 'adversarial'.": (
         InputError, lambda: confused(LOGITS, LABELS, split="valid")),
     "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 2) and (4,).": (
@@ -214,9 +217,13 @@ def test_an_error_is_a_sentence(sentence: str) -> None:
     assert refused(error, act) == sentence
 
 
-def test_numbered_classes_are_compared_with_named_ones() -> None:
+def test_classes_without_names_are_not_laid_over_named_ones() -> None:
     nameless = from_weights(WEIGHTS)
-    assert alignment(nameless, PATHS) == alignment(NET, PATHS)
+    assert refused(InputError, lambda: alignment(nameless, PATHS)) == (
+        "the classes of NCSM have no names and those of SCSM do, first 'cat'. Position does not say "
+        "which is which: name them where it is made, as in from_weights(net, classes=...)."
+    )
+    assert alignment(nameless, from_weights(WEIGHTS)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("images", [torch.full((1, 1, 2, 2), -0.1), torch.ones(1, 1, 2, 2).int()])

@@ -33,8 +33,11 @@ few = settings(deadline=None, max_examples=30)
 seeds = st.integers(0, 10**6)
 
 
-def noise(count: int, seed: int = 0, width: int = 64) -> ClassSimilarity:
-    return from_weights(np.random.default_rng(seed).normal(size=(count, width)))
+def noise(
+    count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None
+) -> ClassSimilarity:
+    rows = np.random.default_rng(seed).normal(size=(count, width))
+    return from_weights(rows, None if like is None else like.classes)
 
 
 def matrix(count: int, seed: int, symmetric: bool = True, levels: int = 1000) -> ClassSimilarity:
@@ -162,7 +165,7 @@ def test_the_published_index_is_high_for_random_weights_and_calibrated_is_not(
     name: str, random: float, constant: float
 ) -> None:
     reference = from_wordnet(name)
-    found = alignment(noise(len(reference), seed=7, width=512), reference)
+    found = alignment(noise(len(reference), 7, 512, like=reference), reference)
     assert found == pytest.approx(random, abs=0.01)
     assert found.chance.random == pytest.approx(random, abs=0.01)
     assert found.chance.constant == pytest.approx(constant, abs=0.0005)
@@ -174,7 +177,8 @@ def test_the_published_index_is_high_for_random_weights_and_calibrated_is_not(
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_noise_is_not_told_from_permuted_classes(metric: str) -> None:
-    found = [alignment(noise(100, seed), CIFAR100, metric, permutations=60) for seed in range(4)]
+    drawn = (noise(100, seed, like=CIFAR100) for seed in range(4))
+    found = [alignment(one, CIFAR100, metric, permutations=60) for one in drawn]
     assert abs(np.mean([one.z for one in found])) < 1.5
     assert max(one.p for one in found) > 0.2
     assert min(one.p for one in found) > 0.05
@@ -194,13 +198,14 @@ def test_a_noisy_copy_is_told_from_permuted_classes(metric: str) -> None:
 
 
 def test_an_alignment_says_what_it_is() -> None:
-    a, b = noise(10), from_wordnet("cifar10")
+    b = from_wordnet("cifar10")
+    a = noise(10, like=b)
     found = alignment(a, b)
     assert str(found) == (
         f"{float(found):.3f} (cosine of NCSM with SCSM; random weights give "
         f"{found.chance.random:.3f}, calibrated {found.calibrated:.3f}, p = {found.p:.2g})"
     )
-    perfect = from_confusion(np.eye(10, dtype=int))
+    perfect = from_confusion(np.eye(10, dtype=int), classes=b.classes)
     assert str(alignment(perfect, b)) == (
         "undefined (cosine of CCSM-test with SCSM: one of them is constant or has undefined classes)"
     )

@@ -5,7 +5,7 @@ A message is a sentence: what is wrong, what was given, what to do next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -56,3 +56,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def quoted_list(names: Sequence[str]) -> str:
+    """One to three names in quotes, and how many more.
+
+    >>> quoted_list(["cat", "dog", "fish", "newt"])
+    "'cat', 'dog', 'fish' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -40,7 +40,7 @@ def inspect(
     shown = load(data) if isinstance(data, str) else data
     seen = load(train, split="train") if isinstance(train, str) else train
     inspector = Inspector(
-        shown if reference is None else shown.classes,
+        shown,
         reference=reference,
         head=head,
         out=out,

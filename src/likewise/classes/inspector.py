@@ -19,6 +19,7 @@ from likewise.classes.records import Epoch, Records
 from likewise.classes.reporting import Reporter
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.errors import InputError
+from likewise.wordnet import ClassNames, recognised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,14 +242,15 @@ class Inspector:
 
 def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:
     """The names of the classes, and what they are held against."""
+    ids: Sequence[str | None] | None = None
     if isinstance(classes, (str, ClassSimilarity)):
         own = from_wordnet(classes) if isinstance(classes, str) else classes
-        names = tuple(own.classes)
+        names, ids = tuple(own.classes), own.wnids
     elif isinstance(classes, int):
         names, own = named(None, classes), None
     elif hasattr(classes, "wnids"):
-        names = named(classes.classes, len(classes.classes))
-        own = from_wordnet(classes) if classes.wnids is not None and all(classes.wnids) else None
+        names, ids = named(classes.classes, len(classes.classes)), classes.wnids
+        own = from_wordnet(classes) if ids is not None and all(ids) else None
     else:
         names, own = named(list(classes), len(classes)), None
     if len(names) < 2:
@@ -256,18 +258,25 @@ def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilari
             "an inspector needs at least two classes. Give their names or their number."
         )
     if reference is not None:
-        own = _reference(reference, names)
+        found = recognised(names) if ids is None else ClassNames(tuple(names), tuple(ids))
+        own = _reference(reference, found)
     return tuple(names), own
 
 
-def _reference(reference: Any, names: Sequence[str]) -> ClassSimilarity:
-    if isinstance(reference, ClassSimilarity):
-        if tuple(reference.classes) != tuple(names):
-            raise InputError(
-                "the reference is over other classes, or in another order, than the inspector. Choose "
-                "them: reference.only(classes)."
-            )
-        return reference
+def _reference(reference: Any, classes: ClassNames) -> ClassSimilarity:
+    """The reference over these classes, matched by WordNet id or by name."""
     if isinstance(reference, str):
-        return _reference(from_wordnet(reference, names=names), names)
-    return from_wordnet(reference, names=names)
+        return from_wordnet(reference).matched(classes, f"the reference {reference!r}")
+    if not isinstance(reference, ClassSimilarity):
+        return _by_synsets(reference, classes)
+    if tuple(reference.classes) == classes.names:
+        return reference
+    return reference.matched(classes)
+
+
+def _by_synsets(synsets: Sequence[str], classes: ClassNames) -> ClassSimilarity:
+    """WordNet's matrix from one synset per class, in their order; where classes are ids, by id."""
+    own = from_wordnet(synsets)
+    if all(classes.ids) and sorted(map(str, classes.ids)) == sorted(own.ids or ()):
+        return own.matched(classes)
+    return from_wordnet(synsets, names=classes.names)

@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise import wordnet
 from likewise.classes.similarity import ClassSimilarity, named
-from likewise.errors import InputError
+from likewise.errors import InputError, quoted_list
 
 
 def from_weights(
@@ -73,7 +73,9 @@ def from_confusion(
     totals = counts.sum(axis=1)
     empty = [name for name, total in zip(names, totals, strict=True) if total == 0]
     if empty:
-        warn(f"no sample of {told(empty)} was classified: its row of the confusion matrix is zero.")
+        warn(
+            f"no sample of {quoted_list(empty)} was classified: its row of the confusion matrix is zero."
+        )
     values = counts / np.where(totals > 0, totals, 1)[:, None]
     np.fill_diagonal(values, 1.0)
     return ClassSimilarity(values, names, "confusion", split, wnids, {"samples": int(counts.sum())})
@@ -175,7 +177,7 @@ def cosines(rows: np.ndarray, names: Sequence[str], why: str) -> np.ndarray:
     hollow = ~(norms > 0) | ~np.isfinite(norms)
     if hollow.any():
         missing = [name for name, bad in zip(names, hollow, strict=True) if bad]
-        warn(f"the similarity of {told(missing)} is undefined: {why}, or not finite.")
+        warn(f"the similarity of {quoted_list(missing)} is undefined: {why}, or not finite.")
     unit = rows / np.where(hollow, np.nan, norms)[:, None]
     values = np.clip(unit @ unit.T, -1.0, 1.0)
     np.fill_diagonal(values, np.where(hollow, np.nan, 1.0))
@@ -235,12 +237,6 @@ def whole(values: Any, what: str) -> np.ndarray:
     if found.dtype.kind not in "iu":
         raise InputError(f"{what} must be whole numbers, got {found.dtype.name} entries.")
     return found.astype(np.int64)
-
-
-def told(names: Sequence[str]) -> str:
-    """One to three names, and how many more."""
-    shown = ", ".join(repr(name) for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def warn(text: str) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 
 from likewise.classes.indices import ranks
 from likewise.classes.making import whole
-from likewise.classes.similarity import ClassSimilarity
+from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
 from likewise.pictures import saved
+from likewise.wordnet import ClassNames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,6 +189,9 @@ def mistakes(
         )
     if count < 1:
         raise InputError(f"count is {count}. Give at least 1.")
+    if not numbered(similarity):
+        found = ClassNames(named(data.classes, len(data.classes)), data.wnids)
+        similarity = similarity.matched(found, f"the similarity {similarity.short}")
     wrong = np.flatnonzero(answers != truth)
     if not len(wrong):
         raise InputError(f"no image of {data.name!r} is misclassified: there is nothing to show.")

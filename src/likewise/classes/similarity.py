@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import write_whole
-from likewise.errors import InputError, StoreError, UnknownNameError, did_you_mean
+from likewise.errors import (
+    InputError,
+    StoreError,
+    UnknownNameError,
+    did_you_mean,
+    quoted_list,
+)
+from likewise.wordnet import ClassNames, match
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,6 +143,28 @@ class ClassSimilarity:
             self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids
         )
 
+    def matched(self, classes: ClassNames, what: str = "the reference") -> ClassSimilarity:
+        """The same matrix over classes that are named or ordered otherwise, under those names.
+
+        A class is found by its WordNet id or by its name, never by its position; one that cannot be
+        found is refused. `what` is what this matrix is called then.
+        """
+        places = match(classes, ClassNames(tuple(self.classes), self._known_ids()))
+        lost = [name for name, place in zip(classes.names, places, strict=True) if place is None]
+        if lost:
+            raise InputError(
+                f"{what} has no class that is surely {quoted_list(lost)}; it has "
+                f"{quoted_list(self.classes)}. Classes are matched by WordNet id or by name, never by "
+                "position: name them as it does, or give one WordNet id per class."
+            )
+        index = [place for place in places if place is not None]
+        ids = None if self.wnids is None else [self.wnids[i] for i in index]
+        values = self.values[np.ix_(index, index)]
+        return replace(self, values=values, classes=classes.names, wnids=ids)
+
+    def _known_ids(self) -> tuple[str | None, ...] | None:
+        return None if self.wnids is None else tuple(self.wnids)
+
     def sorted(self) -> ClassSimilarity:
         """The same matrix in the order of `order()`."""
         return self.only(self.order())
@@ -221,7 +250,12 @@ def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:
             "classes can be compared; choose them with .only(classes)."
         )
     if numbered(a) or numbered(b):
-        return
+        nameless, other = (a, b) if numbered(a) else (b, a)
+        raise InputError(
+            f"the classes of {nameless.short} have no names and those of {other.short} do, first "
+            f"{other.classes[0]!r}. Position does not say which is which: name them where it is made, "
+            "as in from_weights(net, classes=...)."
+        )
     odd = next(name for name in a.classes if name not in b.classes)
     raise InputError(
         f"{a.short} and {b.short} are over different classes: {odd!r} is in one only. Only matrices of "

@@ -6,18 +6,22 @@ room stands by itself: it needs neither torch nor a corpus reader.
 
 from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
+from likewise.wordnet.matching import ClassNames, match, recognised
 from likewise.wordnet.nouns import Synset, find, senses
 from likewise.wordnet.tree import branches, order
 
 __all__ = [
     "MEASURES",
     "ClassList",
+    "ClassNames",
     "Synset",
     "branches",
     "classes",
     "find",
     "lists",
+    "match",
     "order",
+    "recognised",
     "senses",
     "similarity",
 ]

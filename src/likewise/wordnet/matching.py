@@ -1,0 +1,147 @@
+"""Which class of one list is which of another: by WordNet id, by name, or by another word for it.
+
+Two lists of classes rarely agree in spelling and order: folders are sorted by name, networks of
+ImageNet follow its ids, published labels read "tench, Tinca tinca". Position is never evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from likewise.errors import LikewiseError
+from likewise.wordnet.lists import classes, lists
+from likewise.wordnet.nouns import find
+
+_ID = re.compile(r"n\d{8}")
+_SYNSET = re.compile(r".+\.n\.\d+")
+_SAME_LIST = 0.95  # published lists differ in a few spellings
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """The classes of data or of a network in the order of its labels, with WordNet ids where known."""
+
+    names: tuple[str, ...]
+    wnids: tuple[str | None, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def ids(self) -> tuple[str | None, ...]:
+        """The id of each class: as given, or what the name itself says (`n02084071`, `dog.n.01`)."""
+        given = self.wnids or (None,) * len(self.names)
+        return tuple(wnid or _id_in(name) for wnid, name in zip(given, self.names, strict=True))
+
+
+def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
+    """For every wanted class its place among the known ones, None where it has none.
+
+    Ids decide where both sides have them; otherwise the names do, whatever their case and spacing,
+    and then other words for the class (WordNet's, or those after a comma). A class that fits two
+    places, or a place that two classes fit, is not matched.
+
+    >>> imagenet = ClassNames(("goldfish", "tabby, tabby cat"), ("n01443537", None))
+    >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
+    [1, 0, None]
+    """
+    found: list[int | None] = [None] * len(wanted)
+    for keys in (_by_id, _by_name, _by_words):
+        if None in found:
+            _match_by(keys(wanted), keys(known), wanted, known, found)
+    return found
+
+
+def recognised(names: Sequence[str]) -> ClassNames:
+    """The classes with these names, with the WordNet ids of a known list that reads the same.
+
+    >>> recognised(classes("cifar10").names).ids[3]
+    'n02121620'
+    """
+    own = ClassNames(tuple(names))
+    words = _by_words(own)
+    for listed in lists():
+        known = classes(listed)
+        if len(known) != len(own) or any(own.ids):
+            continue
+        there = _by_words(ClassNames(known.names, known.wnids))
+        same = sum(bool(here & other) for here, other in zip(words, there, strict=True))
+        if same >= _SAME_LIST * len(own):
+            return ClassNames(own.names, known.wnids)
+    return own
+
+
+Keys = list[set[Hashable]]
+
+
+def _match_by(
+    keys: Keys, places: Keys, wanted: ClassNames, known: ClassNames, found: list[int | None]
+) -> None:
+    """Match what is still free, where a class and a place have each other and no one else."""
+    taken = set(found)
+    holders: dict[Hashable, list[int]] = defaultdict(list)
+    for place, held in enumerate(places):
+        for key in held if place not in taken else ():
+            holders[key].append(place)
+    fitting = {
+        i: {p for key in keys[i] for p in holders[key] if not _apart(wanted.ids[i], known.ids[p])}
+        for i, place in enumerate(found)
+        if place is None
+    }
+    demand = Counter(place for fits in fitting.values() for place in fits)
+    for i, fits in fitting.items():
+        if len(fits) == 1 and demand[place := next(iter(fits))] == 1:
+            found[i] = place
+
+
+def _apart(one: str | None, other: str | None) -> bool:
+    """Whether two ids say that two classes of one name are not the same."""
+    return one is not None and other is not None and one != other
+
+
+def _by_id(given: ClassNames) -> Keys:
+    return [{wnid} if wnid else set() for wnid in given.ids]
+
+
+def _by_name(given: ClassNames) -> Keys:
+    return [{_spelled(name)} for name in given.names]
+
+
+def _by_words(given: ClassNames) -> Keys:
+    return [
+        {_spelled(part) for part in [*re.split(r"[,;]", name), *_words(wnid)]}
+        for name, wnid in zip(given.names, given.ids, strict=True)
+    ]
+
+
+def _words(wnid: str | None) -> Iterable[str]:
+    if wnid is None:
+        return ()
+    try:
+        return find(wnid).words
+    except LikewiseError:  # an id of another version of WordNet
+        return ()
+
+
+def _id_in(name: str) -> str | None:
+    if _ID.fullmatch(name):
+        return name
+    if not _SYNSET.fullmatch(name):
+        return None
+    try:
+        return find(name).wnid
+    except LikewiseError:
+        return None
+
+
+def _spelled(name: str) -> str:
+    """A name without what spellings differ in.
+
+    >>> _spelled("Ankle boot") == _spelled("ankle_boot") == _spelled("Ankle-Boot")
+    True
+    """
+    return re.sub(r"[\W_]+", " ", name.casefold()).strip() or name

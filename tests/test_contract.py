@@ -102,3 +102,31 @@ def test_values_stay_in_their_range_whatever_the_shapes(measure, seed, n, d, e):
     assert high is None or value <= high + 1e-9
     if measure.info.symmetric:
         assert measure(y, x) == pytest.approx(value, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("jaccard", {"k": 23}),
+        ("mutual-knn", {"k": 23}),
+        ("rank-similarity", {"k": 23}),
+        ("shape", {"alpha": 0.0}),
+        ("shape", {"alpha": 1.0}),
+        ("svcca", {"variance": 1.0}),
+        ("gulp", {"ridge": 0.1}),
+    ],
+)
+def test_scores_that_sizes_alone_decide_are_declared_by_the_options(name, options):
+    report = check_measure(measures.get(name, **options), strict=False)
+    assert [lie for lie in report.lies if "noise" in lie] == []
+
+
+def test_a_measure_that_hides_its_saturation_is_caught():
+    def explained(x, y):
+        x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+        basis = np.linalg.svd(y, full_matrices=False)[0][:, : min(len(y) - 1, y.shape[1])]
+        return float((basis.T @ x).std() > 0 and ((basis.T @ x) ** 2).sum() / (x**2).sum())
+
+    lies = check_measure(explained, strict=False).lies
+    assert "noise always scores the same at n = 24, d = 5 and 23" in lies
+    assert "noise always scores the same at n = 24, d = 23 and 5" not in lies

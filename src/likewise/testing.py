@@ -47,6 +47,7 @@ class Report:
     triangle: bool = True
     paired: bool = False
     wide: str = ""
+    saturated: list[tuple[int, int, int]] = field(default_factory=list)
     lies: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -59,6 +60,7 @@ class Report:
             f"  triangle        {'holds' if self.triangle else 'violated'}",
             f"  input by input  {self.paired}",
             f"  n < d           {self.wide}",
+            f"  says nothing at {', '.join(map(str, self.saturated)) or 'no size tried'}",
         ]
         return "\n".join(lines + [f"  NOT TRUE: {lie}" for lie in self.lies])
 
@@ -83,6 +85,7 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
         _pairing,
         _direction,
         _wide,
+        _saturation,
     ):
         check(trial, report)
     if strict and report.lies:
@@ -234,3 +237,33 @@ def _wide(trial: _Trial, report: Report) -> None:
         report.wide = f"{trial.measure(x, y):.4g} for noise"
     except LikewiseError as error:
         report.wide = str(error)
+
+
+def _saturation(trial: _Trial, report: Report) -> None:
+    """Sizes at which every draw of noise gets one score: those must be declared, and no others."""
+    if trial.measure.info.on == "outputs":
+        return
+    found, n = trial.measure.saturation, max(24, trial.measure.rows)
+    for a, b in ((n - 1, 5), (5, n - 1), (n - 1, n - 1), (2 * n, 5), (5, 2 * n), (2 * n, 2 * n)):
+        scores = [_noise_score(trial, n, a, b) for _ in range(3)]
+        if any(score is None for score in scores):
+            continue
+        numbers = [score for score in scores if score is not None]
+        declared = found is not None and found.holds((n, a, b))
+        if all(_same(number, numbers[0]) for number in numbers):
+            report.saturated.append((n, a, b))
+        if declared != ((n, a, b) in report.saturated):
+            report.lies.append(
+                f"noise {'has different scores' if declared else 'always scores the same'} at "
+                f"n = {n}, d = {a} and {b}"
+            )
+        elif declared and found is not None and not _same(numbers[0], found.gives((n, a, b))):
+            report.lies.append(f"noise scores {numbers[0]:.6g} at n = {n}, d = {a} and {b}")
+
+
+def _noise_score(trial: _Trial, n: int, a: int, b: int) -> float | None:
+    x, y = (np.abs(trial.rng.normal(size=(n, d)) + 0.3) / d**0.5 for d in (a, b))
+    try:
+        return trial.measure(x, y)
+    except (LikewiseError, ValueError, RuntimeError):  # not for these sizes
+        return None

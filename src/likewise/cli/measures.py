@@ -21,15 +21,14 @@ def measures(
     if name is not None:
         measure = known.get(name)
         if as_json:
-            typer.echo(
-                json.dumps({"name": measure.name, **facts(measure.info)}, ensure_ascii=False)
-            )
+            typer.echo(json.dumps({"name": measure.name, **facts(measure)}, ensure_ascii=False))
         else:
             typer.echo(measure.explain())
         return
-    infos = [known.get(entry).info for entry in known.names(family)]
+    found = [known.get(entry) for entry in known.names(family)]
+    infos = [measure.info for measure in found]
     if as_json:
-        rows = [{"name": info.name, "family": info.family, **facts(info)} for info in infos]
+        rows = [{"name": m.name, "family": m.info.family, **facts(m)} for m in found]
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
         return
     header = ("measure", "in ReSi", "family", "larger is", "range", "symmetric", "ignores")

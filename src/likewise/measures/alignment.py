@@ -15,6 +15,7 @@ from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, nuclear_norm, polar
 from likewise.measures.registry import measure
 from likewise.measures.representation import CONSTANT, Representation
+from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
@@ -81,6 +82,7 @@ def angular_shape(pair: Pair) -> float:
     name="shape", family="alignment", aliases=("shape-metric",), larger_is="less alike",
     bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
     limits={"alpha": (0.0, 1.0)}, source=WILLIAMS,
+    saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
 )  # fmt: skip
 def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
@@ -91,6 +93,11 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     x, y = (_partly_whitened(rep, alpha) for rep in (pair.a, pair.b))
     cosine = nuclear_norm(x[:, None] * pair.principal_overlap() * y) / float(x.norm() * y.norm())
     return math.acos(min(1.0, cosine))
+
+
+def _whitened_angle(sizes: Sizes) -> float:
+    low, high = ranks(sizes)
+    return math.acos(math.sqrt(low / high))
 
 
 def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
@@ -248,6 +255,7 @@ def soft_matching(pair: Pair) -> float:
 @measure(
     name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
     bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    saturates=lambda o: second_wide(),
     source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
 )  # fmt: skip
 def linear_regression(pair: Pair) -> float:

@@ -16,11 +16,13 @@ from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import either_wide
 
 
 @measure(
     name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
-    invariant_to={LINEAR, SHIFT}, cross=True, source="Raghu et al. 2017, arXiv:1706.05806",
+    invariant_to={LINEAR, SHIFT}, cross=True, saturates=lambda o: either_wide(),
+    source="Raghu et al. 2017, arXiv:1706.05806",
 )  # fmt: skip
 def mean_cca(pair: Pair) -> float:
     """How well, on average, each direction of the smaller network is found in the other.
@@ -34,6 +36,7 @@ def mean_cca(pair: Pair) -> float:
 @measure(
     name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
     invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
+    saturates=lambda o: either_wide() if o["variance"] == 1 else None,
     source="Raghu et al. 2017, arXiv:1706.05806",
 )  # fmt: skip
 def svcca(pair: Pair, *, variance: float = 0.99) -> float:
@@ -52,7 +55,7 @@ def _explaining(rep: Representation, share: float) -> int:
 
 
 @svcca.variant(
-    "resi", invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
+    "resi", invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}), saturates=None,
     differs="One component a side if the squared norm is above 1.01: fractions are compared with 99 % of it.",
 )  # fmt: skip
 def svcca_resi(pair: Pair) -> float:
@@ -74,7 +77,7 @@ def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
 
 @measure(
     name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
-    symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
+    symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True, saturates=lambda o: either_wide(),
     source="Morcos et al. 2018, arXiv:1806.05759",
 )  # fmt: skip
 def pwcca(pair: Pair) -> float:

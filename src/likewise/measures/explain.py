@@ -14,7 +14,7 @@ def explain(measure: Measure) -> str:
     lines = [f"{measure.key}  ({info.family})", "", *_wrapped(info.summary)]
     if info.recipe:
         lines += ["", *_wrapped(info.recipe)]
-    lines += ["", *(f"  {name:<14}{value}" for name, value in facts(info).items())]
+    lines += ["", *(f"  {name:<14}{value}" for name, value in facts(measure).items())]
     if measure.defaults:
         lines += ["", "Options:", *(f"  {_option(measure, name)}" for name in measure.defaults)]
     for name, other in measure.variants.items():
@@ -24,8 +24,9 @@ def explain(measure: Measure) -> str:
     return "\n".join(lines)
 
 
-def facts(info: Info) -> dict[str, str]:
+def facts(measure: Measure) -> dict[str, str]:
     """The facts as words, in the order of every table."""
+    info, saturation = measure.info, measure.saturation
     return {
         "direction": f"larger is {info.larger_is}",
         "range": bounds(info),
@@ -34,6 +35,7 @@ def facts(info: Info) -> dict[str, str]:
         "metric": "yes" if info.metric else "no",
         "ignores": ", ".join(sorted(info.invariant_to)) or "nothing",
         "looks at": info.on,
+        "says nothing": saturation.where if saturation else "-",
         "cost": info.cost,
         "also called": ", ".join(info.aliases) or "-",
         "source": info.source,

@@ -21,6 +21,7 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from likewise.engine import one_thread
 from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
 from likewise.measures.pair import Kernel, Pair, pair_of
+from likewise.measures.saturation import Saturation
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
 INVARIANCES = (PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR)
@@ -44,6 +45,7 @@ class Info:
     cost          how the time of a pair grows
     cross         works on the cross-covariance of the pair
     kernels       n x n matrices whose inner products are all it needs, by the options
+    saturates     where the score follows from the sizes alone, by the options
     limits        smallest and largest value of an option, or its choices
     shapes        how the reference turns maps into rows (the variant "resi" only)
     version       raised where values change, so that a store does not give old ones
@@ -66,6 +68,7 @@ class Info:
     cost: str = "n·d²"
     cross: bool = False
     kernels: Callable[[Mapping[str, Any]], tuple[Kernel, ...]] | None = None
+    saturates: Callable[[Mapping[str, Any]], Saturation | None] | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict)
     shapes: Literal["spatial", "flatten"] = "spatial"
     on: Literal["representation", "outputs"] = "representation"
@@ -197,6 +200,11 @@ class Measure:
     def kernels(self) -> tuple[Kernel, ...]:
         """The n x n matrices this measure takes inner products of."""
         return self.info.kernels(self.resolved) if self.info.kernels else ()
+
+    @property
+    def saturation(self) -> Saturation | None:
+        """Where the score follows from the sizes of the networks alone, if anywhere."""
+        return self.info.saturates(self.resolved) if self.info.saturates else None
 
     def bind(self, variant: str | None = None, **options: Any) -> Measure:
         """This measure with a variant and options chosen."""

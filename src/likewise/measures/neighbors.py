@@ -25,6 +25,7 @@ from likewise.measures.kernels import ROUNDING, directions, distinct, squares_by
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import all_neighbors
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
@@ -263,7 +264,13 @@ FACTS: dict[str, Any] = {
 }
 
 
-@measure(name="jaccard", aliases=("Jaccard",), source="Wang et al. 2022, arXiv:2012.11311", **FACTS)
+@measure(
+    name="jaccard",
+    aliases=("Jaccard",),
+    saturates=lambda o: all_neighbors(o["k"]),
+    source="Wang et al. 2022, arXiv:2012.11311",
+    **FACTS,
+)
 def jaccard(pair: Pair, *, k: int = 10) -> float:
     """How many of each input's nearest neighbours are the same in both networks.
 
@@ -289,7 +296,13 @@ def jaccard_resi(pair: Pair, *, k: int = 10) -> float:
     return _jaccard(_common(pair, k, "reference"))
 
 
-@measure(name="mutual-knn", aliases=("mknn",), source="Huh et al. 2024, arXiv:2405.07987", **FACTS)
+@measure(
+    name="mutual-knn",
+    aliases=("mknn",),
+    saturates=lambda o: all_neighbors(o["k"]),
+    source="Huh et al. 2024, arXiv:2405.07987",
+    **FACTS,
+)
 def mutual_knn(pair: Pair, *, k: int = 10) -> float:
     """What share of each input's nearest neighbours is the same in both networks.
 

@@ -22,6 +22,7 @@ from likewise.measures.pair import Pair, pair_of
 from likewise.measures.ranks import Ranks
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import Sizes, either_wide, ranks
 
 KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
 
@@ -243,7 +244,8 @@ def rsm_difference_resi(pair: Pair) -> float:
 
 @measure(
     name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
-    identity=1, invariant_to={LINEAR}, cross=True, source="May et al. 2019, arXiv:1909.01264",
+    identity=1, invariant_to={LINEAR}, cross=True,
+    saturates=lambda o: either_wide(_eos_of_sizes, less=0), source="May et al. 2019, arXiv:1909.01264",
 )  # fmt: skip
 def eos(pair: Pair) -> float:
     """How far two networks span the same space of functions on the inputs.
@@ -255,7 +257,17 @@ def eos(pair: Pair) -> float:
     return shared / max(pair.raw_overlap.shape)
 
 
-@eos.variant("resi", differs="Divided by the larger width, not the larger rank.", identity=None)
+def _eos_of_sizes(sizes: Sizes) -> float:
+    n, a, b = sizes
+    return min(a, b, n) / n
+
+
+@eos.variant(
+    "resi",
+    differs="Divided by the larger width, not the larger rank.",
+    identity=None,
+    saturates=lambda o: either_wide(lambda sizes: min(sizes) / max(sizes[1:]), less=0),
+)
 def eos_resi(pair: Pair) -> float:
     """|Uᵀ V|² / max(d, d')."""
     return float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2 / max(pair.a.d, pair.b.d)
@@ -264,6 +276,7 @@ def eos_resi(pair: Pair) -> float:
 @measure(
     name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
+    saturates=lambda o: None if o["ridge"] else either_wide(_gulp_of_sizes),
     source="Boix-Adserà et al. 2022, arXiv:2210.06545",
 )  # fmt: skip
 def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
@@ -286,13 +299,23 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     return math.sqrt(sum(float(torch.linalg.vector_norm(m)) ** 2 for m in (left, right, inner)))
 
 
+def _gulp_of_sizes(sizes: Sizes) -> float:
+    low, high = ranks(sizes)
+    return math.sqrt(high - low)
+
+
 def _shrinkage(rep: Representation, ridge: float) -> Tensor:
     """s² / (s² + ridge) of each direction, at mean squared norm 1."""
     squares = (rep.spectrum[0] / rep.size).square()
     return squares / (squares + ridge)
 
 
-@gulp.variant("resi", differs="The square of the distance, with widths for ranks.", metric=False)
+@gulp.variant(
+    "resi",
+    differs="The square of the distance, with widths for ranks.",
+    metric=False,
+    saturates=lambda o: either_wide(lambda sizes: _gulp_of_sizes(sizes) ** 2),
+)
 def gulp_resi(pair: Pair) -> float:
     """d + d' - 2 times the sum of squared canonical correlations."""
     for rep in (pair.a, pair.b):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import likewise
-from likewise.errors import OptionError
+from likewise.errors import InputError, OptionError
 
 WITH_DATACLASS = """
 from __future__ import annotations
@@ -94,6 +94,13 @@ def test_a_trained_network_of_a_file_is_found_from_another_folder(
     monkeypatch.chdir(tmp_path)
     done = likewise.train("mine.py:build", "digits:train[:40]", epochs=1, out="run")
     monkeypatch.chdir(tmp_path / "elsewhere")
-    again = likewise.network("../run")
+    with pytest.raises(InputError) as error:
+        likewise.network("../run")
+    typed = f"{tmp_path.resolve()}/mine.py:build@../run/weights.safetensors"
+    assert str(error.value) == (
+        "../run/weights.safetensors belongs to 'build' of a Python file, which is run only where "
+        f"you type it. Where you trust it: '{typed}'."
+    )
+    again = likewise.network(typed)
     inputs = torch.rand(3, 1, 8, 8)
     assert torch.equal(again(inputs), done.net(inputs))

@@ -1,15 +1,24 @@
-"""Files that are there entirely or not at all."""
+"""Files: written entirely or not at all, and read under a guard that names a damaged one.
+
+A file may be damaged anywhere, and libraries raise whatever a damaged byte leads them to. So every
+reader here works inside `reading`, which turns all of that into one sentence with the file's name,
+and refuses what is no file at all: a pipe would wait for ever, a device never end.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from likewise.errors import StoreError
+from likewise.errors import InputError, LikewiseError, StoreError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_OURS = (errno.EACCES, errno.EPERM)
 
 
 class guarded:  # noqa: N801
@@ -44,3 +53,61 @@ def write_whole(path: Path, content: bytes) -> None:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], sentence: str, kind: type[LikewiseError] = InputError
+) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into `sentence`, in which {reason} may stand."""
+    check_regular(path, kind)
+    try:
+        yield
+    except LikewiseError:
+        raise
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            raise kind(f"cannot read {path}: {error.strerror}. Check its permissions.") from error
+        raise kind(sentence.replace("{reason}", _reason(error))) from error
+    except Exception as error:
+        raise kind(sentence.replace("{reason}", _reason(error))) from error
+
+
+def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = InputError) -> None:
+    """Refuse folders, pipes and devices by what they are; what is not there is left to the reader."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISREG(mode):
+        known = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        what = known.get(stat.S_IFMT(mode), "a device")
+        raise kind(f"{os.fspath(path)} is {what}, not a file. Give the path of a file.")
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a file; False also for a name no file can have."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # too long, or with a zero byte in it
+        return False
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what a library said, without its full stop."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+
+
+def free_memory() -> int:
+    """Bytes of memory that can be had now, as far as the system tells."""
+    try:
+        with Path("/proc/meminfo").open() as lines:
+            for line in lines:
+                if line.startswith("MemAvailable"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 10**9

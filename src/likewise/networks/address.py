@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from likewise._files import is_file
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import ZOO
 
+_LONGEST = 4096
 PREFIXES = ("zoo", "timm", "torchvision", "hf")
 _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
@@ -37,6 +39,11 @@ def parse(address: str) -> Address:
     >>> parse("zoo:lenet,classes=100@a.safetensors")
     Address(prefix='zoo', name='lenet', options={'classes': 100}, weights='a.safetensors')
     """
+    if len(address) > _LONGEST:
+        raise InputError(
+            f"{address[:40]!r}… has {len(address):,} signs, and an address has at most "
+            f"{_LONGEST:,}. Shorten it."
+        )
     file = _FILE.fullmatch(address)
     prefix, colon, rest = address.partition(":")
     if file is not None:
@@ -57,12 +64,12 @@ def is_checkpoint(address: str) -> bool:
     if address.partition(":")[0] in PREFIXES or _FILE.fullmatch(address):
         return False
     path = Path(address).expanduser()
-    return path.suffix == ".safetensors" or (path / "weights.safetensors").is_file()
+    return path.suffix == ".safetensors" or is_file(path / "weights.safetensors")
 
 
 def is_network(text: str) -> bool:
     """Whether a text can be nothing but a network's address (a weights file may be activations)."""
-    if Path(text).expanduser().is_file() or text.endswith(".safetensors"):
+    if is_file(Path(text).expanduser()) or text.endswith(".safetensors"):
         return text.partition(":")[0] in PREFIXES
     return text.partition(":")[0] in PREFIXES or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
 
@@ -97,5 +104,5 @@ def _value(text: str) -> Any:
         return lowered[text.lower()]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last: ((((((…
         return text

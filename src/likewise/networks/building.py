@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,9 +11,11 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
+from likewise._files import free_memory, is_file
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles
-from likewise.errors import InputError
+from likewise.errors import InputError, LikewiseError
+from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import Address, is_checkpoint, parse
 from likewise.networks.hf import from_hf
@@ -28,6 +31,7 @@ from likewise.networks.sources import (
 )
 from likewise.networks.zoo.registry import ZOO
 
+_MANY = 10_000  # a size from which on a network is weighed before it is built
 _SOURCES = {"zoo": from_zoo, "timm": from_timm, "torchvision": from_torchvision, "hf": from_hf}
 
 
@@ -69,14 +73,17 @@ def network(
                 "any more. Give the options where it is built."
             )
         return address
-    found, known = _found(str(address))
+    found, known, typed = _found(str(address))
     chosen = found.options | options
+    stated = {}
+    if found.weights is not None:
+        stated = headers.stated_options(found, known, found.weights, chosen)
     pretrained = bool(chosen.pop("pretrained", found.weights is None and not untrained))
     seed = chosen.pop("seed", seed)
     if found.prefix != "zoo" and not untrained and (pretrained or found.weights is not None):
         data = None  # trained weights have a measure of their own
-    wanted = _measure(found, data) | known.get("options", {}) | chosen
-    built = _build(found, Wish(found.name, wanted, pretrained, str(address)), seed or 0)
+    wanted = _measure(found, data) | stated | chosen
+    built = _build(found, Wish(found.name, wanted, pretrained, str(address), typed), seed or 0)
     net = _weighted(built, found, known, data)
     _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
     return net.eval()
@@ -94,28 +101,53 @@ def save(net: nn.Module, path: str | Path) -> None:
     files.save(net, path, about=about)
 
 
-def _found(address: str) -> tuple[Address, dict[str, Any]]:
+def _found(address: str) -> tuple[Address, dict[str, Any], bool]:
+    """The parts of an address, what its weights say of themselves, and whether it was typed."""
     if not is_checkpoint(address):
         found = parse(address)
-        return found, files.facts(found.weights) if found.weights else {}
+        return found, files.facts(found.weights) if found.weights else {}, True
     path = Path(address).expanduser()
     path = path / "weights.safetensors" if path.is_dir() else path
-    if not path.is_file():
+    if not is_file(path):
         raise files.not_there(path)
     known = files.facts(path)
     if "network" not in known:
         raise InputError(
             f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
         )
-    made = parse(known["network"])
-    return Address(made.prefix, made.name, made.options, str(path)), known
+    return headers.stated_network(known, path), known, False
 
 
 def _build(found: Address, wish: Wish, seed: int) -> Built:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         source = _SOURCES.get(found.prefix)
-        return source(wish) if source is not None else from_file(found.prefix, wish)
+        if source is None:
+            return from_file(found.prefix, wish)
+        try:
+            if any(isinstance(v, int) and v > _MANY for v in wish.options.values()):
+                _check_size(source, wish)
+            return source(wish)
+        except (LikewiseError, ImportError):
+            raise
+        except Exception as error:  # whatever a library says to options it cannot use
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+            raise InputError(
+                f"{wish.address} cannot be built: {reason}. Check its name and options."
+            ) from error
+
+
+def _check_size(source: Callable[[Wish], Built], wish: Wish) -> None:
+    """Refuse a network larger than memory, judged by one without numbers in it."""
+    with torch.device("meta"):
+        net = source(replace(wish, pretrained=False)).net
+    values = [*net.parameters(), *net.buffers()]
+    need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
+    if need > room:
+        raise InputError(
+            f"{wish.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
+            "free. Choose smaller options."
+        )
 
 
 def _weighted(built: Built, found: Address, known: dict[str, Any], data: Data | None) -> nn.Module:
@@ -123,7 +155,8 @@ def _weighted(built: Built, found: Address, known: dict[str, Any], data: Data | 
     if found.weights is not None:
         label = f"{found.weights} for {_short(found)}"
         files.fit(net, files.read(found.weights), label=label, renames=built.renames)
-        mean, std = known.get("mean", mean), known.get("std", std)
+        stated_mean, stated_std = headers.stated_normalisation(known, found.weights)
+        mean, std = (mean, std) if stated_mean is None else (stated_mean, stated_std)
     elif data is not None and data.domain == "image" and mean is None:
         mean, std = channel_statistics(data)
     if mean is None or std is None:
@@ -172,10 +205,13 @@ def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
 
 
 def _whole(found: Address) -> str:
-    """The address with the whole path of a Python file: it holds wherever it is read again."""
-    is_file = found.prefix not in _SOURCES
-    prefix = str(Path(found.prefix).expanduser().resolve()) if is_file else found.prefix
-    return f"{prefix}:{found.name}"
+    """The address with the whole path of a Python file or a folder of transformers: it holds
+    wherever it is read again."""
+    if found.prefix not in _SOURCES:
+        return f"{Path(found.prefix).expanduser().resolve()}:{found.name}"
+    if found.prefix == "hf" and Path(found.name).is_dir():
+        return f"hf:{Path(found.name).resolve()}"
+    return _short(found)
 
 
 def _short(found: Address) -> str:

@@ -156,11 +156,10 @@ def minilm(
             f"{place} holds no config.json. Give the folder of a network of transformers: its "
             "config.json, model.safetensors and tokenizer files."
         )
+    safely = {"local_files_only": True, "trust_remote_code": False}
     with quiet(transformers.utils.logging):
-        encoder = transformers.AutoModel.from_pretrained(
-            place, local_files_only=True, use_safetensors=True
-        )
-        words = transformers.AutoTokenizer.from_pretrained(place, local_files_only=True)
+        encoder = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **safely)
+        words = transformers.AutoTokenizer.from_pretrained(place, **safely)
     if hasattr(encoder, "pooler"):
         encoder.pooler = None  # trained for another task; pooling is done here
     return TextClassifier(

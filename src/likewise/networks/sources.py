@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,12 +46,16 @@ class Built:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of a source: a name, options, its published weights or none, and what for."""
+    """What is asked of a source: a name, options, its published weights or none, and what for.
+
+    `typed` is False where a weights file named the network: nothing is downloaded then.
+    """
 
     name: str
     options: dict[str, Any]
     pretrained: bool
     address: str
+    typed: bool = True
 
 
 def from_zoo(wish: Wish) -> Built:
@@ -184,10 +189,24 @@ def _spelled(options: dict[str, Any], spelling: dict[str, str]) -> dict[str, Any
     return {spelling.get(name, name): value for name, value in options.items()}
 
 
+@contextmanager
+def weights_only() -> Iterator[None]:
+    """Has torch read tensors alone, whatever the library that calls it asks for."""
+    names = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    before = {name: os.environ.pop(name, None) for name in names}
+    os.environ[names[0]] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[names[0]]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
 def _fetched(make: Callable[[], nn.Module], wish: Wish) -> nn.Module:
     """Make the network, or say what to do about weights that cannot be had."""
     try:
-        return make()
+        with weights_only():
+            return make()
     except OSError as error:
         raise MissingDataError(
             f"the weights of {wish.address} are not here and cannot be downloaded "

@@ -38,7 +38,19 @@ class Entry:
                 raise OptionError(
                     f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}."
                 )
+            self._check_number(name, options[name])
         return self.build(**options)
+
+    def _check_number(self, name: str, value: Any) -> None:
+        """Sizes are whole numbers of at least 1; of depth and features, networks judge themselves."""
+        if type(inspect.signature(self.build).parameters[name].default) is not int:
+            return
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InputError(
+                f"{name} of zoo:{self.name} is {value!r}. Give a whole number of at least 1."
+            )
+        if value < 1 and name not in ("depth", "features"):
+            raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least 1.")
 
 
 ZOO: Registry[Entry] = Registry("network")

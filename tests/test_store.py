@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import likewise
-from likewise.errors import StoreError
-from likewise.store import DamagedStoreWarning, Store
+from likewise.errors import DamagedStoreWarning, StoreError
+from likewise.store import Store
 
 SCRIPT = """
 import sys, numpy as np, likewise
@@ -136,6 +136,33 @@ def test_a_damaged_view_is_named_and_written_again(tmp_path, views):
         assert store.load_view(path.stem).n == 40
 
 
+DAMAGE = {
+    "not finite": lambda content: content[:-8] + b"\xff" * 8,
+    "another shape": lambda content: content.replace(b"[40,6]", b"[40,7]"),
+    "no values": lambda content: content.replace(b'"values"', b'"valves"'),
+    "no facts": lambda content: content.replace(b'"about":"{', b'"about":"['),
+    "empty": lambda content: b"",
+    "a long header": lambda content: content[:6] + b"\x7f" + content[7:],
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGE))
+def test_however_a_view_is_damaged_it_is_written_again(tmp_path, views, damage):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    path = next((tmp_path / "s" / "views").iterdir())
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](whole))
+    assert path.read_bytes() != whole
+    with Store(tmp_path / "s") as store, pytest.raises(StoreError, match="Extract the view again"):
+        store.load_view(path.stem)
+    with pytest.warns(DamagedStoreWarning) as caught:
+        again = likewise.compare(views, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
+    assert np.array_equal(again.values, first.values)
+    with Store(tmp_path / "s") as store:
+        assert store.load_view(path.stem).digest == path.stem
+
+
 def test_a_damaged_score_is_named_and_computed_again(tmp_path, views):
     first = likewise.compare(views, "cka", store=tmp_path / "s")
     database = sqlite3.connect(tmp_path / "s" / "scores.sqlite")
@@ -183,6 +210,39 @@ def test_a_store_of_another_version_is_refused(tmp_path):
     assert str(caught.value) == (
         f"{tmp_path / 's'} is a store of another version (format 99, this is 1). Name another folder."
     )
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": "1"}', "\udcff"])
+def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, content):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    marker = tmp_path / "s" / "likewise.json"
+    marker.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / "s")
+    assert str(caught.value) == (
+        f"{marker} is damaged. Remove it and run again: the scores and views beside it have checksums "
+        "of their own."
+    )
+    marker.unlink()
+    with Store(tmp_path / "s") as store:
+        assert len(store) == 3
+        again = likewise.compare(views, "cka", store=store)
+    assert np.array_equal(again.values, first.values)
+
+
+def test_one_store_serves_several_threads(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        own = {name: rng.normal(size=(40, 6)) for name in "abcd"}
+        return likewise.compare(own, ["cka", "rsa"], store=store, progress=False)["rsa"].values
+
+    with Store(tmp_path / "s") as store, ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(work, range(8)))
+        assert len(store) == 8 * 2 * 6
+        again = [work(seed) for seed in range(8)]
+    assert np.array_equal(together, again)
 
 
 FULL_DISK = """

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from likewise.data import Data
-from likewise.errors import ForwardError, StoreError
+from likewise.errors import DamagedStoreWarning, ForwardError, StoreError
 from likewise.views import Activations, extract
 
 
@@ -61,6 +62,7 @@ def test_other_tools_can_read_a_stored_view_and_its_facts(tmp_path: Path) -> Non
             found[file.metadata()["layer"]] = (file.metadata(), file.get_tensor("values"))
     facts, values = found["0"]
     assert torch.equal(values, view.values)
+    assert len(facts.pop("checksum")) == 8
     assert facts == dict(view.about)
     assert facts["network"] == "mine"
     assert facts["kind"] == "Linear"
@@ -189,6 +191,71 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path) -> None:
         f"{path} is no view written here, or it is damaged. Remove it, and extract again."
         for path in _files(tmp_path)
     }
+
+
+def _damaged(content: bytes, place: int, value: int) -> bytes:
+    return content[:place] + bytes([value]) + content[place + 1 :]
+
+
+def test_no_damaged_byte_changes_what_is_read_back(tmp_path: Path) -> None:
+    """Anywhere in the rows, the labels or the header; the file is named and extracted anew."""
+    data = Data("rows", "text", torch.rand(50, 6), torch.arange(50) % 3, ("a", "b", "c"))
+    net = _net()
+    expected = extract(net, data, "0", store=tmp_path)
+    digest, about = expected.digest, dict(expected.about)
+    noticed = 0
+    places = torch.Generator().manual_seed(0)
+    for trial in range(60):
+        path = _files(tmp_path)[trial % 2]
+        whole = path.read_bytes()
+        limit = 600 if trial % 3 == 0 else len(whole)  # the header is short: often enough there
+        place = int(torch.randint(limit, (1,), generator=places))
+        path.write_bytes(_damaged(whole, place, whole[place] ^ (1 << trial % 8)))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            again = extract(net, data, "0", store=tmp_path)
+        assert (again.digest, dict(again.about)) == (digest, about)
+        if caught:
+            noticed += 1
+            assert [str(w.message) for w in caught] == [
+                f"{path} does not match its checksum; it is extracted anew."
+            ]
+            assert caught[0].category is DamagedStoreWarning
+        path.write_bytes(whole)
+    assert noticed > 40  # the rest fell on spaces behind the header
+
+
+def test_a_header_that_claims_more_than_the_file_holds_is_extracted_anew(tmp_path: Path) -> None:
+    net, rows = _net(), torch.rand(50, 6)
+    expected = extract(net, rows, "0", store=tmp_path).digest
+    for path in _files(tmp_path):
+        path.write_bytes(_damaged(path.read_bytes(), 6, 0x7F))  # a header of 2^54 bytes
+    with pytest.warns(DamagedStoreWarning, match="does not match its checksum"):
+        assert extract(net, rows, "0", store=tmp_path).digest == expected
+
+
+def test_rows_damaged_into_nan_do_not_blame_the_network(tmp_path: Path) -> None:
+    net, rows = _net(), torch.rand(50, 6)
+    expected = extract(net, rows, "0", store=tmp_path).digest
+    for path in _files(tmp_path):
+        content = bytearray(path.read_bytes())
+        content[-8:] = b"\xff" * 8
+        path.write_bytes(content)
+    with pytest.warns(DamagedStoreWarning, match="does not match its checksum"):
+        assert extract(net, rows, "0", store=tmp_path).digest == expected
+    assert extract(net, rows, "0", store=tmp_path).digest == expected  # and without a warning now
+
+
+@pytest.mark.parametrize("content", ["[1, 2]", "{}", '{"0": 5}', "{", '"x"', '{"1": "FILE"}'])
+def test_a_damaged_note_answers_no_request(tmp_path: Path, content: str) -> None:
+    net, rows = _net(), torch.rand(50, 6)
+    expected = extract(net, rows, "0", store=tmp_path)
+    file = next(path.name for path in _files(tmp_path) if b'"layer": "0"' in path.read_bytes())
+    (note,) = (tmp_path / "views").glob("*.json")
+    note.write_text(content.replace("FILE", file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamagedStoreWarning)
+        assert extract(net, rows, "0", store=tmp_path).digest == expected.digest
 
 
 def test_a_store_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

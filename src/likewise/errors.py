@@ -48,6 +48,10 @@ class StoreError(LikewiseError, OSError):
     """A store cannot be read or written."""
 
 
+class DamagedStoreWarning(UserWarning):
+    """Part of a store did not match its checksum and is computed anew."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """' Did you mean ...?' for the nearest known name, or an empty string.
 

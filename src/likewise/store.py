@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 import time
 import uuid
 import warnings
@@ -24,21 +25,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from likewise._files import guarded, write_whole
-from likewise.errors import StoreError
+from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
 from likewise.networks.describing import described
 from likewise.views import Activations, Outputs
 
 FORMAT = 1
+# what reading a damaged view may raise, among them that its values are not finite
+_DAMAGE = (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError)
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS scores (
     key TEXT PRIMARY KEY, value REAL, reason TEXT, measure TEXT, a TEXT, b TEXT, run TEXT, at REAL, seal TEXT
 ) WITHOUT ROWID
 """
-
-
-class DamagedStoreWarning(UserWarning):
-    """Part of a store did not match its checksum and is computed anew."""
 
 
 def score_key(a: Activations, b: Activations, measure: Measure) -> str:
@@ -78,6 +77,7 @@ class Store:
         self.path = Path(path)
         self.run = uuid.uuid4().hex
         self._claim()
+        self._lock = threading.RLock()  # one connection serves all threads, one at a time
         self._database = self._open()
 
     @property
@@ -91,9 +91,14 @@ class Store:
             raise StoreError(f"{self.path} is a file, not a store. Name a folder.")
         if marker.exists():
             try:
-                found = json.loads(marker.read_text()).get("format")
-            except (ValueError, AttributeError):
+                found = json.loads(marker.read_text())["format"]
+            except (ValueError, LookupError, TypeError):
                 found = None
+            if not isinstance(found, int):
+                raise StoreError(
+                    f"{marker} is damaged. Remove it and run again: the scores and views beside it "
+                    "have checksums of their own."
+                )
             if found != FORMAT:
                 raise StoreError(
                     f"{self.path} is a store of another version (format {found}, this is {FORMAT}). "
@@ -124,7 +129,9 @@ class Store:
         return self._connected()
 
     def _connected(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._scores, timeout=60, isolation_level=None)
+        database = sqlite3.connect(
+            self._scores, timeout=60, isolation_level=None, check_same_thread=False
+        )
         try:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
@@ -146,7 +153,8 @@ class Store:
         self.close()
 
     def __len__(self) -> int:
-        return int(self._database.execute("SELECT count(*) FROM scores").fetchone()[0])
+        with self._lock:
+            return int(self._database.execute("SELECT count(*) FROM scores").fetchone()[0])
 
     # --- scores -----------------------------------------------------------------------------------
 
@@ -157,9 +165,10 @@ class Store:
             part = wanted[i : i + 500]
             marks = ",".join("?" * len(part))
             try:
-                rows = self._database.execute(
-                    f"SELECT key, value, reason, seal FROM scores WHERE key IN ({marks})", part
-                ).fetchall()
+                with self._lock:
+                    rows = self._database.execute(
+                        f"SELECT key, value, reason, seal FROM scores WHERE key IN ({marks})", part
+                    ).fetchall()
             except sqlite3.DatabaseError as error:
                 raise StoreError(f"cannot read {self._scores}: {error}.") from error
             for key, value, reason, seal in rows:
@@ -175,7 +184,8 @@ class Store:
             DamagedStoreWarning,
             stacklevel=4,
         )
-        self._database.execute("DELETE FROM scores WHERE key = ?", (key,))
+        with self._lock:
+            self._database.execute("DELETE FROM scores WHERE key = ?", (key,))
 
     def put(self, key: str, value: float, reason: str, measure: str, a: str, b: str) -> None:
         """Keep a score; a second process that computed it too changes nothing."""
@@ -192,9 +202,10 @@ class Store:
             _seal(key, stored, reason),
         )
         try:
-            self._database.execute(
-                "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-            )
+            with self._lock:
+                self._database.execute(
+                    "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+                )
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"cannot write to {self._scores}: {error}. The {len(self)} scores in it are safe; make "
@@ -245,7 +256,7 @@ class Store:
         path = self.view_path(digest)
         try:
             view = read_view(path)
-        except (OSError, SafetensorError) as error:
+        except _DAMAGE as error:
             raise StoreError(f"cannot read {path}: {error}. Extract the view again.") from error
         if view.digest != digest:
             raise StoreError(f"{path} does not match its checksum. Extract the view again.")
@@ -254,7 +265,7 @@ class Store:
     def _intact(self, path: Path, digest: str) -> bool:
         try:
             return read_view(path).digest == digest
-        except (OSError, SafetensorError):
+        except _DAMAGE:
             return False
 
 

@@ -1,27 +1,29 @@
 """Where views are kept: in memory, or in a folder with a file a layer.
 
 A file is named by what a view depends on: the network's weights and code, the layer, the reduction
-and the probe. A note a request says which files answer it. It is written last, so that a request is
-answered from the folder only where all of its files are whole.
+and the probe. One JSON note per request lists the files that answer it. It is written last, and a
+request is answered from the folder only where all of its files match their checksums.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from likewise._files import guarded, write_whole
+from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import Activations, Outputs
 from likewise.views.identity import digest
 from likewise.views.passes import OUTPUTS, Pass, fitting_labels
-from likewise.views.sinks import FileSink, MemorySink, Writer, mapped, remove_leftovers
+from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, remove_leftovers
 
 Title = Callable[[str], str]
-_RULES = 2  # raised where rows come out otherwise than before: what is older answers no request
+_RULES = 3  # raised where rows come out otherwise than before: what is older answers no request
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe")
 
 
@@ -123,12 +125,25 @@ class InFolder:
         write_whole(self._note(request), json.dumps(dict(files)).encode())
 
     def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:
-        """The files that answer a request, by layer, where all of them are here."""
+        """The files that answer a request, by layer, where all of them are here and intact."""
         try:
-            files: dict[str, str] = json.loads(self._note(request).read_text())
-        except (FileNotFoundError, ValueError):
+            files = {str(k): str(v) for k, v in json.loads(self._note(request).read_text()).items()}
+        except (FileNotFoundError, ValueError, AttributeError):
             return None
-        return files if all((self.folder / name).exists() for name in files.values()) else None
+        if not files or not all((self.folder / name).exists() for name in files.values()):
+            return None
+        damaged = [
+            self.folder / name
+            for layer, name in files.items()
+            if not intact(self.folder / name, layer)
+        ]
+        for path in damaged:
+            warnings.warn(
+                f"{path} does not match its checksum; it is extracted anew.",
+                DamagedStoreWarning,
+                stacklevel=4,
+            )
+        return None if damaged else files
 
     def open(self, files: Mapping[str, str]) -> Views:
         """Views mapped from their files when first asked for; outputs are opened once for all."""

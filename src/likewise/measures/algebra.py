@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+RUN = 8192  # rows summed in single precision before the sum goes on in double
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
@@ -20,6 +21,17 @@ def symmetric(rows: Tensor) -> Tensor:
         torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
         out[:i, i:j] = out[i:j, :i].T
     return out
+
+
+def single_product_norm(a: Tensor, b: Tensor) -> float:
+    """Frobenius norm of Aᵀ B for rows in single precision, long sums of which are made in double."""
+    total = None
+    for i in range(0, a.shape[0], RUN):
+        left = a[i : i + RUN].T
+        product = symmetric(left) if a is b else left @ b[i : i + RUN]
+        total = product if total is None else total.double().add_(product)
+    rows = torch.linalg.vector_norm(total, dim=1)
+    return float(torch.linalg.vector_norm(rows.double()))
 
 
 def whitening(moment: Tensor, rounding: float) -> Tensor:

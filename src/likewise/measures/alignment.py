@@ -173,7 +173,7 @@ def _correlations(pair: Pair) -> Tensor:
     """Pearson correlations between neurons, 0 for a neuron that never varies."""
 
     def compute() -> Tensor:
-        pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+        pair.refuse_constant()
         x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
         return x[:, None] * pair.neuron_cross * y
 
@@ -283,7 +283,7 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     Pooled R² of ridge regression of X on Y over shuffled folds, the penalty chosen inside each fold by
     generalised cross-validation. 1: perfectly; 0: no better than the mean; below 0: worse.
     """
-    pair.a.size, pair.b.size  # noqa: B018  refuse a constant representation
+    pair.refuse_constant()
     target, source = pair.a.compact, pair.b.compact
     order = torch.from_numpy(np.random.default_rng(seed).permutation(pair.n)).to(target.device)
     error = total = 0.0

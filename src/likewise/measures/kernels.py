@@ -38,7 +38,9 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """Inner products of the centred rows."""
+    """Inner products of the centred rows; `exact` asks for double precision whatever was given."""
+
+    exact: bool = False
 
     def prepare(self, rep: Representation) -> None:
         rep.centred_neurons  # noqa: B018
@@ -187,8 +189,8 @@ class Table:
     """Inner products of one kernel: of pairs, and each network's row sums and diagonal."""
 
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
-    sums: dict[int, Tensor] = field(default_factory=dict)
-    diagonals: dict[int, Tensor] = field(default_factory=dict)
+    sums: dict[int, np.ndarray] = field(default_factory=dict)
+    diagonals: dict[int, np.ndarray] = field(default_factory=dict)
 
     def dot(self, a: Representation, b: Representation) -> float:
         found = self.inner.get((a.key, b.key))
@@ -239,8 +241,8 @@ def fill(
     for i, a in enumerate(left):
         for j, b in enumerate(everyone):
             table.inner[a.key, b.key] = float(products[i, j])
-    for key, (sums, diagonal) in margins.items():
-        table.sums[key], table.diagonals[key] = sums, diagonal
+    for key, margin in margins.items():
+        table.sums[key], table.diagonals[key] = margin.cpu().double().numpy()
 
 
 def _add_margins(margins: Tensor, block: Tensor, start: int, stop: int) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise.errors import InputError
+from likewise.measures.algebra import single_product_norm
 from likewise.measures.kernels import Kernel, Linear, Table, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, quantity
@@ -124,19 +125,31 @@ class Pair:
         a, b = self.a, self.b
         if not {(a.key, b.key), (b.key, a.key)} & table.inner.keys():
             if isinstance(kernel, Linear) and not (a.wide or b.wide):
-                self._fill_linear(table)
+                self._fill_linear(table, kernel)
             else:
                 fill(table, kernel, [a, b] if b is not a else [a])
         return table
 
-    def _fill_linear(self, table: Table) -> None:
+    def _fill_linear(self, table: Table, kernel: Linear) -> None:
         """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
-        for rep in (self.a, self.b):
-            rep.size  # noqa: B018  refuses a constant representation
-            table.inner[rep.key, rep.key] = rep.energy**2
-            table.sums[rep.key] = torch.zeros_like(rep.squares)
-            table.diagonals[rep.key] = rep.squares
-        table.inner[self.a.key, self.b.key] = float(torch.linalg.vector_norm(self.cross)) ** 2
+        a, b = self.a, self.b
+        single = not kernel.exact and bool(a.single[0].numel() and b.single[0].numel())
+        for rep in (a, b):
+            squares = rep.single[1] if single else rep.squares
+            table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
+            table.diagonals[rep.key] = squares.cpu().double().numpy()
+            table.sums[rep.key] = np.zeros_like(table.diagonals[rep.key])
+        both = (
+            single_product_norm(a.single[0], b.single[0])
+            if single
+            else float(torch.linalg.vector_norm(self.cross))
+        )
+        table.inner[a.key, b.key] = both**2
+
+    def refuse_constant(self) -> None:
+        """Refuse a pair in which all rows of one network are the same."""
+        self.a.refuse_constant()
+        self.b.refuse_constant()
 
 
 def check_same_probe(a: Activations, b: Activations) -> None:

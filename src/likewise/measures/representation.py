@@ -20,7 +20,14 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, rank_of, recentred, symmetric, whitening
+from likewise.measures.algebra import (
+    inverse_of,
+    rank_of,
+    recentred,
+    single_product_norm,
+    symmetric,
+    whitening,
+)
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
 
@@ -28,6 +35,8 @@ T = TypeVar("T")
 _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding
+MANY = 1 << 16  # entries from which single precision is worth having
+SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within single precision
 
 
 class Representation:
@@ -74,6 +83,26 @@ class Representation:
             )
         return self.view.outputs
 
+    @quantity
+    def single(self) -> tuple[Tensor, Tensor]:
+        """The centred values in single precision and their rows' squared norms; or empty.
+
+        For products that are only summed up: rounding of single entries averages out there, and
+        products of float32 values are twice as fast in float32. Empty where the network gave more
+        digits, where there is nothing to gain, and where squares would leave the range of float32.
+        """
+        values = cast(Tensor, self.view.values)
+        none = self.mean.new_empty(0)
+        if values.dtype != torch.float32 or values.numel() < MANY or self.wide:
+            return none, none
+        mean = self.mean.float()
+        rows = values - mean
+        if mean.dtype != self.mean.dtype:
+            rows -= (self.mean - mean).float()  # what rounding left of the mean
+        squares = torch.linalg.vector_norm(rows, dim=1).to(self.mean.dtype).square_()
+        fits = SQUARES[0] < float(squares.sum()) / rows.numel() < SQUARES[1]
+        return (rows, squares) if fits else (none, none)
+
     # --- size and shape -------------------------------------------------------------------------
 
     @property
@@ -113,12 +142,19 @@ class Representation:
     @quantity
     def size(self) -> float:
         """Frobenius norm of the centred values; a representation that has none is refused."""
-        size = float(torch.linalg.vector_norm(self.centred))
+        size = float(torch.linalg.vector_norm(self.centred_neurons))
         if size <= CONSTANT * self.norm or self.norm == 0:
             raise self._constant("the same")
         if size <= self.view.eps * self.norm and not bool(self._varies.any()):
             raise self._constant("the same up to rounding")
         return size
+
+    def refuse_constant(self) -> None:
+        """Refuse a network whose rows are all the same: there is nothing to compare."""
+        squares = self.single[1] if self.single[1].numel() else self.squares
+        if float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean):
+            return  # far from constant: there is no need to look closer
+        self.size  # noqa: B018  refuses it with the reason
 
     def _constant(self, how: str) -> UndefinedError:
         return UndefinedError(
@@ -156,9 +192,13 @@ class Representation:
     @quantity
     def energy(self) -> float:
         """Frobenius norm of `covariance`, which is that of the centred Gram matrix."""
-        if self.size and self.wide:
-            return float(torch.linalg.vector_norm(self.gram))
-        return float(torch.linalg.vector_norm(self.covariance))
+        self.refuse_constant()
+        return float(torch.linalg.vector_norm(self.gram if self.wide else self.covariance))
+
+    @quantity
+    def single_energy(self) -> float:
+        """`energy` from products in single precision."""
+        return single_product_norm(self.single[0], self.single[0])
 
     @quantity
     def spectrum(self) -> tuple[Tensor, Tensor, Tensor]:

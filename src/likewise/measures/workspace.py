@@ -23,7 +23,6 @@ from torch import Tensor
 
 from likewise.errors import InputError
 
-_ABSENT = object()
 SLICE = 2**25
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -107,12 +106,12 @@ class Workspace:
 
     def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
         """The value under `key` (owner, name), computed at most once, by whichever thread is first."""
-        value = self._held.get(key, _ABSENT)
-        if value is not _ABSENT:
-            with self._lock:
-                if key in self._held:
-                    self._held.move_to_end(key)
+        try:
+            value = self._held[key]
+            self._held.move_to_end(key)
             return value
+        except KeyError:  # not computed yet, or on disk, or just moved there by another thread
+            pass
         with self._owner_lock(key[0]):
             if key in self._held:
                 return self._held[key]
@@ -121,14 +120,18 @@ class Workspace:
             return value
 
     def _owner_lock(self, owner: int) -> threading.RLock:
-        with self._lock:
-            return self._owner_locks.setdefault(owner, threading.RLock())
+        found = self._owner_locks.get(owner)
+        return found or self._owner_locks.setdefault(owner, threading.RLock())
 
     def _hold(self, key: tuple[int, Any], value: Any) -> None:
+        size = _size(value)
+        if not size:
+            self._held[key] = value
+            return
         with self._lock:
             self._held[key] = value
-            self._bytes += _size(value)
-            if self._bytes > self.room:
+            self._bytes += size
+            if self._bytes > SLICE and self._bytes > self.room:
                 self._spill(down_to=self.room, keep=key)
 
     def find(self, key: tuple[int, Any]) -> Any:

@@ -21,6 +21,7 @@ from torch import Tensor
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
 
+SMALL = 1 << 16  # entries whose sums need no care
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
 
 
@@ -207,6 +208,8 @@ def _means(rows: np.ndarray) -> np.ndarray:
     cost digits, and rows mapped from a file may be larger than the memory.
     """
     n, d = rows.shape
+    if rows.size <= SMALL:
+        return np.add.reduce(rows, dtype=np.float64) / n
     whole = n // 8 * 8
     total = np.add.reduce(rows[whole:], dtype=np.float64)
     for start in range(0, whole, 2048):

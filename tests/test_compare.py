@@ -75,7 +75,7 @@ def test_one_measure_gives_a_matrix_several_give_a_mapping():
     assert isinstance(one, likewise.SimilarityMatrix)
     assert (one.measure, one.names) == ("procrustes", ("a", "b", "c", "d"))
     assert list(one.to_frame().columns) == list("abcd")
-    several = likewise.compare(VIEWS, measures=["cka", measures.get("jaccard", k=3)])
+    several = likewise.compare(VIEWS, measure=["cka", measures.get("jaccard", k=3)])
     assert list(several) == ["cka", "jaccard[k=3]"]
     frame = several.to_frame()
     assert list(frame.columns) == ["a", "b", "measure", "value", "larger_is", "reason"]

@@ -230,7 +230,8 @@ def test_memory_engines_and_counts():
         "permutations must be a whole number of at least 1, got 0."
     )
     assert sentence(ValueError, likewise.compare, X) == (
-        "compare needs two arrays, or a mapping of names to arrays."
+        "compare needs two arrays or networks, or a list or mapping of them; it was given an array "
+        "of shape (30, 5) alone."
     )
 
 

@@ -159,23 +159,3 @@ def test_labels_are_shuffled_with_the_side_they_belong_to():
     result = likewise.calibrate(*logits, kappa, permutations=50)
     assert result.value == kappa(*logits)
     assert abs(result.null_mean) < 0.05
-
-
-def test_a_score_prints_what_it_means():
-    text = str(likewise.compare(*noise(0), measure="cka"))
-    assert text.splitlines() == [
-        "cka = 0.837  (0 … 1, larger is more alike; 1 with itself)",
-        "0.84 is what noise gives at n = 100, d = 512.",
-    ]
-    x, y, _ = related()
-    score = likewise.compare(x, y[:, :7], measure="procrustes")
-    assert "larger is less alike" in str(score)
-    assert "More alike than noise, which gives 1.2 at n = 80, d = 12 and 7." in str(score)
-    assert score + 0 == measures.procrustes(x, y[:, :7])
-
-
-def test_a_score_says_when_shuffling_says_nothing():
-    x, y, _ = related()
-    assert likewise.compare(x, y, measure="imd").verdict == (
-        "It does not look at single inputs, so shuffling them gives no null."
-    )

@@ -5,42 +5,56 @@ Two arrays give a `Score`, a mapping gives matrices, networks are first shown th
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from torch.nn import Module
 
 from likewise._progress import Progress
+from likewise.arguments import is_set, sorted_out
 from likewise.engine import engine_of, one_thread
-from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError
+from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
 from likewise.job import Job, attempt, run
 from likewise.matrix import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.pair import Pair, check_same_probe
-from likewise.measures.registry import FAMILIES, chosen
+from likewise.measures.registry import chosen
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.score import Score
-from likewise.showing import named_networks, shown
+from likewise.showing import shown
 from likewise.store import Store, score_key
+from likewise.verdict import Origin
 from likewise.views import Activations, Outputs, Reduction
 
-DEFAULT = "cka-debiased"
+PERMUTATIONS = 200
+
+
+Many = Mapping[str, Any] | list[Any] | tuple[Any, ...]
+One = str | Measure | Callable[..., float] | None
+Set = list[Any] | tuple[Any, ...]
+SetName = Literal[
+    "all", "resi", "rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional"
+]
 
 
 @overload
-def compare(views: Mapping[str, Any], measures: Any = ..., **options: Any) -> Any: ...
+def compare(views: Many, measure: Set | SetName, **options: Any) -> Comparison: ...
 @overload
-def compare(views: Any, other: Any, measures: Any = ..., **options: Any) -> Any: ...
+def compare(views: Many, measure: One = ..., **options: Any) -> SimilarityMatrix: ...
+@overload
+def compare(views: Any, other: Any, measure: Set | SetName, **options: Any) -> Comparison: ...
+@overload
+def compare(views: Any, other: Any, measure: One = ..., **options: Any) -> Score: ...
 def compare(  # type: ignore[misc]
     views: Any,
     other: Any = None,
-    measures: Any = None,
-    *,
     measure: Any = None,
+    *,
     data: Any = None,
     layers: str = "penultimate",
     reduce: Reduction | None = None,
@@ -51,62 +65,111 @@ def compare(  # type: ignore[misc]
     memory: str | int | None = None,
     seed: int = 0,
     progress: bool = True,
-    calibrate: bool = False,
+    calibrate: bool | int = False,
+    within: Any = None,
+    **options: Any,
 ) -> Score | SimilarityMatrix | Comparison:
     """How alike two or many networks are.
 
     `compare(x, y)` of two arrays `(n, d)` gives a `Score`, a float that knows what it means.
-    `compare({"a": x, "b": y, ...}, measures)` gives a `SimilarityMatrix` for one measure and a `Comparison`
-    (a mapping of them) for several: names, aliases, measures, functions, a family, "resi" or "all".
+    `compare({"a": x, "b": y, ...}, measure)` or `compare([x, y, ...], measure)` gives a `SimilarityMatrix` for one
+    measure and a `Comparison` (a mapping of them) for several: names, aliases, measures, functions, a
+    family, "resi" or "all". Options of a single measure are named, as in `compare(x, y, "jaccard", k=5)`.
     With `data`, networks stand for their views: `compare(["zoo:lenet", ...], "cka", data="cifar10")`.
 
     data       what networks (addresses or modules) are shown, `batch_size` at a time on `device`
     layers     the layer to look at in each of them, `reduce` how its tokens and maps become rows
-    store      a folder: every score is kept there at once, and a run that was stopped goes on
+    store      a folder: every score is kept there at once; rerun with the same folder to resume
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
-    memory     the most to hold at a time, like "4GB"; half of what is free if not said
+    memory     the most to hold at a time, like "4GB"; two thirds of what is free if not said
     seed       for measures that draw at random
-    calibrate  add null, calibrated score and p of every pair to the frame
+    calibrate  hold scores against shuffled inputs: null, calibrated score, p, and q over all pairs; a number
+               asks for that many shuffles instead of 200
+    within     shuffle within classes only: one label per input, or "labels" for those the views carry
 
     >>> import numpy as np, likewise
     >>> x = np.random.default_rng(0).normal(size=(100, 16))
     >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
     '1.00'
     """
-    if isinstance(views, (list, tuple)) and any(isinstance(v, (str, Module)) for v in views):
-        views = named_networks(views)
-    if isinstance(views, Mapping) and other is not None and measures is None:
-        measures, other = other, None
-    one = measure if measure is not None else measures
-    one = DEFAULT if one is None else one
-    wanted = chosen(one, on=("representation", "outputs"))  # known before any network has to run
+    views, other, measure = sorted_out(views, other, measure, options)
+    wanted = chosen(
+        measure, on=("representation", "outputs")
+    )  # known before any network has to run
+    null = Null(permutations_of(calibrate, within), within)
     how = {"batch_size": batch_size, "device": device}
     views, other = shown(views, other, data, layers, reduce, store, **how)
-    if isinstance(views, Mapping):
+    several = isinstance(views, Mapping)
+    if several or is_set(measure):
         return _compare_many(
-            views, one, reduce=reduce, store=store, engine=engine,
-            memory=memory, seed=seed, progress=progress, calibrate=calibrate,
-        )  # fmt: skip
-    if other is None:
-        raise InputError("compare needs two arrays, or a mapping of names to arrays.")
-    named = {"x": views, "y": other}
-    if len(wanted) > 1:
-        return _compare_many(
-            named, wanted, asked=one, reduce=reduce, store=store, engine=engine, memory=memory, seed=seed,
-            progress=progress, calibrate=calibrate,
-        )  # fmt: skip
-    return _compare_two(named, wanted[0], reduce, store, memory, seed)
+            views if several else {"x": views, "y": other},
+            measure if several else wanted,
+            asked=measure,
+            reduce=reduce,
+            store=store,
+            engine=engine,
+            memory=memory,
+            seed=seed,
+            progress=progress,
+            null=null,
+        )
+    return _compare_two((views, other), wanted[0], reduce, store, memory, seed, progress, null)
+
+
+class Null(NamedTuple):
+    """How scores are held against chance: by how many shuffles (0: not at all), within which labels."""
+
+    permutations: int
+    within: Any
+
+
+def permutations_of(calibrate: bool | int, within: Any) -> int:
+    """How many shuffles were asked for."""
+    if within is not None and not calibrate:
+        raise InputError("within says how inputs are shuffled. Pass calibrate=True too.")
+    if calibrate is True:
+        return PERMUTATIONS
+    if not isinstance(calibrate, int) or calibrate < 0:
+        raise InputError(
+            f"calibrate must be True, False or a number of shuffles, got {brief(calibrate)}."
+        )
+    return int(calibrate)
 
 
 def _compare_two(
-    views: Mapping[str, Any], measure: Measure, reduce: Any, store: Any, memory: Any, seed: int
+    given: tuple[Any, Any],
+    measure: Measure,
+    reduce: Any,
+    store: Any,
+    memory: Any,
+    seed: int,
+    progress: bool,
+    null: Null,
 ) -> Score:
-    with one_thread(for_inputs=tuple(views.values())):
-        a, b = as_views(views, reduce, [measure], keep_names=True).values()
+    bound, started = seeded(measure, seed), time.perf_counter()
+    with one_thread(for_inputs=given):
+        a, b = as_views({"x": given[0], "y": given[1]}, reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if memory is None else parse_memory(memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
-        bound = seeded(measure, seed)
-        return Score(_stored_score(pair, bound, store), measure=bound, pair=pair)
+        value = _stored_score(pair, bound, store)
+    seconds = time.perf_counter() - started
+    calibration = None
+    if null.permutations:
+        from likewise.trust import calibrate
+
+        how: dict[str, Any] = {"within": null.within, "memory": memory, "progress": progress}
+        calibration = calibrate(a, b, bound, null.permutations, seed, **how)
+    return Score(
+        value,
+        measure=bound.key,
+        info=bound.info,
+        names=(a.name, b.name),
+        n=a.n,
+        widths=(a.d, b.d),
+        saturated=saturated(bound, value, (a.n, a.d, b.d)),
+        calibration=calibration,
+        origin=Origin.of(given, bound, reduce, seconds),
+    )
 
 
 def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
@@ -133,14 +196,14 @@ def _compare_many(
     memory: str | int | None,
     seed: int,
     progress: bool,
-    calibrate: bool,
-    asked: Any = None,
+    null: Null,
+    asked: Any,
 ) -> SimilarityMatrix | Comparison:
     if not views:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
     wanted = [seeded(m, seed) for m in chosen(measures, on=_looks_at(views))]
     ready = as_views(views, reduce, wanted)
-    wanted = _installed(wanted, measures if asked is None else asked, ready)
+    wanted = _installed(wanted, asked, ready)
     job = Job(list(ready), list(ready.values()), wanted)
     limit = parse_memory(memory)
     with Progress(job.total, "comparing", shown=progress) as bar:
@@ -150,26 +213,26 @@ def _compare_many(
             with opened(store) as place:
                 run(job, engine_of(engine), limit, place, bar)
     matrices = {m.key: job.matrix(m) for m in wanted}
-    if calibrate:
+    if null.permutations:
         from likewise.trust import calibrated_matrices
 
-        matrices = calibrated_matrices(matrices, job.views, wanted, seed=seed, limit=limit)
-    single = len(wanted) == 1 and not _is_set(measures)
-    return next(iter(matrices.values())) if single else Comparison(matrices)
-
-
-def _is_set(measures: Any) -> bool:
-    """Whether several measures were asked for, even if it came to one."""
-    if isinstance(measures, str):
-        return measures in ("all", "resi", *FAMILIES)
-    return isinstance(measures, Sequence)
+        matrices = calibrated_matrices(
+            matrices,
+            job.views,
+            wanted,
+            seed=seed,
+            limit=limit,
+            permutations=null.permutations,
+            within=null.within,
+        )
+    return Comparison(matrices) if is_set(asked) else next(iter(matrices.values()))
 
 
 def _installed(
     wanted: list[Measure], asked: Any, views: Mapping[str, Activations]
 ) -> list[Measure]:
     """The measures of "all" whose libraries are here; what was asked for by name stays and says so."""
-    if not (asked == "all" if isinstance(asked, str) else _is_set(asked) and "all" in asked):
+    if not (asked == "all" if isinstance(asked, str) else is_set(asked) and "all" in asked):
         return wanted
     named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
     keep = {m.name for m in chosen(named, on=("representation", "outputs"))} if named else set()

@@ -5,7 +5,7 @@ A message is a sentence: what is wrong, what was given, what to do next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from difflib import get_close_matches
 
 
@@ -50,6 +50,22 @@ class StoreError(LikewiseError, OSError):
 
 class DamagedStoreWarning(UserWarning):
     """Part of a store did not match its checksum and is computed anew."""
+
+
+def brief(value: object) -> str:
+    """What was given, in a few words: an array by its shape, anything long by its type.
+
+    >>> brief([1, 2]), brief(list(range(100)))
+    ('[1, 2]', 'a list of 100')
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"an array of shape ({', '.join(map(str, shape))})"
+    text = repr(value)
+    if len(text) <= 60 and "\n" not in text:
+        return text
+    size = f" of {len(value)}" if isinstance(value, Sized) else ""
+    return f"a {type(value).__name__}{size}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import write_whole
-from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +64,15 @@ class SimilarityMatrix:
     @property
     def info(self) -> Info | None:
         """The facts of the measure, if it is one of ours."""
-        from likewise.measures.registry import registry
+        from likewise.measures.registry import get, registry
 
         name = self.measure.partition("[")[0]
-        return registry.get(name).info if name and name in registry else None
+        if not name or name not in registry:
+            return None
+        try:
+            return get(self.measure).info
+        except LikewiseError:  # options that no key can hold, such as labels
+            return get(name).info
 
     def __len__(self) -> int:
         return len(self.names)

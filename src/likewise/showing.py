@@ -16,6 +16,12 @@ def shown(
     views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any, **how: Any
 ) -> tuple[Any, Any]:
     """Networks as their views of the data; everything else as it is. `how` goes to `extract`."""
+    given = views.values() if isinstance(views, Mapping) else (views, other)
+    if not any(isinstance(each, (str, Module)) for each in given):
+        return views, other  # arrays need neither data nor networks
+    from likewise.data import Data, load
+
+    inputs = load(data) if isinstance(data, str) else data
 
     def view(network: Any, name: str | None = None) -> Any:
         if not isinstance(network, (str, Module)):
@@ -34,9 +40,6 @@ def shown(
         built = build(network, data=known) if isinstance(network, str) else network
         return extract(built, inputs, layers, reduce, store=place, name=called, **how)
 
-    from likewise.data import Data, load
-
-    inputs = load(data) if isinstance(data, str) else data
     if isinstance(views, Mapping):
         if store is not None and data is not None and not isinstance(store, Store):
             with Store(store):  # the folder is ours before views are put into it

@@ -7,8 +7,9 @@ distance matrices, decompositions and neighbour lists are taken by index, never 
 
 from __future__ import annotations
 
+import html
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ class Calibration:
     calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
     p              share of shuffles at least as alike, the score itself counted among them;
                    shuffles whose score is undefined are left out
+    p_less         share of shuffles at least as unlike: small where networks are less alike than chance
+    q              p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg
     permutations   how many shuffles there were: none for a measure that does not look at single inputs
     groups         how many groups inputs were shuffled within, 0 for all inputs together
     """
@@ -57,19 +60,27 @@ class Calibration:
     null_quantile: Any
     calibrated: Any
     p: Any
+    p_less: Any
+    q: Any
     names: tuple[str, ...] = ()
     permutations: int = 0
     groups: int = 0
 
-    FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p")
+    FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p", "p_less", "q")
 
     def to_frame(self) -> pd.DataFrame:
         """A row a pair."""
         return _frame(self, self.FIELDS)
 
+    def __repr__(self) -> str:
+        return f"Calibration({self if self.names == () else f'{self.measure!r}, {len(self.names)} networks'})"
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
     def __str__(self) -> str:
         if self.names:
-            return f"Calibration({self.measure!r}, {len(self.names)} networks)"
+            return _table(self)
         if not self.permutations:
             return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
         noise = (
@@ -98,10 +109,29 @@ class Interval:
         """A row a pair."""
         return _frame(self, self.FIELDS)
 
+    def __repr__(self) -> str:
+        return f"Interval({self if self.names == () else f'{self.measure!r}, {len(self.names)} networks'})"
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
     def __str__(self) -> str:
         if self.names:
-            return f"Interval({self.measure!r}, {len(self.names)} networks)"
+            return _table(self)
         return f"{self.measure} = {self.value:.4g}  [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}"
+
+
+def _table(result: Calibration | Interval) -> str:
+    """Its name and a line per pair."""
+    grid = result.to_frame().drop(columns="measure")
+    return f"{result!r}\n{grid.to_string(index=False, float_format='{:.4g}'.format, max_rows=40)}"
+
+
+def _html(result: Calibration | Interval) -> str:
+    """What a notebook shows."""
+    grid = result.to_frame().drop(columns="measure")
+    shown = grid.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
+    return f"<p>{html.escape(repr(result))}</p>{shown}"
 
 
 def _frame(result: Calibration | Interval, fields: tuple[str, ...]) -> pd.DataFrame:
@@ -211,15 +241,20 @@ def null_scores(
 
     `within` as in `calibrate`. None for a measure that does not look at single inputs: an empty array.
     """
-    if not measure.info.paired:
-        return np.empty(0)
-    groups = groups_of(within, [pair.a.view, pair.b.view])
-    scores = []
     with one_thread(for_inputs=(pair.a.view, pair.b.view)):
-        for order in shuffles(pair.n, permutations, seed, groups):
-            index = torch.from_numpy(order).to(pair.b.values.device)
-            scores.append(attempt(measure, Pair(pair.a, Permuted(pair.b, index)))[0])
-    return np.array(scores)
+        return np.array(list(null_draws(pair, measure, permutations, seed, within)))
+
+
+def null_draws(
+    pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None
+) -> Iterator[float]:
+    """`null_scores` one after another, for who may want to stop before the last."""
+    if not measure.info.paired:
+        return
+    groups = groups_of(within, [pair.a.view, pair.b.view])
+    for order in shuffles(pair.n, permutations, seed, groups):
+        index = torch.from_numpy(order).to(pair.b.values.device)
+        yield attempt(measure, Pair(pair.a, Permuted(pair.b, index)))[0]
 
 
 def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
@@ -247,16 +282,29 @@ def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[
         score = np.where(room > slack, gain / np.where(room > slack, room, 1.0), 0.0)
         score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
     beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
-    p = np.where(np.isnan(values) | (defined == 0), np.nan, (1 + beyond) / (1 + defined))
+    below = (sign * nulls <= sign * values + slack).sum(axis=0)
+    known = ~np.isnan(values) & (defined > 0)
     grids = {
         "null_mean": average,
         "null_quantile": threshold,
         "calibrated": score,
-        "p": p,
+        "p": np.where(known, (1 + beyond) / (1 + defined), np.nan),
+        "p_less": np.where(known, (1 + below) / (1 + defined), np.nan),
     }
     for grid in grids.values():
         np.fill_diagonal(grid, np.nan)  # a network against itself has no null
-    return grids
+    return grids | {"q": false_discovery(grids["p"], symmetric=measure.info.symmetric)}
+
+
+def false_discovery(p: np.ndarray, *, symmetric: bool) -> np.ndarray:
+    """p of all pairs, corrected for their number (Benjamini and Hochberg); a symmetric pair counts once."""
+    from scipy.stats import false_discovery_control
+
+    q = np.full_like(p, np.nan)
+    counted = ~np.isnan(p) & (np.triu(np.ones_like(p), 1) > 0 if symmetric else True)
+    if counted.any():
+        q[counted] = false_discovery_control(p[counted])
+    return np.fmin(q, q.T) if symmetric else q
 
 
 def calibrated_matrices(
@@ -269,7 +317,12 @@ def calibrated_matrices(
         matrix = matrices[measure.key]
         count = permutations if measure.info.paired else 0
         _, nulls = _null_table(views, measure, count, seed, limit, True, groups)
-        made[measure.key] = replace(matrix, extra=calibrated(matrix.values, nulls, measure))
+        null = {"permutations": count, "groups": 0 if groups is None else int(groups.max()) + 1}
+        made[measure.key] = replace(
+            matrix,
+            extra=calibrated(matrix.values, nulls, measure),
+            about={**matrix.about, **null},
+        )
     return made
 
 

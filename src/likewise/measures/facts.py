@@ -214,6 +214,8 @@ class Measure:
                 known = ", ".join(repr(v) for v in self.variants) or "none"
                 raise OptionError(f"{self.name} has no variant {variant!r}; it has {known}.")
             chosen = self.variants[variant]
+        if not options:
+            return chosen
         for name, value in options.items():
             chosen._check_option(name, value)
         return replace(chosen, options={**chosen.options, **options})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from likewise._registry import Registry
-from likewise.errors import InputError
+from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Info, Measure, OfArrays, described
 
 registry: Registry[Measure] = Registry("measure")
@@ -104,9 +104,50 @@ def name_of(function: Callable[..., float]) -> str:
 
 
 def get(name: str | Measure, variant: str | None = None, **options: Any) -> Measure:
-    """The measure of that name or alias, with variant and options bound."""
-    found = name if isinstance(name, Measure) else registry.get(name)
+    """The measure of that name, alias or key, with variant and options bound.
+
+    >>> get("jaccard[k=5]").options, get("cka[resi]").key
+    ({'k': 5}, 'cka[resi]')
+    """
+    if isinstance(name, Measure):
+        return name.bind(variant, **options)
+    plain, written, tags = name.partition("[")
+    found = registry.get(plain if tags.endswith("]") else name)
+    if written and tags.endswith("]"):
+        own, own_options = _tags(name, tags[:-1])
+        found = found.bind(own, **own_options)
     return found.bind(variant, **options)
+
+
+def _tags(key: str, tags: str) -> tuple[str | None, dict[str, Any]]:
+    """Variant and options from what a key has in brackets: 'resi', 'k=5', 'resi, k=5'."""
+    variant: str | None = None
+    options: dict[str, Any] = {}
+    for place, tag in enumerate(each.strip() for each in tags.split(",")):
+        name, given, text = tag.partition("=")
+        if not given and place == 0 and tag:
+            variant = tag
+        elif given:
+            options[name.strip()] = _value(key, name.strip(), text.strip())
+        else:
+            raise OptionError(
+                f"{key!r} cannot be read. Write options as name=value: 'jaccard[k=5]'."
+            )
+    return variant, options
+
+
+def _value(key: str, name: str, text: str) -> Any:
+    """A number or a word; arrays have no written form."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    if " " in text:  # as in 'labels=ndarray 1f0c2e'
+        raise OptionError(
+            f"{key!r} does not hold the values of {name}. Bind them with likewise.measures.get."
+        )
+    return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 def names(family: str | None = None) -> list[str]:
@@ -121,7 +162,7 @@ def names(family: str | None = None) -> list[str]:
 
 def chosen(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Measure]:
     """A name, an alias, a set ("all", "resi", a family), a measure, a function, or a mix of them."""
-    if isinstance(measures, (str, Measure)) or callable(measures):
+    if not isinstance(measures, (list, tuple, set, frozenset, Iterator)):
         measures = [measures]
     found: list[Measure] = []
     for item in measures:
@@ -156,7 +197,7 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
     if not isinstance(item, str):
         if callable(item):
             return [_wrapped(item)]
-        raise InputError(f"{item!r} is not a measure. Pass a name, a measure or a function.")
+        raise InputError(f"{brief(item)} is not a measure. Pass a name, a measure or a function.")
     if item == "resi":
         return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
     if item == "all":

@@ -11,7 +11,7 @@ from likewise.testing import ContractError, check_measure
 
 CONFOUNDER = np.random.default_rng(1).normal(size=(60, 5))
 ALL = [m.bind(confounder=CONFOUNDER) if m.missing else m for m in registry]
-VARIANTS = [m.variants["resi"] for m in registry if m.variants]
+VARIANTS = [variant for m in registry for variant in m.variants.values()]
 
 
 @pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)

@@ -308,6 +308,24 @@ def test_nbs_and_procrustes_by_matrix_square_roots():
     assert measures.get("bures")(X, Y) == pytest.approx(bures, rel=1e-4)
 
 
+def partly_whitened(x, alpha):
+    """Williams et al. 2021: X (alpha I + (1 - alpha) (Xᵀ X)^-1/2), X centred."""
+    x = x - x.mean(axis=0)
+    squares, vectors = np.linalg.eigh(x.T @ x)
+    return x @ (vectors * (alpha + (1 - alpha) / np.sqrt(squares))) @ vectors.T
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("scale", [1e-3, 1, 40])
+def test_the_shape_metric_whitens_in_part_as_published(alpha, scale):
+    x, y = (partly_whitened(v, alpha) for v in (scale * X, Y))
+    cosine = np.linalg.norm(x.T @ y, "nuc") / np.linalg.norm(x) / np.linalg.norm(y)
+    found = measures.get("shape", alpha=alpha)(scale * X, Y)
+    assert found == pytest.approx(np.arccos(cosine), rel=1e-9)
+    free = measures.get("shape", variant="scale-free", alpha=alpha)
+    assert free(scale * X, Y) == pytest.approx(free(X, Y), rel=1e-9)
+
+
 def test_the_shape_metric_goes_from_cca_to_procrustes():
     angle = measures.angular_shape(X, Y)
     assert measures.get("shape", alpha=1)(X, Y) == pytest.approx(angle, rel=1e-9)

@@ -63,3 +63,16 @@ def recentred(centred: Tensor) -> Tensor:
 def inverse_of(values: Tensor) -> Tensor:
     """1 / value, and 0 for 0."""
     return torch.where(values > 0, values, torch.inf).reciprocal()
+
+
+def lengths(vectors: Tensor, dim: int) -> Tensor:
+    """Norms along an axis, also of vectors so small that their squares are lost."""
+    found = torch.linalg.vector_norm(vectors, dim=dim)
+    small = found < torch.finfo(found.dtype).tiny ** 0.5 * 2.0**52
+    if not bool(small.any()):
+        return found
+    index = small.nonzero()[:, 0]
+    few = vectors.index_select(1 - dim, index)
+    peaks = few.abs().amax(dim=dim, keepdim=True).clamp_(min=torch.finfo(found.dtype).tiny)
+    found[index] = torch.linalg.vector_norm(few / peaks, dim=dim) * peaks.squeeze(dim)
+    return found

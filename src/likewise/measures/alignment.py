@@ -12,12 +12,13 @@ from torch import Tensor
 from likewise._optional import require
 from likewise.errors import UndefinedError
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, nuclear_norm, polar
+from likewise.measures.pair import Pair, nuclear_norm, polar, polar_by_squares
 from likewise.measures.registry import measure
 from likewise.measures.representation import CONSTANT, Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
+LOST = 1e-5  # the error of a mean cosine above which it is not given
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
 
 
@@ -58,10 +59,11 @@ def procrustes_size(pair: Pair) -> float:
     min over rotations Q of |X Q - Y|, X and Y centred. 0: equal up to rotation. The same number as the
     Bures distance of the centred Gram matrices, sqrt(tr K + tr L - 2 tr (K½ L K½)½).
     """
+    pair = pair.on_one_scale
     sizes = [float(torch.linalg.vector_norm(rep.centred)) for rep in (pair.a, pair.b)]
     if min(sizes) <= 1e-13 * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
-        return max(sizes)
-    return _procrustes(pair, 1.0, 1.0)
+        return pair.in_units(max(sizes))
+    return pair.in_units(_procrustes(pair, 1.0, 1.0))
 
 
 @measure(
@@ -79,20 +81,30 @@ def angular_shape(pair: Pair) -> float:
 
 
 @measure(
-    name="shape", family="alignment", aliases=("shape-metric",), larger_is="less alike",
-    bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
-    limits={"alpha": (0.0, 1.0)}, source=WILLIAMS,
+    name="shape",
+    family="alignment",
+    aliases=("shape-metric",),
+    larger_is="less alike",
+    bounds=(0, math.pi / 2),
+    identity=0,
+    invariant_to={ROTATION, SHIFT},
+    metric=True,
+    cross=True,
+    limits={"alpha": (0.0, 1.0)},
+    source=WILLIAMS,
     saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
-)  # fmt: skip
+    version=3,
+)
 def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
 
-    With X = U S Vᵀ centred, |S| = 1, the singular values become alpha S + (1 - alpha) / sqrt(rank); then the
-    angle after the best rotation. 0: the same shape; pi/2: nothing in common.
+    The angle after the best rotation between X (alpha I + (1 - alpha) (Xᵀ X)^-1/2) and the same of Y, both
+    centred: of X = U S Vᵀ the singular values become alpha S + 1 - alpha. 0: the same shape; pi/2:
+    nothing in common. Between 0 and 1, alpha means more whitening the smaller the activations are:
+    multiplied by ten, or with a hundred times as many inputs, networks score nearer to alpha 1.
+    variant="scale-free" takes the size out.
     """
-    x, y = (_partly_whitened(rep, alpha) for rep in (pair.a, pair.b))
-    cosine = nuclear_norm(x[:, None] * pair.principal_overlap() * y) / float(x.norm() * y.norm())
-    return math.acos(min(1.0, cosine))
+    return _shape(pair, [_partly_whitened(rep, alpha) for rep in (pair.a, pair.b)])
 
 
 def _whitened_angle(sizes: Sizes) -> float:
@@ -101,7 +113,41 @@ def _whitened_angle(sizes: Sizes) -> float:
 
 
 def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
-    return alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank)
+    """Singular values alpha S + 1 - alpha, up to a factor, which an angle does not notice."""
+    power = max(-1000, min(rep.exponent, 1000))
+    return alpha * 2.0 ** min(power, 0) * rep.spectrum[0] + (1 - alpha) * 2.0 ** -max(power, 0)
+
+
+@shape.variant(
+    "scale-free",
+    differs="Singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that scale and the number "
+    "of inputs do not matter.",
+    invariant_to=frozenset({PERMUTATION, ROTATION, SCALE, SHIFT}),
+)
+def shape_scale_free(pair: Pair, *, alpha: float = 0.5) -> float:
+    """The angle between two partly whitened networks, both parts at the same size.
+
+    With X = U S Vᵀ centred the singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that the
+    part left as it is and the whitened part both have norm 1; then the angle after the best rotation.
+    """
+    weights = [
+        alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank)
+        for rep in (pair.a, pair.b)
+    ]
+    return _shape(pair, weights)
+
+
+def _shape(pair: Pair, weights: list[Tensor]) -> float:
+    """The angle after the best rotation of U x and V y, U and V the left singular vectors."""
+    x, y = (weight / weight.norm() for weight in weights)
+    cross = x[:, None] * pair.principal_overlap() * y
+    cosine = nuclear_norm(cross)
+    if cosine < 1 - 1e-4:
+        return math.acos(cosine)
+    # Near zero the cosine is rounding: turn one onto the other and look.
+    turn, u, v = polar(cross), pair.a.principal_basis * x, pair.b.principal_basis * y
+    residual = u @ turn - v if turn.shape[0] <= turn.shape[1] else u - v @ turn.T
+    return 2 * math.asin(min(1.0, float(torch.linalg.vector_norm(residual)) / 2))
 
 
 @measure(
@@ -128,14 +174,35 @@ def aligned_cosine(pair: Pair) -> float:
 
     Mean over inputs of cos(x_i Q, y_i), Q the rotation nearest to taking X onto Y, neither centred nor
     scaled. Inputs that are zero in either network have no direction and are left out. 1: equal up to
-    rotation and a scale for each input; independent noise scores 0.95 at n = 100, d = 512.
+    rotation and a scale for each input; independent noise scores 0.95 at n = 100, d = 512. Refused where a
+    few inputs are so much larger than the rest that their rounding decides how the rest is turned.
     """
     a, b = pair.a, pair.b
     directed = a.directed & b.directed
     if not bool(directed.any()):
         raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
-    turned = (a.compact @ polar(pair.raw_cross)).mul_(b.compact).sum(dim=1)
-    return float((turned[directed] / (a.norms * b.norms)[directed]).mean())
+    x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (a, b))
+    return float((x @ _turn(pair, x, y)).mul_(y).sum(dim=1).mean())
+
+
+def _turn(pair: Pair, x: Tensor, y: Tensor) -> Tensor:
+    """The rotation of X nearest to Y, refused if it is lost for the directions x and y of the inputs."""
+    cross = pair.raw_cross
+    smooth = polar_by_squares(cross, weakest=1e-6)
+    if smooth is not None:
+        return smooth
+    left, sizes, right = torch.linalg.svd(cross, full_matrices=False)
+    noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
+    if float(sizes[-1]) < 1e6 * noise:
+        # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
+        shared = (x @ left).abs().T @ (y @ right.T).abs() / x.shape[0]
+        unsure = (noise / (sizes[:, None] + sizes).clamp(min=noise)) * shared
+        if float(unsure.sum()) > LOST:
+            raise UndefinedError(
+                f"aligned-cosine is undefined for {pair}: some inputs are so much larger than others "
+                "that rounding decides how the others are turned. Scale the rows, or leave those out."
+            )
+    return left @ right
 
 
 @measure(
@@ -149,6 +216,7 @@ def permutation_procrustes(pair: Pair) -> float:
     min over permutations P of |X P - Y|, neither centred nor scaled; neurons left over are matched with
     zeros. 0: equal up to the order of neurons.
     """
+    pair = pair.on_one_scale
     a, b = pair.a, pair.b
     products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
     rows, columns = _matched(products)
@@ -157,7 +225,7 @@ def permutation_procrustes(pair: Pair) -> float:
     wider, matched = (a, rows) if a.d > b.d else (b, columns)
     alone = torch.ones(wider.d, dtype=torch.bool, device=x.device)
     alone[matched] = False
-    return math.sqrt(_square(y.sub_(x)) + _square(wider.values[:, alone]))
+    return pair.in_units(math.sqrt(_square(y.sub_(x)) + _square(wider.values[:, alone])))
 
 
 def _square(values: Tensor) -> float:
@@ -233,6 +301,7 @@ def soft_matching(pair: Pair) -> float:
     sqrt of the least sum of T_ij |x_i - y_j|² over transport plans T between neurons of equal weight, x_i and
     y_j centred neurons. 0: the same neurons up to order (and doubling).
     """
+    pair = pair.on_one_scale
     x, y = pair.a.centred_neurons, pair.b.centred_neurons
     if pair.a.d == pair.b.d:
         rows, columns = _matched(pair.neuron_cross)
@@ -249,7 +318,7 @@ def soft_matching(pair: Pair) -> float:
         rows, columns = plan.nonzero(as_tuple=True)
         weights = plan[rows, columns]
     gaps = (x[:, rows] - y[:, columns]).square().sum(dim=0)
-    return math.sqrt(float(weights @ gaps))
+    return pair.in_units(math.sqrt(float(weights @ gaps)))
 
 
 @measure(

@@ -68,7 +68,10 @@ def svcca_resi(pair: Pair) -> float:
 def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
     """How many components, and what a ridge of 1e-10 of the first leaves of each."""
     squares = rep.spectrum[0].square()
-    enough = squares.cumsum(0) / rep.size**2 >= 0.99 * rep.size**2
+    total = rep.size**2 * 4.0 ** max(
+        -500, min(rep.exponent, 500)
+    )  # beyond, it is 0 or out of reach
+    enough = squares.cumsum(0) / rep.size**2 >= 0.99 * total
     k = int(enough.int().argmax()) + 1
     scaled = squares[:k] / squares[0]
     scaled = scaled[scaled >= 1e-10]

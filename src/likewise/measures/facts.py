@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from likewise.measures.pair import Kernel, Pair, pair_of
 from likewise.measures.saturation import Saturation
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
+ROUNDING = 1e-9  # how far beyond its bounds rounding may put a value
 INVARIANCES = (PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR)
 _IMPLIED = {ROTATION: {PERMUTATION}, LINEAR: {PERMUTATION, ROTATION, SCALE}}
 
@@ -98,7 +100,7 @@ class OfArrays:
         return OfArrays, (self.function,)
 
     def __call__(self, pair: Pair, **options: Any) -> float:
-        x, y = (side.values.cpu().numpy() for side in (pair.a, pair.b))
+        x, y = (side.given.cpu().numpy() for side in (pair.a, pair.b))
         return self.function(x, y, **options)
 
 
@@ -187,8 +189,18 @@ class Measure:
                 f"{self.key} is undefined for {pair}: a decomposition failed ({reason}). Neurons whose "
                 "scales lie this far apart are best scaled or left out."
             ) from error
-        if value != value:
-            raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave 0/0.")
+        return self._checked(value, pair)
+
+    def _checked(self, value: float, pair: Pair) -> float:
+        """The value, inside its bounds where rounding put it a little beyond them."""
+        if not math.isfinite(value):
+            gave = "0/0" if value != value else "more than a float can hold"
+            raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave {gave}.")
+        low, high = self.info.bounds
+        if low is not None and low - ROUNDING <= value < low:
+            return float(low)
+        if high is not None and high < value <= high + ROUNDING:
+            return float(high)
         return value
 
     @property

@@ -6,6 +6,7 @@ from it by small corrections, so every alignment and canonical measure starts fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from likewise.errors import InputError
+from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import single_product_norm
 from likewise.measures.kernels import Kernel, Linear, Table, fill
 from likewise.measures.representation import Representation
@@ -57,6 +58,27 @@ class Pair:
     @property
     def n(self) -> int:
         return self.a.n
+
+    # --- scale ----------------------------------------------------------------------------------
+
+    @property
+    def on_one_scale(self) -> Pair:
+        """The pair with both sides divided by the same power of two, for measures that notice scale."""
+        if self.a.exponent == self.b.exponent:
+            return self
+        largest = max(self.a.exponent, self.b.exponent)
+        return self.kept("one scale", lambda: Pair(self.a.at(largest), self.b.at(largest)))
+
+    def in_units(self, length: float) -> float:
+        """A length of this pair, which stands on one scale, in the units of the activations."""
+        if not self.a.exponent:
+            return length
+        try:
+            return math.ldexp(length, self.a.exponent)
+        except OverflowError:
+            raise UndefinedError(
+                f"the distance between {self} is more than a float can hold. Scale the activations."
+            ) from None
 
     # --- cross-covariance -----------------------------------------------------------------------
 
@@ -222,11 +244,20 @@ def nuclear_norm(matrix: Tensor) -> float:
 
 def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
-    if matrix.shape[0] < matrix.shape[1]:
-        return polar(matrix.T).T
-    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
     # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
-    if float(squares[0]) > 1e-12 * float(squares[-1]):
-        return matrix @ (vectors / squares.sqrt()) @ vectors.T
+    found = polar_by_squares(matrix, weakest=1e-12)
+    if found is not None:
+        return found
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     return left @ right
+
+
+def polar_by_squares(matrix: Tensor, weakest: float) -> Tensor | None:
+    """`polar` by the cheaper decomposition of AᵀA; None if its eigenvalues span more than 1 to `weakest`."""
+    if matrix.shape[0] < matrix.shape[1]:
+        found = polar_by_squares(matrix.T, weakest)
+        return None if found is None else found.T
+    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    if float(squares[0]) <= weakest * float(squares[-1]):
+        return None
+    return matrix @ (vectors / squares.sqrt()) @ vectors.T

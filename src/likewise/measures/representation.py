@@ -22,6 +22,7 @@ from torch import Tensor
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     inverse_of,
+    lengths,
     rank_of,
     recentred,
     single_product_norm,
@@ -30,6 +31,7 @@ from likewise.measures.algebra import (
 )
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
+from likewise.views.activations import scaled
 
 T = TypeVar("T")
 _counter = itertools.count()
@@ -40,12 +42,23 @@ SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within singl
 
 
 class Representation:
-    """A view prepared for measures."""
+    """A view prepared for measures.
 
-    def __init__(self, view: Activations, workspace: Workspace | None = None) -> None:
+    All quantities are those of the values divided by 2 ** exponent, which is 1 but where the scale of the
+    view is extreme. A measure that does not ignore scale multiplies it back, see `Pair.on_one_scale`.
+    """
+
+    def __init__(
+        self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None
+    ) -> None:
         self.view = view
         self.workspace = workspace or Workspace()
+        self.exponent = view.exponent if exponent is None else exponent
         self.key = next(_counter)
+
+    def at(self, exponent: int) -> Representation:
+        """The same view divided by another power of two."""
+        return Representation(self.view, self.workspace, exponent)
 
     def kept(self, name: object, compute: Callable[[], T]) -> T:
         return cast(T, self.workspace.get((self.key, name), compute))
@@ -58,9 +71,34 @@ class Representation:
     def values(self) -> Tensor:
         """The activations, (n, d), in the precision of the means: float64 on the CPU."""
         values = cast(Tensor, self.view.values)
-        if values.dtype == self.mean.dtype:
+        if values.dtype == self.view.mean.dtype and not self.exponent:
             return values
-        return self.kept("values", lambda: values.to(self.mean.dtype))
+        return self.kept("values", self._converted)
+
+    @property
+    def given(self) -> Tensor:
+        """`values` in their own units, whatever the scale."""
+        return self.at(0).values if self.exponent else self.values
+
+    def _converted(self) -> Tensor:
+        values = self.view.values.to(self.view.mean.dtype)
+        if not self.exponent:
+            return cast(Tensor, values)
+        found = scaled(values, -self.exponent)
+        if self.exponent == self.view.exponent:
+            self._refuse_vanished(values, found)
+        return found
+
+    def _refuse_vanished(self, values: Tensor, found: Tensor) -> None:
+        """Refuse rows and neurons so small beside the largest that no float holds both."""
+        smallest = torch.finfo(found.dtype).tiny
+        for axis, what in ((1, "rows"), (0, "neurons")):
+            lost = (values != 0).any(dim=axis) & (found.abs().amax(dim=axis) < smallest)
+            if bool(lost.any()):
+                raise UndefinedError(
+                    f"the {what} of {self.name} lie too far apart: {int(lost.sum())} of {lost.numel()} "
+                    "vanish beside the largest in any arithmetic. Scale them, or leave them out."
+                )
 
     @property
     def n(self) -> int:
@@ -73,7 +111,9 @@ class Representation:
     @property
     def mean(self) -> Tensor:
         """The mean activation of every neuron, (d,)."""
-        return self.view.mean
+        if not self.exponent:
+            return self.view.mean
+        return self.kept("mean", lambda: self.values.mean(dim=0))
 
     @property
     def outputs(self) -> Outputs:
@@ -93,7 +133,7 @@ class Representation:
         """
         values = cast(Tensor, self.view.values)
         none = self.mean.new_empty(0)
-        if values.dtype != torch.float32 or values.numel() < MANY or self.wide:
+        if values.dtype != torch.float32 or values.numel() < MANY or self.wide or self.exponent:
             return none, none
         mean = self.mean.float()
         rows = values - mean
@@ -165,12 +205,12 @@ class Representation:
     @quantity
     def _scales(self) -> Tensor:
         """The norm of every neuron's values, (d,)."""
-        return torch.linalg.vector_norm(self.values, dim=0)
+        return lengths(self.values, dim=0)
 
     @property
     def _varies(self) -> Tensor:
         """Which neurons vary by more than the rounding of their values."""
-        spread = torch.linalg.vector_norm(self.centred_neurons, dim=0)
+        spread = lengths(self.centred_neurons, dim=0)
         return spread > self.view.eps * self._scales
 
     @property
@@ -313,7 +353,7 @@ class Representation:
     @quantity
     def norms(self) -> Tensor:
         """Norms of the rows as they are, (n,)."""
-        return torch.linalg.vector_norm(self.values, dim=1)
+        return lengths(self.values, dim=1)
 
     def blocks(self, copies: int = 1) -> Iterator[tuple[int, int]]:
         """Row ranges small enough for `copies` matrices of that many rows and n columns."""

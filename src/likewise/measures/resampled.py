@@ -21,7 +21,7 @@ from likewise.views import Outputs
 T = TypeVar("T")
 
 SAME = {
-    "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
+    "mean", "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
     "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
     "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons",
     "single_energy",
@@ -37,9 +37,12 @@ class Permuted(Representation):
     """The rows of a representation in another order."""
 
     def __init__(self, parent: Representation, index: Tensor) -> None:
-        super().__init__(parent.view, parent.workspace)
+        super().__init__(parent.view, parent.workspace, parent.exponent)
         self.parent, self.index = parent, index
         self._held: dict[Any, Any] = {}
+
+    def at(self, exponent: int) -> Representation:
+        return Permuted(self.parent.at(exponent), self.index)
 
     def kept(self, name: Any, compute: Callable[[], T]) -> T:
         if name not in self._held:
@@ -103,9 +106,12 @@ class Drawn(Representation):
             None if view.outputs.labels is None else view.outputs.labels[index],
         )
         drawn = replace(view, values=view.values[index], outputs=outputs, reduce=None, probe=None)
-        super().__init__(drawn, parent.workspace)
+        super().__init__(drawn, parent.workspace, parent.exponent)
         self.parent, self.index = parent, index
         self._held: dict[Any, Any] = {}
+
+    def at(self, exponent: int) -> Representation:
+        return Drawn(self.parent.at(exponent), self.index)
 
     def kept(self, name: Any, compute: Callable[[], T]) -> T:
         if name not in self._held:

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import Distance, Gaussian, Linear
 from likewise.measures.pair import Pair, pair_of
@@ -197,13 +198,15 @@ def rsm_difference(pair: Pair) -> float:
     Frobenius norm of D - D', the Euclidean distance matrices of X and Y. 0: equal up to rotation and shift;
     it grows with scale and with n.
     """
+    pair = pair.on_one_scale
     table, a, b = pair.table(Distance()), pair.a, pair.b
     own = table.dot(a, a) + table.dot(b, b)
     square = own - 2 * table.dot(a, b)
     if square > 1e-6 * own:
-        return math.sqrt(square)
+        return pair.in_units(math.sqrt(square))
     exact = (a.kept_distance_rows(i, j) - b.kept_distance_rows(i, j) for i, j in a.blocks(3))
-    return math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
+    length = math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
+    return pair.in_units(length)
 
 
 @rsm_difference.variant(
@@ -215,6 +218,11 @@ def rsm_difference_resi(pair: Pair) -> float:
 
     Found by Lanczos iteration: the matrix is only ever multiplied by vectors.
     """
+    pair = pair.on_one_scale
+    return pair.in_units(_spectral_difference(pair))
+
+
+def _spectral_difference(pair: Pair) -> float:
     n, a, b = pair.n, pair.a, pair.b
     single = not a.workspace.keeps_squares(n)
     kind = torch.float32 if single else a.values.dtype
@@ -313,8 +321,10 @@ def _shrinkage(rep: Representation, ridge: float) -> Tensor:
 
 @gulp.variant(
     "resi",
-    differs="The square of the distance, with widths for ranks.",
+    differs="The square of the distance, with widths for ranks: above 0 for a network with dead neurons "
+    "and itself.",
     metric=False,
+    identity=None,
     saturates=lambda o: either_wide(lambda sizes: _gulp_of_sizes(sizes) ** 2),
 )
 def gulp_resi(pair: Pair) -> float:
@@ -378,6 +388,6 @@ def _pnka_points(pair: Pair) -> Tensor:
     points = []
     for start, stop in pair.a.blocks(4):
         k, l = pair.a.gram_rows(start, stop), pair.b.gram_rows(start, stop)
-        norms = torch.linalg.vector_norm(k, dim=1) * torch.linalg.vector_norm(l, dim=1)
-        points.append(torch.where(norms > 0, (k * l).sum(dim=1) / norms, 0.0))
+        x, y = (inverse_of(lengths(rows, dim=1)) for rows in (k, l))
+        points.append((k * l).sum(dim=1) * x * y)
     return torch.cat(points)

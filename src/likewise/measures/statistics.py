@@ -29,8 +29,9 @@ def magnitude_difference(pair: Pair) -> float:
 
     | |mean of X| - |mean of Y| |, means over inputs, Euclidean norms. 0: equally long.
     """
+    pair = pair.on_one_scale
     a, b = (float(torch.linalg.vector_norm(rep.mean)) for rep in (pair.a, pair.b))
-    return abs(a - b)
+    return pair.in_units(abs(a - b))
 
 
 @measure(
@@ -107,8 +108,11 @@ def uniformity_difference_resi(pair: Pair) -> float:
 def _raw_uniformity(rep: Representation) -> float:
     def compute() -> float:
         # below exp(-700) numbers lose their digits, and the processor its speed
+        square = 4.0 ** max(
+            -500, min(rep.exponent, 500)
+        )  # beyond, everything is equal or far apart
         blocks = (
-            rep.squared_distance_rows(i, j).mul_(-2).clamp_(min=-700).exp_()
+            rep.squared_distance_rows(i, j).mul_(-2 * square).clamp_(min=-700).exp_()
             for i, j in rep.blocks(3)
         )
         return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)

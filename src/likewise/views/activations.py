@@ -1,8 +1,9 @@
 """What we look at in a network: its activations on the probe, and what it answered.
 
 A view checks itself when it is made (shape, finite, enough rows), so that measures can be plain maths.
-The check reads the values once: a column sum is finite only if every entry of the column is, and the
-sums are wanted anyway as the column means.
+The check reads the values once, for their column means, which are wanted anyway, and the sum of their
+squares. That sum is finite and ordinary unless an entry is not finite or the scale is extreme; a scale
+whose powers a float could not hold is taken out once, as a power of two (`Activations.exponent`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from likewise.views.reduction import Reduction, reduced
 
 SMALL = 1 << 16  # entries whose sums need no care
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
+ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to the eighth power
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Outputs:
             raise InputError(
                 f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input."
             )
-        _column_means(logits, "the logits")
+        _means_and_exponent(logits, "the logits")
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
             object.__setattr__(self, "labels", _labels(self.labels, logits))
@@ -54,7 +56,8 @@ class Activations:
     """One network's activations `(n, d)` on a probe, with where they came from.
 
     `probe` names the inputs and their order (a content hash); views of different probes are never
-    compared. `about` records how the view was made: network, layer, reduction, versions.
+    compared. `about` records how the view was made: network, layer, reduction, versions. `exponent` is 0
+    but for values of an extreme scale, which measures divide by 2 to its power.
 
     >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
     Activations('tiny', n=3, d=2)
@@ -67,6 +70,7 @@ class Activations:
     reduce: Reduction | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     mean: Tensor = field(init=False, repr=False)
+    exponent: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = as_tensor(self.values, self.label)
@@ -84,7 +88,9 @@ class Activations:
             )
         if values.shape[0] < 2:
             raise InputError(f"{self.label} has one row. A comparison needs at least two inputs.")
-        object.__setattr__(self, "mean", _column_means(values, self.label))
+        mean, exponent = _means_and_exponent(values, self.label)
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "values", values)
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
@@ -181,42 +187,65 @@ def _made_writeable(array: np.ndarray) -> bool:
     return True
 
 
-def _column_means(values: Tensor, label: str) -> Tensor:
-    """The mean of every column; entries that are not finite are refused."""
-    with np.errstate(over="ignore", invalid="ignore"):  # looked into below
-        on_cpu = values.device.type == "cpu"
-        means = _means(values.numpy()) if on_cpu else values.mean(dim=0)
-        finite = math.isfinite(means.sum())
-    if finite:
-        return torch.as_tensor(means)
+def _means_and_exponent(values: Tensor, label: str) -> tuple[Tensor, int]:
+    """The mean of every column, and the exponent of the scale where that is extreme, else 0.
+
+    Entries that are not finite are refused.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # looked into below
+        if values.device.type == "cpu":
+            columns, square = _means_and_square(values.numpy())
+            means = torch.from_numpy(columns)
+        else:
+            norm = float(torch.linalg.vector_norm(values))
+            means, square = values.mean(dim=0), norm * norm
+    if ORDINARY[0] <= square <= ORDINARY[1]:
+        return means, 0
+    peak = float(values.abs().max())
+    if not math.isfinite(peak):
+        raise InputError(_not_finite(values, label))
+    exponent = math.frexp(peak)[1]
+    mean = scaled(values.to(means.dtype), -exponent).mean(dim=0)
+    return scaled(mean, exponent), exponent
+
+
+def scaled(values: Tensor, exponent: int) -> Tensor:
+    """The values times 2 to a power, in two steps: the power alone may be more than a float holds."""
+    half = exponent // 2
+    return values * 2.0**half * 2.0 ** (exponent - half)
+
+
+def _not_finite(values: Tensor, label: str) -> str:
     bad = ~torch.isfinite(values)
-    if not bad.any():  # finite entries whose sum overflows
-        return (values / values.shape[0]).sum(dim=0, dtype=torch.as_tensor(means).dtype)
     rows, columns = int(bad.any(dim=1).sum()), int(bad.any(dim=0).sum())
     first = tuple(int(i) for i in bad.nonzero()[0])
-    raise InputError(
+    return (
         f"{label} has NaN or infinite entries in {rows} of {values.shape[0]} rows and {columns} of "
         f"{values.shape[1]} columns, the first at row {first[0]}, column {first[1]}. "
         "Drop or repair them."
     )
 
 
-def _means(rows: np.ndarray) -> np.ndarray:
-    """Column means in float64, by numpy: it reads row after row, torch goes down the columns.
+def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Column means in float64, and roughly the sum of squares.
 
-    Eight rows are added side by side and a few thousand at a time: one long run of additions would
-    cost digits, and rows mapped from a file may be larger than the memory.
+    By numpy, which reads row after row; torch goes down the columns. Eight rows are added side by side
+    and a few thousand at a time: one long run of additions would cost digits, and rows mapped from a
+    file may be larger than the memory.
     """
     n, d = rows.shape
     if rows.size <= SMALL:
         return np.add.reduce(rows, dtype=np.float64) / n
     whole = n // 8 * 8
-    total = np.add.reduce(rows[whole:], dtype=np.float64)
+    last = rows[whole:]
+    total = np.add.reduce(last, dtype=np.float64)
+    square = float(np.vdot(last, last))
     for start in range(0, whole, 2048):
         eights = rows[start : min(start + 2048, whole)].reshape(-1, 8 * d)
         total += np.add.reduce(np.add.reduce(eights, dtype=np.float64).reshape(8, d))
+        square += float(np.vdot(eights, eights))
     total /= n
-    return total
+    return total, square
 
 
 def _labels(labels: Any, logits: Tensor) -> Tensor:

@@ -235,7 +235,7 @@ def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
     """
     n, d = rows.shape
     if rows.size <= SMALL:
-        return np.add.reduce(rows, dtype=np.float64) / n
+        return np.add.reduce(rows, dtype=np.float64) / n, float(np.vdot(rows, rows))
     whole = n // 8 * 8
     last = rows[whole:]
     total = np.add.reduce(last, dtype=np.float64)

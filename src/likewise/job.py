@@ -23,6 +23,7 @@ from likewise.measures.facts import Measure
 from likewise.measures.kernels import Kernel, Linear, Table, fill
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.store import Store, score_key
 from likewise.views import Activations
@@ -76,9 +77,26 @@ class Job:
                     if reason:
                         reasons[self.names[p], self.names[q]] = reason
         return SimilarityMatrix(
-            names=self.names, values=values, measure=measure.key, larger_is=measure.info.larger_is,
-            reasons=reasons, about={"likewise": __version__, "n": self.views[0].n},
-        )  # fmt: skip
+            names=self.names,
+            values=values,
+            measure=measure.key,
+            larger_is=measure.info.larger_is,
+            reasons=reasons,
+            about={"likewise": __version__, "n": self.views[0].n},
+            saturated=self._saturated(measure, values),
+        )
+
+    def _saturated(self, measure: Measure, values: np.ndarray) -> dict[tuple[str, str], str]:
+        """Pairs whose score any network of their widths would get, with the reason."""
+        if measure.saturation is None:
+            return {}
+        found = {
+            (a.name, b.name): saturated(measure, float(values[i, j]), (a.n, a.d, b.d))
+            for i, a in enumerate(self.views)
+            for j, b in enumerate(self.views)
+            if i != j
+        }
+        return {pair: reason for pair, reason in found.items() if reason}
 
 
 def run(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from likewise import tables
 from likewise._files import write_whole
-from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean
+from likewise.errors import InputError, LikewiseError, UnknownNameError, brief, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 class SimilarityMatrix:
     """How alike m networks are by one measure: `values[i, j]` is measure(names[i], names[j]).
 
-    Undefined pairs are NaN, their reasons in `reasons`. `larger_is` is known for measures of ours; for any
-    other matrix it can be given.
+    Undefined pairs are NaN, their reasons in `reasons`; pairs whose score any network of that width would get
+    are in `saturated`, and marked with † wherever the matrix is shown. `larger_is` is known for measures of ours;
+    for any other matrix it can be given.
 
     >>> import likewise
     >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure="cka")
-    >>> matrix["a", "b"]
-    0.2
+    >>> matrix["a", "b"], matrix["a"]
+    (0.2, {'a': 1.0, 'b': 0.2})
     """
 
     names: Sequence[str]
@@ -42,6 +43,7 @@ class SimilarityMatrix:
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    saturated: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = tuple(str(name) for name in self.names)
@@ -77,13 +79,30 @@ class SimilarityMatrix:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, pair: tuple[str, str]) -> float:
-        for name in pair:
-            if name not in self.names:
-                raise UnknownNameError(
-                    f"no network named {name!r}.{did_you_mean(name, self.names)}"
-                )
-        return float(self.values[self.names.index(pair[0]), self.names.index(pair[1])])
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    @overload
+    def __getitem__(self, key: str) -> dict[str, float]: ...
+    @overload
+    def __getitem__(self, key: tuple[str, str]) -> float: ...
+    def __getitem__(self, key: str | tuple[str, str]) -> dict[str, float] | float:
+        """The row of a network by name, or the score of a pair of names."""
+        if isinstance(key, str):
+            row = self.values[self._place(key)]
+            return {name: float(value) for name, value in zip(self.names, row, strict=True)}
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise UnknownNameError(
+                f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a']."
+            )
+        return float(self.values[self._place(key[0]), self._place(key[1])])
+
+    def _place(self, name: Any) -> int:
+        if name not in self.names:
+            raise UnknownNameError(
+                f"no network named {brief(name)}.{did_you_mean(str(name), self.names)}"
+            )
+        return list(self.names).index(name)
 
     def __repr__(self) -> str:
         undefined = int(np.isnan(self.values).sum())
@@ -91,12 +110,13 @@ class SimilarityMatrix:
         return f"SimilarityMatrix({self.measure!r}, {len(self)} networks{note})"
 
     def __str__(self) -> str:
-        grid = self.to_frame().to_string(float_format="{:.4g}".format, max_rows=20, max_cols=20)
-        return f"{self!r}, larger is {self.larger_is}\n{grid}"
+        shown = tables.grid(self).to_string(max_rows=20, max_cols=20)
+        lines = [f"{self!r}, larger is {self.larger_is}", shown, *tables.legend([self])]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        grid = self.to_frame().to_html(float_format="{:.4g}".format, max_rows=20, max_cols=20)
-        return f"<p>{html.escape(repr(self))}, larger is {self.larger_is}</p>{grid}"
+        title = f"{self!r}, larger is {self.larger_is}"
+        return tables.as_html(title, tables.grid(self), tables.legend([self]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype, copy=copy)
@@ -125,13 +145,15 @@ class SimilarityMatrix:
 
     def sorted(self) -> SimilarityMatrix:
         """The same matrix in the order of `order()`."""
-        index = [self.names.index(name) for name in self.order()]
+        return self.reordered(self.order())
+
+    def reordered(self, names: Sequence[str]) -> SimilarityMatrix:
+        """The same matrix with its networks in another order."""
+        index = [self._place(name) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
-        return SimilarityMatrix(
-            names=[self.names[i] for i in index], values=self.values[np.ix_(index, index)],
-            measure=self.measure, larger_is=self.larger_is, reasons=self.reasons, extra=extra,
-            about=self.about,
-        )  # fmt: skip
+        return replace(
+            self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra
+        )
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
         """A square frame with names on both sides; `long=True` gives a row a pair, with reasons."""
@@ -146,7 +168,8 @@ class SimilarityMatrix:
             for j, b in enumerate(self.names):
                 row = {"a": a, "b": b, "measure": self.measure, "value": float(self.values[i, j])}
                 row |= {name: float(np.asarray(grid)[i, j]) for name, grid in self.extra.items()}
-                yield row | {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
+                row |= {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
+                yield row | {"saturated": self.saturated.get((a, b), "")}
 
     def plot(self, path: str | Path | None = None, *, title: str | None = None) -> Figure:
         """A picture of the matrix, alike networks side by side; saved if a path is given."""
@@ -161,6 +184,7 @@ class SimilarityMatrix:
         facts = {
             "names": self.names, "measure": self.measure, "larger_is": self.larger_is,
             "reasons": [[*pair, reason] for pair, reason in self.reasons.items()],
+            "saturated": [[*pair, reason] for pair, reason in self.saturated.items()],
             "about": dict(self.about), "extra": list(self.extra),
         }  # fmt: skip
         content = io.BytesIO()
@@ -188,6 +212,7 @@ class SimilarityMatrix:
         return cls(
             names=facts["names"], values=values, measure=facts["measure"], larger_is=facts["larger_is"],
             reasons=reasons, extra=extra, about=facts["about"],
+            saturated={(a, b): reason for a, b, reason in facts.get("saturated", [])},
         )  # fmt: skip
 
 
@@ -202,9 +227,12 @@ class Comparison(Mapping[str, SimilarityMatrix]):
             return self._matrices[name]
         from likewise.measures.registry import registry
 
-        if name in registry:
-            official = registry.get(name).name
+        plain, written, _ = name.partition("[")
+        if plain in registry:
+            official = registry.get(plain).name
             same = [key for key in self._matrices if key.partition("[")[0] == official]
+            if written:  # an alias with options
+                same = [key for key in same if key.partition("[")[2] == name.partition("[")[2]]
             if len(same) == 1:
                 return self._matrices[same[0]]
         raise UnknownNameError(
@@ -222,18 +250,14 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return f"Comparison({len(self)} measures, {networks} networks)"
 
     def __str__(self) -> str:
-        frame = self.to_frame()
-        grids = [matrix.values for matrix in self.values()]
-        both_ways = not all(np.array_equal(grid, grid.T, equal_nan=True) for grid in grids)
-        place = {name: i for i, name in enumerate(next(iter(self.values())).names)}
-        first, second = frame.a.map(place), frame.b.map(place)
-        pairs = frame[(first != second) if both_ways else (first < second)]
-        pairs = pairs.assign(pair=pairs.a + (" → " if both_ways else " ~ ") + pairs.b)
-        grid = pairs.pivot(index="measure", columns="pair", values="value").reindex(list(self))
-        return f"{self!r}\n{grid.to_string(float_format='{:.4g}'.format, max_cols=12)}"
+        shown = tables.pairs(self).to_string(max_cols=12)
+        return "\n".join([repr(self), shown, *tables.legend(self.values())])
+
+    def _repr_html_(self) -> str:
+        return tables.as_html(repr(self), tables.pairs(self), tables.legend(self.values()))
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a measure and ordered pair: a, b, measure, value, larger_is, reason."""
+        """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated."""
         import pandas as pd
 
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from likewise.tables import legend, mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,20 +41,10 @@ def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
     axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
     names = matrices[0].order()
     for axis, matrix in zip(axes, matrices, strict=False):
-        index = [matrix.names.index(name) for name in names]
-        _draw(figure, axis, _reordered(matrix, index), None)
+        _draw(figure, axis, matrix.reordered(names), None)
     for axis in axes[len(matrices) :]:
         axis.axis("off")
     return saved(figure, path)
-
-
-def _reordered(matrix: SimilarityMatrix, index: list[int]) -> SimilarityMatrix:
-    from likewise.matrix import SimilarityMatrix
-
-    return SimilarityMatrix(
-        names=[matrix.names[i] for i in index], values=matrix.values[np.ix_(index, index)],
-        measure=matrix.measure, larger_is=matrix.larger_is,
-    )  # fmt: skip
 
 
 def _draw(figure: Figure, axis: Any, matrix: SimilarityMatrix, title: str | None) -> None:
@@ -65,8 +58,21 @@ def _draw(figure: Figure, axis: Any, matrix: SimilarityMatrix, title: str | None
     axis.tick_params(labelsize=8, length=0)
     axis.set_title(title or f"{matrix.measure}\n(larger is {matrix.larger_is})", fontsize=10)
     figure.colorbar(image, ax=axis, shrink=0.8)
+    notes = [textwrap.fill(note, 60) for note in legend([matrix])]
+    if notes:
+        axis.set_xlabel("\n".join(notes), fontsize=6)
     if m <= 14:
         _write(axis, matrix, image)
+    else:
+        _cross_out(axis, matrix)
+
+
+def _cross_out(axis: Any, matrix: SimilarityMatrix) -> None:
+    """Crosses on saturated pairs, where there is no room for numbers and their marks."""
+    places = [[matrix.names.index(name) for name in pair] for pair in matrix.saturated]
+    if places:
+        rows, columns = zip(*places, strict=True)
+        axis.scatter(columns, rows, marker="x", s=12, linewidths=0.8, c="#d62728")
 
 
 def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
@@ -77,6 +83,7 @@ def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
             dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
             text = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
             text = text if abs(value) < 1e4 else f"{value:.0e}"
+            text += mark(matrix, matrix.names[i], matrix.names[j])
             axis.text(
                 j, i, text if value == value else "–", ha="center", va="center", fontsize=7,
                 color="white" if dark else "black",

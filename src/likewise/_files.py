@@ -8,17 +8,23 @@ and refuses what is no file at all: a pipe would wait for ever, a device never e
 from __future__ import annotations
 
 import errno
+import io
 import os
+import re
+import socket
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from likewise.errors import InputError, LikewiseError, StoreError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_OURS = (errno.EACCES, errno.EPERM)
+_HOST = re.sub(r"[^A-Za-z0-9.]", "", socket.gethostname())[:60]
+_cleaned: set[tuple[int, str]] = set()
 
 
 class guarded:  # noqa: N801
@@ -42,17 +48,71 @@ class guarded:  # noqa: N801
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there entirely or not at all."""
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+
+    def write_to(part: Path) -> None:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    replace_whole(path, write_to)
+
+
+def replace_whole(path: Path, write_to: Callable[[Path], object]) -> None:
+    """Have `write_to` fill a file beside `path`, then give it that name; on failure nothing stays."""
+    make_folder(path.parent)
+    remove_leftovers(path.parent)
+    # of one length whatever the file is called: a long name may be the longest there is
+    part = path.with_name(f".{_HOST}-{os.getpid()}-{uuid.uuid4().hex}.part")
     with guarded(path):
         try:
-            with part.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            write_to(part)
             part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """A picture of matplotlib, in the format its ending names."""
+    content = io.BytesIO()
+    known = figure.canvas.get_supported_filetypes()
+    kind = path.suffix.removeprefix(".").lower() or "png"
+    if kind not in known:
+        raise InputError(f"{path} is no picture: it ends in {path.suffix!r}. Give .png or .pdf.")
+    figure.savefig(content, dpi=150, format=kind)
+    write_whole(path if path.suffix else path.with_name(f"{path.name}.png"), content.getvalue())
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, or say why that cannot be."""
+    with guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine were writing; once per folder and process."""
+    place = (os.getpid(), str(folder.absolute()))
+    if place in _cleaned:
+        return
+    _cleaned.add(place)
+    for part in folder.glob(f".{_HOST}-*.part"):
+        pid = part.name.split("-")[-2]
+        if pid.isdecimal() and not is_alive(int(pid)):
+            part.unlink(missing_ok=True)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine runs."""
+    if os.name == "nt":  # there, os.kill ends the process whatever the signal
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager
@@ -65,6 +125,8 @@ def reading(
         yield
     except LikewiseError:
         raise
+    except FileNotFoundError as error:
+        raise kind(f"there is no file {path}. Check the path.") from error
     except OSError as error:
         if error.errno in _NOT_OURS:
             raise kind(f"cannot read {path}: {error.strerror}. Check its permissions.") from error

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._files import write_whole
+from likewise._files import make_folder, reading, save_figure, write_whole
+from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
 from likewise.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class LayerMatrix:
         ax.set_xlabel(_short(self.b))
         ax.set_ylabel(_short(self.a))
         if path is not None:
-            figure.savefig(path, dpi=150)
+            save_figure(figure, Path(path))
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -88,15 +89,16 @@ class LayerMatrix:
             "reasons": json.dumps([[*pair, reason] for pair, reason in self.reasons.items()]),
         }
         values = {"values": np.ascontiguousarray(self.values)}
-        write_whole(Path(path), save(values, metadata=facts))
+        content = save(values, metadata=facts | {KEY: EMPTY})
+        write_whole(Path(path), seal_bytes(content))
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]
         self.save(paths[0])
-        self.to_frame().to_csv(paths[1])
+        write_whole(paths[1], self.to_frame().to_csv().encode())
         self.plot(paths[2])
         return paths
 
@@ -108,9 +110,11 @@ class LayerMatrix:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LayerMatrix:
         """Read what `save` wrote."""
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
 
-        try:
+        damaged = f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote."
+        with reading(path, damaged, StoreError):
+            check_seal(path)
             with safe_open(path, framework="numpy") as file:
                 facts, values = file.metadata() or {}, file.get_tensor("values")
             rows, columns = json.loads(facts["rows"]), json.loads(facts["columns"])
@@ -119,10 +123,6 @@ class LayerMatrix:
             return cls(
                 facts["a"], facts["b"], rows, columns, values, facts["measure"], about, reasons
             )
-        except (SafetensorError, KeyError, ValueError) as error:
-            raise StoreError(
-                f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote."
-            ) from error
 
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from likewise import tables
-from likewise._files import write_whole
+from likewise._arrays import read_npz
+from likewise._files import make_folder, reading, write_whole
 from likewise.errors import InputError, LikewiseError, UnknownNameError, brief, did_you_mean
 
 if TYPE_CHECKING:
@@ -201,19 +202,19 @@ class SimilarityMatrix:
     @classmethod
     def load(cls, path: str | Path) -> SimilarityMatrix:
         """Read what `save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                facts = json.loads(str(file["facts"]))
-                values = file["values"]
-                extra = {name: file[f"extra {name}"] for name in facts["extra"]}
-        except (KeyError, ValueError, OSError) as error:
-            raise InputError(f"{path} is not a saved similarity matrix: {error}.") from error
-        reasons = {(a, b): reason for a, b, reason in facts["reasons"]}
-        return cls(
-            names=facts["names"], values=values, measure=facts["measure"], larger_is=facts["larger_is"],
-            reasons=reasons, extra=extra, about=facts["about"],
-            saturated={(a, b): reason for a, b, reason in facts.get("saturated", [])},
-        )  # fmt: skip
+        with reading(path, f"{path} is not a saved similarity matrix: {{reason}}."):
+            arrays = read_npz(path)
+            facts = json.loads(str(arrays["facts"]))
+            return cls(
+                names=facts["names"],
+                values=arrays["values"],
+                measure=facts["measure"],
+                larger_is=facts["larger_is"],
+                reasons={(a, b): reason for a, b, reason in facts["reasons"]},
+                extra={name: arrays[f"extra {name}"] for name in facts["extra"]},
+                about=facts["about"],
+                saturated={(a, b): reason for a, b, reason in facts.get("saturated", [])},
+            )
 
 
 class Comparison(Mapping[str, SimilarityMatrix]):
@@ -271,7 +272,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
     def save(self, folder: str | Path) -> Path:
         """One file a measure in a folder."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name, matrix in self.items():
             matrix.save(folder / _file_name(name))
         return folder

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._files import save_figure
 from likewise.tables import legend, mark
 
 if TYPE_CHECKING:
@@ -106,6 +107,5 @@ def _scale(matrix: SimilarityMatrix) -> tuple[float, float]:
 def saved(figure: Figure, path: str | Path | None) -> Figure:
     """The figure, written if a path is given."""
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        save_figure(figure, Path(path))
     return figure

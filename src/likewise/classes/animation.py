@@ -46,7 +46,6 @@ def animate(
     writers = {".html": _page, ".gif": _gif}
     if target.suffix not in writers:
         raise InputError(f"{target.name} must end in .html or .gif.")
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, writers[target.suffix](inspector, numbers, title, seconds))
     return target
 
@@ -95,7 +94,8 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
         "seconds": seconds,
     }
     page = files("likewise.classes").joinpath("film.html").read_text(encoding="utf-8")
-    data = json.dumps(content, ensure_ascii=False).replace("</", "<\\/")
+    # no sign that could open or close an element or a comment is left inside the script
+    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
     return page.replace("/*DATA*/null", data).encode()
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._files import guarded, write_whole
+from likewise._files import make_folder, reading, write_whole
+from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 
@@ -43,8 +44,7 @@ class Records:
         self._held: dict[int, Epoch] = {}
         if folder is None:
             return
-        with guarded(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for path in sorted(folder.glob("[0-9]*.safetensors")):
             facts = _facts(path)
             if tuple(facts["classes"]) != classes:
@@ -52,7 +52,7 @@ class Records:
                     f"{folder} holds an inspection of other classes ({len(facts['classes'])}, first "
                     f"{facts['classes'][0]!r}). Give another folder."
                 )
-            self.reports[facts["epoch"]] = _floats(facts["report"])
+            self.reports[facts["epoch"]] = facts["report"]
 
     def keep(self, epoch: Epoch, reference: ClassSimilarity | None) -> None:
         """Put an epoch away, in place of an earlier one of the same number."""
@@ -120,35 +120,44 @@ def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
         "classes": list(classes),
         "matrices": {k: json.loads(m.facts()) for k, m in epoch.matrices.items()},
     }
-    return save(arrays, metadata={"inspection": json.dumps(facts)})
+    return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts), KEY: EMPTY}))
+
+
+_DAMAGED = (
+    "{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
+)
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError, safe_open
+    """What an epoch's file says of itself: its number, its classes, its report."""
+    from safetensors import safe_open
 
-    try:
+    with reading(path, _DAMAGED.format(path=path), StoreError):
+        check_seal(path)
         with safe_open(path, framework="numpy") as file:
             facts: dict[str, Any] = json.loads((file.metadata() or {})["inspection"])
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise StoreError(
-            f"{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
-        ) from error
-    return facts
+        classes, report = facts["classes"], _floats(facts["report"])
+        if not classes or not all(isinstance(name, str) for name in classes):
+            raise ValueError("its classes have no names")
+        return facts | {"epoch": int(facts["epoch"]), "report": report}
 
 
 def _read(path: Path) -> Epoch:
     from safetensors.numpy import load_file
 
-    facts, arrays = _facts(path), load_file(path)
-    matrices = {
-        k: ClassSimilarity(arrays[f"matrix {k}"], **known) for k, known in facts["matrices"].items()
-    }
-    tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
-    return Epoch(facts["epoch"], _floats(facts["report"]), matrices, tables)
+    facts = _facts(path)
+    with reading(path, _DAMAGED.format(path=path), StoreError):
+        arrays = load_file(path)
+        matrices = {
+            k: ClassSimilarity(arrays[f"matrix {k}"], **known)
+            for k, known in facts["matrices"].items()
+        }
+        tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
+        return Epoch(facts["epoch"], facts["report"], matrices, tables)
 
 
 def _floats(report: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: np.nan if value is None else value for name, value in report.items()}
+    return {name: np.nan if value is None else float(value) for name, value in report.items()}
 
 
 def _first_process() -> bool:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._files import write_whole
+from likewise._files import reading, write_whole
+from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
 from likewise.errors import (
     InputError,
     StoreError,
@@ -186,8 +187,8 @@ class ClassSimilarity:
         from safetensors.numpy import save
 
         target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, save({"values": np.array(self.values)}, metadata={"csm": self.facts()}))
+        facts = {"csm": self.facts(), KEY: EMPTY}
+        write_whole(target, seal_bytes(save({"values": np.array(self.values)}, metadata=facts)))
         return target
 
     def facts(self) -> str:
@@ -199,15 +200,13 @@ class ClassSimilarity:
     @classmethod
     def load(cls, path: str | Path) -> ClassSimilarity:
         """Read what `save` wrote."""
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
 
-        try:
+        damaged = f"{path} holds no class similarity. Give a file that ClassSimilarity.save wrote."
+        with reading(path, damaged, StoreError):
+            check_seal(path)
             with safe_open(path, framework="numpy") as file:
                 return cls(file.get_tensor("values"), **json.loads(file.metadata()["csm"]))
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise StoreError(
-                f"{path} holds no class similarity. Give a file that ClassSimilarity.save wrote."
-            ) from error
 
 
 def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:

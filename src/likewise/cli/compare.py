@@ -26,6 +26,7 @@ def compare(
     """Compare networks by their activations and answers on the same inputs."""
     from likewise.comparing import compare as run
     from likewise.errors import InputError
+    from likewise.measures.workspace import parse_memory
     from likewise.networks.address import is_network
     from likewise.showing import named_networks
     from likewise.views.files import read_arrays
@@ -36,7 +37,8 @@ def compare(
             raise InputError(
                 f"{network} is a network: say what to show it, as in --data 'cifar10:test[:1000]'."
             )
-    views = read_arrays(files) if data is None else named_networks(files)
+    limit = None if memory is None else parse_memory(memory)
+    views = read_arrays(files, memory=limit) if data is None else named_networks(files)
     measures = [name for word in measure or ["cka-debiased"] for name in word.split(",")]
     comparison = run(
         views, measures, data=data, layers=layers, reduce=cast(Any, reduce), store=out and out / "store",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from likewise._optional import require
 from likewise.data.dataset import Data
-from likewise.data.images import ImageFiles
+from likewise.data.images import ImageFiles, opened
 from likewise.data.places import given
 from likewise.data.registry import dataset
 from likewise.errors import InputError, MissingDataError
@@ -76,5 +76,5 @@ def from_groups(
 def natural_size(path: Path) -> int:
     """The shorter side of an image, at most 224: small images keep their size."""
     pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-    with pil.open(path) as image:
+    with opened(path, pil) as image:
         return int(min(*image.size, 224))

@@ -7,6 +7,8 @@ sum one, and the citations of ogbn-arxiv go both ways, as ReSi and most others u
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._arrays import check_room, read_npy, read_npz
+from likewise._files import check_regular, reading
 from likewise._geometric import geometric
 from likewise.data import places, planetoid
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
 from likewise.data.registry import dataset
 from likewise.data.small_images import digits
 
+_MOST_CLASSES = 10**6
 _MASKS = ("train_mask", "val_mask", "test_mask")
 _CORA = (
     "theory",
@@ -57,8 +62,7 @@ def pubmed(split: str, root: str | None = None) -> GraphData:
 @dataset("flickr", domain="graph", splits=SPLITS)
 def flickr(split: str, root: str | None = None) -> GraphData:
     """89,250 pictures on Flickr, joined where they share properties; 7 kinds."""
-    pyg = geometric("load flickr")
-    graph = _found("flickr", root, "Flickr", lambda home: pyg.datasets.Flickr(str(home))[0])
+    graph = _found("flickr", root, "Flickr", _flickr)
     return nodes_of(graph, split, name="flickr")
 
 
@@ -108,7 +112,9 @@ def _planetoid(name: str, root: str | None) -> Any:
         for part in planetoid.PARTS:
             if not (raw / f"ind.{name.lower()}.{part}").exists():
                 pyg.io.fs.cp(f"{_PLANETOID_URL}/ind.{name.lower()}.{part}", str(raw))
-        return _graph(planetoid.read(raw, name.lower()))
+        some = raw / f"ind.{name.lower()}.allx"
+        with reading(some, f"{raw} holds no whole graph: {{reason}}. Fetch it again."):
+            return _graph(planetoid.read(raw, name.lower()))
 
     graph = _found(name.lower(), root, name, read)
     graph.x = graph.x / graph.x.sum(dim=1, keepdim=True).clamp(min=1)
@@ -132,20 +138,53 @@ def _found(name: str, root: str | None, folder: str, read: Callable[[Path], Any]
 
 def _from_arrays(file: Path) -> Any:
     """A graph from arrays; its features may be sparse: x_row, x_col, x_val, x_shape."""
-    with np.load(file) as stored:
-        arrays = dict(stored)
-    if "x" not in arrays:
-        x = np.zeros(arrays.pop("x_shape"), dtype=np.float32)
-        x[arrays.pop("x_row"), arrays.pop("x_col")] = arrays.pop("x_val")
-        arrays["x"] = x
-    return _graph(arrays)
+    with reading(file, f"{file} holds no graph: {{reason}}. Fetch it again."):
+        arrays = read_npz(file)
+        if "x" not in arrays:
+            shape = [int(side) for side in arrays.pop("x_shape")]
+            check_room(4 * math.prod(shape), file, on_disk=0)
+            x = np.zeros(shape, dtype=np.float32)
+            x[arrays.pop("x_row"), arrays.pop("x_col")] = arrays.pop("x_val")
+            arrays["x"] = x
+        return _graph(arrays)
 
 
 def _graph(arrays: dict[str, Any]) -> Any:
     """Arrays as PyTorch Geometric holds a graph."""
+    nodes = len(arrays["x"])
+    if arrays["x"].ndim != 2 or any(arrays[mask].shape != (nodes,) for mask in _MASKS):
+        raise ValueError("its features and masks are not of one number of nodes")
+    if nodes and not 0 <= arrays["y"].min() <= arrays["y"].max() < _MOST_CLASSES:
+        raise ValueError(f"its labels run from {arrays['y'].min()} to {arrays['y'].max()}")
+    arrays |= {mask: arrays[mask].astype(bool) for mask in _MASKS}
     tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in arrays.items()}
     tensors |= {key: tensors[key].long() for key in ("edge_index", "y")}
     return geometric("hold a graph").data.Data(**tensors)
+
+
+def _flickr(folder: Path) -> Any:
+    """The files of GraphSAINT. What PyTorch Geometric makes of them is a pickle, and is not read."""
+    raw = folder / "raw"
+    flickr = geometric("load flickr").datasets.Flickr
+    ids = {"adj_full.npz": flickr.adj_full_id, "feats.npy": flickr.feats_id}
+    ids |= {"class_map.json": flickr.class_map_id, "role.json": flickr.role_id}
+    for name, identifier in ids.items():
+        if not (raw / name).exists():
+            geometric("download flickr").data.download_google_url(identifier, str(raw), name)
+    with reading(raw / "feats.npy", f"{raw} holds no whole Flickr: {{reason}}. Fetch it again."):
+        for name in ids:
+            check_regular(raw / name)
+        x, edges = read_npy(raw / "feats.npy"), read_npz(raw / "adj_full.npz")
+        counts = np.diff(edges["indptr"])
+        sources = np.repeat(np.arange(len(counts)), counts)
+        labels = json.loads((raw / "class_map.json").read_text(encoding="utf-8"))
+        parts = json.loads((raw / "role.json").read_text(encoding="utf-8"))
+        masks = {mask: np.zeros(len(x), dtype=bool) for mask in _MASKS}
+        for mask, part in zip(_MASKS, ("tr", "va", "te"), strict=True):
+            masks[mask][parts[part]] = True
+        y = np.array([labels[str(node)] for node in range(len(x))])
+        both = np.stack([sources, edges["indices"]]).astype(np.int64)
+        return _graph({"x": x.astype(np.float32), "y": y, "edge_index": both, **masks})
 
 
 def _arxiv(folder: Path) -> Any:
@@ -153,7 +192,12 @@ def _arxiv(folder: Path) -> Any:
     if not (folder / "raw").is_dir():
         data = geometric("download ogbn-arxiv").data
         data.extract_zip(data.download_url(_ARXIV_URL, str(folder.parent)), str(folder.parent))
-    raw, split = folder / "raw", folder / "split" / "time"
+    table = folder / "raw" / "node-feat.csv.gz"
+    with reading(table, f"{folder} holds no whole graph: {{reason}}. Fetch it again."):
+        return _arxiv_arrays(folder / "raw", folder / "split" / "time")
+
+
+def _arxiv_arrays(raw: Path, split: Path) -> Any:
     edges, y = (_table(raw / f"{part}.csv.gz", np.int64) for part in ("edge", "node-label"))
     x = _table(raw / "node-feat.csv.gz", np.float32)
     both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
@@ -164,4 +208,5 @@ def _arxiv(folder: Path) -> Any:
 
 
 def _table(path: Path, kind: Any) -> np.ndarray[Any, Any]:
-    return np.loadtxt(path, delimiter=",", dtype=kind, ndmin=2)
+    with reading(path, f"{path} is no whole table of numbers: {{reason}}. Fetch it again."):
+        return np.loadtxt(path, delimiter=",", dtype=kind, ndmin=2)

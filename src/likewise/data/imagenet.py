@@ -10,6 +10,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from likewise._files import reading
 from likewise.data.dataset import Data
 from likewise.data.folders import class_folders, from_groups, images_in, split_folder
 from likewise.data.places import find, given, missing
@@ -17,6 +18,7 @@ from likewise.data.registry import dataset
 from likewise.errors import InputError
 from likewise.wordnet import classes as class_list
 
+_DAMAGED = "{path} is damaged: {{reason}}. Fetch it again."
 # Ravi and Larochelle's split; the list has their classes in this order.
 _RAVI = {"train": slice(64), "val": slice(64, 80), "test": slice(80, 100), "all": slice(100)}
 
@@ -57,9 +59,10 @@ def _listed(place: str, split: str) -> set[str] | None:
         return None
     if path is None:
         raise missing("the class list of mini-imagenet", place)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    return {row["wnid"] for row in rows if split in (row["split"], "all")}
+    with reading(path, _DAMAGED.format(path=path)):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        return {row["wnid"] for row in rows if split in (row["split"], "all")}
 
 
 @dataset("tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
@@ -67,23 +70,41 @@ def tiny_imagenet(split: str, root: str, size: int = 64) -> Data:
     """200 classes of ImageNet at 64 × 64, unpacked as published: train/, val/, wnids.txt."""
     top = given(root, "tiny-imagenet")
     wnids = _lines(top / "wnids.txt")
-    spoken = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
+    for wnid in wnids:
+        _check_name(wnid, top / "wnids.txt")
+    with reading(top / "words.txt", _DAMAGED.format(path=top / "words.txt")):
+        spoken = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
     names = _names(wnids, {wnid: words.split(",")[0] for wnid, words in spoken.items()})
     if split == "train":
         groups = [(top / "train" / wnid, images_in(top / "train" / wnid)) for wnid in wnids]
     else:
-        by_class: dict[str, list[Path]] = {wnid: [] for wnid in wnids}
-        for line in _lines(top / "val" / "val_annotations.txt"):
-            file, wnid = line.split("\t")[:2]
-            by_class[wnid].append(top / "val" / "images" / file)
+        by_class = _annotated(top / "val" / "val_annotations.txt", wnids)
         groups = [(top / "val", by_class[wnid]) for wnid in wnids]
     return from_groups(f"tiny-imagenet:{root}:{split}", groups, names, wnids=wnids, size=size)
+
+
+def _annotated(path: Path, wnids: Sequence[str]) -> dict[str, list[Path]]:
+    """The images of every class by a table of files and ids; all lie in the folder beside it."""
+    by_class: dict[str, list[Path]] = {wnid: [] for wnid in wnids}
+    with reading(path, _DAMAGED.format(path=path)):
+        for line in _lines(path):
+            file, wnid = line.split("\t")[:2]
+            _check_name(file, path)
+            by_class[wnid].append(path.parent / "images" / file)
+    return by_class
+
+
+def _check_name(name: str, listed_in: Path) -> None:
+    """Refuse a name that leads out of the folder it is looked for in."""
+    if name in ("", ".", "..") or set(name) & set("/\\\0"):
+        raise InputError(f"{listed_in} names {name!r}, which is no file beside it. Fetch it again.")
 
 
 def _lines(path: Path) -> list[str]:
     if not path.exists():
         raise missing("tiny-imagenet", f"the unpacked archive, with {path.name},")
-    return path.read_text(encoding="utf-8").splitlines()
+    with reading(path, _DAMAGED.format(path=path)):
+        return path.read_text(encoding="utf-8").splitlines()
 
 
 def _by_wnid(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._files import reading
 from likewise._optional import require
 from likewise.errors import InputError
+
+_MOST_PIXELS = 178_956_970  # what Pillow takes for an attack
 
 
 def check_images(images: Tensor, label: str) -> None:
@@ -65,6 +70,18 @@ class Images:
         return Images(self.stored[index])
 
 
+@contextmanager
+def opened(path: Path, pil: Any) -> Iterator[Any]:
+    """An image file, or a sentence that names it; one that would unpack to gigabytes is refused."""
+    with (
+        reading(path, f"{path} cannot be read as an image. Remove or repair it."),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error", pil.DecompressionBombWarning)
+        with pil.open(path) as file:
+            yield file
+
+
 class ImageFiles:
     """Images in files, read when asked for: shorter side to `size` · 8/7, then the middle square.
 
@@ -92,19 +109,21 @@ class ImageFiles:
 
     def read(self, path: Path) -> Tensor:
         pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-        try:
-            with pil.open(path) as file:
-                image = file.convert("RGB")
-        except OSError as error:
-            raise InputError(f"{path} cannot be read as an image. Remove or repair it.") from error
-        array = np.asarray(self._fitted(image, pil.Resampling.BILINEAR))
+        with opened(path, pil) as file:
+            image = file.convert("RGB")
+        array = np.asarray(self._fitted(image, pil.Resampling.BILINEAR, path))
         return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255
 
-    def _fitted(self, image: Any, resampling: Any) -> Any:
+    def _fitted(self, image: Any, resampling: Any, path: Path) -> Any:
         if image.size == (self.size, self.size):
             return image
         scale = round(self.size * 8 / 7) / min(image.size)
         wide, high = (max(self.size, round(side * scale)) for side in image.size)
+        if wide * high > _MOST_PIXELS:
+            raise InputError(
+                f"{path} is {image.size[0]} × {image.size[1]} pixels, too narrow to take a square "
+                "from its middle. Remove it."
+            )
         left, top = (wide - self.size) // 2, (high - self.size) // 2
         resized = image.resize((wide, high), resampling)
         return resized.crop((left, top, left + self.size, top + self.size))
@@ -112,4 +131,6 @@ class ImageFiles:
     def content(self) -> Iterator[bytes]:
         yield str(self.size).encode()
         for path in self.paths:
-            yield path.read_bytes()
+            with reading(path, f"{path} cannot be read: {{reason}}. Remove or repair it."):
+                content = path.read_bytes()
+            yield content

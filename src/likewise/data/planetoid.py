@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from likewise.errors import InputError
+from likewise._arrays import check_room
+from likewise._files import reading
 
+_MOST_NODES = 10**8
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 Array = np.ndarray[Any, Any]
 # The modules' names of Python 2 and of older releases, in which the files were written.
@@ -52,8 +54,16 @@ class _Reader(pickle.Unpickler):
 def read(folder: Path, name: str) -> dict[str, Array]:
     """Features, edges, labels and masks of `ind.NAME.*` in a folder."""
     parts = {part: _part(folder / f"ind.{name}.{part}") for part in PARTS}
+    some = folder / f"ind.{name}.allx"
+    with reading(some, f"{folder} holds no whole graph of Planetoid: {{reason}}. Fetch it again."):
+        return _arrays(parts)
+
+
+def _arrays(parts: dict[str, Any]) -> dict[str, Array]:
     order = np.sort(parts["test.index"])
     tx, ty = parts["tx"], parts["ty"]
+    if not 0 <= order[0] <= order[-1] < _MOST_NODES:
+        raise ValueError(f"its test nodes run from {order[0]} to {order[-1]}")
     if len(order) != order[-1] - order[0] + 1:  # Citeseer: 15 test nodes have no features
         tx, ty = _with_gaps(tx, order), _with_gaps(ty, order)
     x, y = np.vstack([parts["allx"], tx]), np.vstack([parts["ally"], ty])
@@ -70,16 +80,21 @@ def read(folder: Path, name: str) -> dict[str, Array]:
 
 
 def _part(path: Path) -> Any:
-    if path.name.endswith("test.index"):
-        return np.loadtxt(path, dtype=np.int64, ndmin=1)
-    try:
+    damaged = f"{path} is not a file of Planetoid: {{reason}}. Fetch it again from its source."
+    with reading(path, damaged):
+        if path.name.endswith("test.index"):
+            return np.loadtxt(path, dtype=np.int64, ndmin=1)
         with path.open("rb") as file:
             part = _Reader(file, encoding="latin1").load()
-    except pickle.UnpicklingError as error:
-        raise InputError(
-            f"{path} is not a file of Planetoid: {error}. Fetch it again from its source."
-        ) from error
-    return part.toarray() if scipy.sparse.issparse(part) else part
+        return _dense(part, path) if scipy.sparse.issparse(part) else part
+
+
+def _dense(part: Any, path: Path) -> Array:
+    """A sparse matrix as an array; scipy believes its indices, so they are checked first."""
+    kept = scipy.sparse.csr_matrix((part.data, part.indices, part.indptr), shape=part.shape)
+    kept.check_format(full_check=True)
+    check_room(int(np.prod(kept.shape)) * kept.dtype.itemsize, path, on_disk=0)
+    return np.asarray(kept.toarray())
 
 
 def _with_gaps(rows: Array, order: Array) -> Array:

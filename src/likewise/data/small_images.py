@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from likewise._arrays import read_npz
 from likewise._compat import prepare_torchvision
+from likewise._files import check_regular, reading
 from likewise._optional import require
 from likewise.data.dataset import Data
 from likewise.data.places import cache_folder, find, given, missing
@@ -38,6 +40,7 @@ _BINARY = {  # archive, its md5, folder, files by split, bytes of label before e
         2,
     ),
 }
+_DAMAGED = "{path} is not a whole file of images: {{reason}}. Fetch it again."
 _DIGITS = tuple("0123456789")
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
@@ -103,12 +106,13 @@ def _data(
 
 def _differences(path: Path) -> Arrays:
     """CIFAR-10 as 2-D differences of (R - G, G, B - G) modulo 256, which zip shrinks well."""
-    with np.load(path) as stored:
+    with reading(path, _DAMAGED.format(path=path)):
+        stored = read_npz(path, ("residual", "y"))
         rows = np.cumsum(stored["residual"], axis=-1, dtype=np.uint8)
         images, labels = np.cumsum(rows, axis=-2, dtype=np.uint8), stored["y"]
-    images[:, 0] += images[:, 1]
-    images[:, 2] += images[:, 1]
-    return images, labels
+        images[:, 0] += images[:, 1]
+        images[:, 2] += images[:, 1]
+        return images, labels.astype(np.int64)
 
 
 def _binary(name: str, split: str, root: str | None) -> Arrays:
@@ -128,6 +132,7 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
     for part in parts[split]:
         if not (where / part).exists():
             raise missing(name, f"the folder {folder} with {part} ({_SITE}{archive}, unpacked)")
+        check_regular(where / part)
     raw = np.concatenate([np.fromfile(where / part, dtype=np.uint8) for part in parts[split]])
     if len(raw) % (label_bytes + 3072):
         raise InputError(
@@ -140,8 +145,9 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
 def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arrays:
     path = given(root, name) / f"{name}.npz" if root else find(f"{name}/{name}.npz", f"{name}.npz")
     if path is not None and path.exists():
-        with np.load(path) as stored:
-            return stored[f"x_{split}"], stored[f"y_{split}"]
+        with reading(path, _DAMAGED.format(path=path)):
+            stored = read_npz(path, (f"x_{split}", f"y_{split}"))
+            return stored[f"x_{split}"], stored[f"y_{split}"].astype(np.int64)
     datasets = _torchvision("datasets", to=f"read {name}")
     folder, train = Path(root) if root else find(torchvision_name), split == "train"
     folder = cache_folder() if folder is None else folder if root else folder.parent
@@ -166,3 +172,8 @@ def _download(name: str, wanted: str, fetch: Callable[[], object]) -> None:
         fetch()
     except (OSError, RuntimeError) as error:  # torchvision raises either, by what failed
         raise missing(name, wanted, str(error).split("\n")[0]) from error
+    except Exception as error:
+        raise InputError(
+            f"the files of {name} are damaged ({type(error).__name__}: {error}). Remove them, and "
+            "they are fetched again."
+        ) from error

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from likewise._files import free_memory, reading
 from likewise._optional import require
 from likewise.data import places
 from likewise.data.dataset import Data
@@ -75,16 +77,44 @@ def _glue(
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[int]]:
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    with reading(path, f"{path} is no whole table of text: {{reason}}. Fetch it again."):
+        text = io.StringIO(_unpacked(path).decode("utf-8"), newline="")
+        rows = list(csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
     absent = [column for column in (*columns, "label") if not rows or column not in rows[0]]
     if absent:
         raise InputError(
             f"{path} has no column {' and no '.join(absent)}. Its first line must name "
             f"{', '.join((*columns, 'label'))}, with tabs between."
         )
-    texts = [tuple(row[column].strip() for column in columns) for row in rows]
+    texts = [_texts(row, columns, path, line) for line, row in enumerate(rows, 2)]
     return texts, [_label(row, path, line) for line, row in enumerate(rows, 2)]
+
+
+def _unpacked(path: Path) -> bytes:
+    """The bytes of a gzip file, read to its checksum, and no more of them than memory can hold."""
+    room = free_memory() // 8  # as texts, they take several times as much
+    content = bytearray()
+    with gzip.open(path, "rb") as file:
+        while chunk := file.read(2**20):
+            content += chunk
+            if len(content) > room:
+                raise InputError(
+                    f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. "
+                    "Save fewer lines."
+                )
+    return bytes(content)
+
+
+def _texts(
+    row: Mapping[str, str | None], columns: tuple[str, ...], path: Path, line: int
+) -> tuple[str, ...]:
+    texts = [row[column] for column in columns]
+    if any(text is None for text in texts):
+        raise InputError(
+            f"line {line} of {path} is too short. Give {', '.join((*columns, 'label'))} in every "
+            "line, with tabs between."
+        )
+    return tuple(str(text).strip() for text in texts)
 
 
 def _label(row: Mapping[str, str], path: Path, line: int) -> int:

@@ -15,6 +15,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from likewise._files import reading
+from likewise._sealed import check_seal
 from likewise.errors import InputError
 from likewise.networks.normalise import inner
 from likewise.networks.weights import write
@@ -86,10 +88,25 @@ def resume(
     path = folder / CHECKPOINT
     if not path.is_file():
         return []
-    with safe_open(path, framework="pt") as file:
-        header = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    _same_settings(folder, json.loads(header["settings"]), settings)
+    damaged = f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
+    with reading(path, damaged):
+        check_seal(path)
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        _same_settings(folder, json.loads(header["settings"]), settings)
+        return _taken_up(net, optimiser, header, tensors)
+
+
+def _taken_up(
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    header: Mapping[str, str],
+    tensors: Mapping[str, Tensor],
+) -> list[dict[str, Any]]:
+    history = list(json.loads(header["history"]))
+    if not all(isinstance(record["loss"], float) for record in history):
+        raise ValueError("its history has epochs without a loss")
     weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
     inner(net).load_state_dict(weights)
     memory: dict[int, dict[str, Any]] = {}
@@ -98,7 +115,7 @@ def resume(
         index, _, key = name.partition(".")
         memory.setdefault(int(index), {})[key] = value
     optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})
-    return list(json.loads(header["history"]))
+    return history
 
 
 def _memory(optimiser: torch.optim.Optimizer, *, tensors: bool) -> Iterator[tuple[str, Any]]:

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from likewise._files import is_file, reading, replace_whole
+from likewise._sealed import EMPTY, KEY, check_seal, seal_file
 from likewise.errors import InputError, MissingDataError
 from likewise.networks.normalise import Normalised, inner
+from likewise.networks.torch_files import read_torch
 
 TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net")
@@ -35,31 +35,23 @@ State = dict[str, Tensor]
 def read(path: str | Path) -> State:
     """The tensors of a weights file by name."""
     path = Path(path).expanduser()
-    if not path.is_file():
+    if not is_file(path):
         raise not_there(path)
     if path.suffix == ".safetensors":
-        try:
+        with reading(path, f"{path} is not a whole safetensors file. Fetch it again."):
+            check_seal(path)
             return dict(load_file(path))
-        except SafetensorError as error:
-            raise InputError(f"{path} is not a whole safetensors file. Fetch it again.") from error
     if path.suffix not in TORCH_ENDINGS:
         raise InputError(
             f"{path.name} is no weights file: it ends in {path.suffix!r}. Give .safetensors, or "
             f"{', '.join(TORCH_ENDINGS)} holding tensors alone."
         )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of pickle protocols: what cannot be read says so below
-            stored = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise InputError(
-            f"{path.name} is a pickle of more than tensors, and nothing is unpickled here. Where "
-            "you trust it, save its tensors: safetensors.torch.save_file(net.state_dict(), "
-            f"'{path.stem}.safetensors')."
-        ) from error
-    return _tensors(stored, path)
+    refused = InputError(
+        f"{path.name} is a pickle of more than tensors, and nothing is unpickled here. Where "
+        "you trust it, save its tensors: safetensors.torch.save_file(net.state_dict(), "
+        f"'{path.stem}.safetensors')."
+    )
+    return _tensors(read_torch(path, refused), path)
 
 
 def not_there(path: Path) -> MissingDataError:
@@ -126,22 +118,27 @@ def _shape(tensor: Tensor) -> str:
 def facts(path: str | Path) -> dict[str, Any]:
     """What is known of a weights file: its network, options, and normalisation (`mean`, `std`)."""
     path = Path(path).expanduser()
-    if path.suffix == ".safetensors" and path.is_file():
-        try:
+    if path.suffix == ".safetensors" and is_file(path):
+        with reading(path, f"{path} is not a whole safetensors file. Fetch it again."):
             with safe_open(path, framework="pt") as file:
                 header = (file.metadata() or {}).get("likewise")
-        except SafetensorError:
-            header = None
-        if header:
-            return dict(json.loads(header))
+            if header:
+                return _mapping(json.loads(header))
     beside = path.parent / "models.json"
-    if not beside.is_file():
+    if not is_file(beside):
         return {}
-    listed = json.loads(beside.read_text(encoding="utf-8"))
-    entry = listed.get("models", {}).get(path.stem)
-    if entry is None:
-        return {}
-    return dict(entry.get("normalisation") or listed.get("normalisation") or {})
+    with reading(beside, f"{beside} is no list of models: {{reason}}. Repair or remove it."):
+        listed = _mapping(json.loads(beside.read_text(encoding="utf-8")))
+        entry = _mapping(listed.get("models", {})).get(path.stem)
+        if entry is None:
+            return {}
+        return _mapping(_mapping(entry).get("normalisation") or listed.get("normalisation") or {})
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"a {type(value).__name__} stands where names and values should")
+    return value
 
 
 def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -154,12 +151,21 @@ def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = 
 
 def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[str, str]) -> None:
     """A safetensors file that is there whole or not at all, even if the machine stops meanwhile."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     # Tensors that share memory are written once each: safetensors refuses shared ones.
     whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors}
-    save_file(whole, part, metadata=header)
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    part.replace(path)
+
+    def write_to(part: Path) -> None:
+        try:
+            save_file(whole, part, metadata=header | {KEY: EMPTY})
+        except SafetensorError as error:  # it tells the operating system's error in words alone
+            raise _as_os_error(error) from error
+        seal_file(part)
+
+    replace_whole(Path(path), write_to)
+
+
+def _as_os_error(error: SafetensorError) -> OSError:
+    number = re.search(r"os error (\d+)", str(error))
+    if number is None:
+        return OSError(str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1])))

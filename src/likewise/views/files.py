@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from likewise._arrays import pickled, read_npy, read_npz
+from likewise._files import reading
+from likewise._sealed import check_seal
 from likewise.errors import InputError, did_you_mean
 
 KINDS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".th")
 
 
-def read_arrays(addresses: Iterable[str]) -> dict[str, Any]:
-    """Arrays by name: a file of one array under the file's name, of several under file:key."""
+def read_arrays(addresses: Iterable[str], *, memory: int | None = None) -> dict[str, Any]:
+    """Arrays by name: a file of one array under the file's name, of several under file:key.
+
+    `memory` is the most, in bytes, that a compressed file may become.
+    """
     found: dict[str, Any] = {}
     for address in addresses:
-        for name, array in _read(address).items():
+        for name, array in _read(address, memory).items():
             if name in found:
                 raise InputError(f"two arrays would be called {name!r}. Rename one of the files.")
             found[name] = array
     return found
 
 
-def _read(address: str) -> dict[str, Any]:
+def _read(address: str, memory: int | None) -> dict[str, Any]:
     path, key = _split(address)
-    if not path.exists():
+    if not _exists(path):
         raise InputError(f"no file {str(path)!r}. Check the path.")
     if path.suffix not in KINDS:
         raise InputError(
             f"{str(path)!r} is not a file of activations ({', '.join(KINDS[:3])}). "
             "Save the array with numpy.save."
         )
-    arrays = _load(path)
+    arrays = _load(path, memory)
     if key:
         if key not in arrays:
             raise InputError(f"no array {key!r} in {str(path)!r}.{did_you_mean(key, arrays)}")
@@ -47,49 +50,39 @@ def _read(address: str) -> dict[str, Any]:
 def _split(address: str) -> tuple[Path, str]:
     """`file.npz:key` into its parts; a path that exists as it stands is one."""
     head, colon, key = address.rpartition(":")
-    if colon and not Path(address).exists() and Path(head).suffix in KINDS:
+    if colon and not _exists(Path(address)) and Path(head).suffix in KINDS:
         return Path(head), key
     return Path(address), ""
 
 
-def _load(path: Path) -> dict[str, Any]:
-    refused = InputError(
-        f"{str(path)!r} holds pickled objects, which can run code when read. "
-        "Save plain arrays with numpy.save or safetensors."
-    )
-    if path.suffix == ".safetensors":
-        return _load_safetensors(path)
-    if path.suffix in (".pt", ".pth", ".th"):
-        return _load_torch(path, refused)
+def _exists(path: Path) -> bool:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        return dict(loaded) if path.suffix == ".npz" else {"": loaded}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error).lower():
-            raise refused from None
-        raise InputError(f"cannot read {str(path)!r}: {error}.") from error
+        return path.exists()
+    except (OSError, ValueError):  # a name no file can have
+        return False
 
 
-def _load_safetensors(path: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+def _load(path: Path, memory: int | None) -> dict[str, Any]:
+    with reading(path, f"cannot read {str(path)!r}: {{reason}}. Save the array again."):
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
 
-    try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"cannot read {str(path)!r}: {error}.") from error
+            check_seal(path)
+            return dict(load_file(path))
+        if path.suffix in (".pt", ".pth", ".th"):
+            return _load_torch(path, memory)
+        if path.suffix == ".npz":
+            return dict(read_npz(path, memory=memory))
+        return {"": read_npy(path)}
 
 
-def _load_torch(path: Path, refused: InputError) -> dict[str, Any]:
-    import pickle
-
+def _load_torch(path: Path, memory: int | None) -> dict[str, Any]:
     import torch
 
-    try:
-        loaded = torch.load(path, weights_only=True, map_location="cpu")
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
-        raise refused from None
+    from likewise.networks.torch_files import read_torch
+
+    loaded = read_torch(path, pickled(path), memory)
     arrays = loaded if isinstance(loaded, dict) else {"": loaded}
     if not all(isinstance(value, torch.Tensor) for value in arrays.values()):
-        raise refused
+        raise pickled(path)
     return arrays

@@ -18,11 +18,11 @@ BASE = {
     "engine",
 }
 ALLOWED = {
-    "networks": BASE | {"networks", "data"},
+    "networks": BASE | {"networks", "data", "wordnet"},
     "wordnet": {"errors", "wordnet"},
     "data": BASE | {"data", "wordnet"},
-    "views": BASE | {"views", "networks", "data"},
-    "measures": BASE | {"measures", "views"},
+    "views": BASE | {"views", "networks", "data", "wordnet"},
+    "measures": BASE | {"measures", "views", "wordnet"},
     "attacks": BASE | {"attacks", "networks"},
     "classes": BASE | {"classes", "wordnet", "data", "networks", "attacks", "pictures"},
 }

@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import InputError, UndefinedError, quoted_list
 from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.views.activations import Outputs
+from likewise.wordnet import match
 
 FACTS: dict[str, Any] = {
     "family": "functional",
@@ -28,28 +29,68 @@ KLABUNDE = "Klabunde et al. 2023, arXiv:2305.06329"
 
 
 def _predictions(pair: Pair) -> tuple[Tensor, Tensor]:
-    a, b = pair.a.outputs, pair.b.outputs
-    if a.logits.shape != b.logits.shape:
+    a, b = _logits(pair)
+    return a.argmax(dim=1), b.argmax(dim=1)
+
+
+def _logits(pair: Pair) -> tuple[Tensor, Tensor]:
+    """What both networks answer, the columns of the second in the order of the first's classes."""
+    a, b = pair.a.outputs.logits, pair.b.outputs.logits
+    if a.shape != b.shape:
         raise InputError(
-            f"{pair} answer with {a.logits.shape[1]} and {b.logits.shape[1]} classes. "
+            f"{pair} answer with {a.shape[1]} and {b.shape[1]} classes. "
             "Only networks with the same classes can be compared by their outputs."
         )
-    return a.predictions, b.predictions
+    places = _places(pair)
+    return a, b if places is None else b[:, places]
 
 
-def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
-    """Which inputs each network gets right."""
-    p, q = _predictions(pair)
+def _places(pair: Pair) -> list[int] | None:
+    """Where the classes of the first network are in the second; None where they are in one order."""
+    ours, theirs = (rep.view.classes for rep in (pair.a, pair.b))
+    if ours is None or theirs is None:
+        return None
+    places = match(ours, theirs)
+    lost = [name for name, place in zip(ours.names, places, strict=True) if place is None]
+    if lost:
+        raise InputError(
+            f"{pair} answer with {len(ours)} classes each, but not the same: {quoted_list(lost)} of the "
+            f"first are not surely among {quoted_list(theirs.names)} of the second. Only networks with "
+            "the same classes can be compared by their outputs."
+        )
+    found = [place for place in places if place is not None]
+    return None if found == list(range(len(found))) else found
+
+
+def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
+    """The true labels of both sides, counted as the first network counts its classes."""
     if labels is not None:
         known = Outputs(pair.a.outputs.logits, labels).labels
-        return p == known, q == known
+        return known, known
+    for rep in (pair.a, pair.b):
+        reason = rep.view.unlabelled
+        if reason:
+            raise InputError(
+                f"the true labels of {pair} are not known: {reason} Or pass labels=... that count as "
+                "the network does."
+            )
     left, right = pair.a.outputs.labels, pair.b.outputs.labels
     if left is None and right is None:
         raise InputError(
             f"the true labels of {pair} are not known. Pass labels=..., or views with "
             "Outputs(logits, labels)."
         )
-    return p == (right if left is None else left), q == (left if right is None else right)
+    places = _places(pair)
+    if right is not None and places is not None:
+        right = torch.tensor(places, device=right.device).argsort()[right]
+    return (right if left is None else left), (left if right is None else right)
+
+
+def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
+    """Which inputs each network gets right."""
+    p, q = _predictions(pair)
+    left, right = _labels(pair, labels)
+    return p == left, q == right
 
 
 @measure(
@@ -109,8 +150,7 @@ def jsd(pair: Pair) -> float:
     Mean over inputs of the Jensen-Shannon divergence, base 2, of the softmax of the logits. 0: the same
     probabilities; 1: never the same class possible.
     """
-    _predictions(pair)
-    p, q = (rep.outputs.logits.double().log_softmax(dim=1) for rep in (pair.a, pair.b))
+    p, q = (logits.double().log_softmax(dim=1) for logits in _logits(pair))
     mid = torch.logaddexp(p, q) - math.log(2)
     gaps = (p.exp() * (p - mid) + q.exp() * (q - mid)).sum(dim=1) / (2 * math.log(2))
     return float(gaps.clamp(0, 1).mean())
@@ -174,13 +214,12 @@ def class_alignment(
     """
     from likewise.classes import alignment
 
-    _predictions(pair)
-    classes = pair.a.outputs.logits.shape[1]
+    classes = _logits(pair)[0].shape[1]
     if classes < 3:
         raise UndefinedError(
             f"class alignment is undefined for {pair}: {classes} classes have one similarity only."
         )
-    a, b = (_class_similarity(rep, of, labels, pair) for rep in (pair.a, pair.b))
+    a, b = _class_similarities(pair, of, labels)
     value = float(alignment(a, b, metric))
     if math.isnan(value):
         raise UndefinedError(
@@ -189,19 +228,16 @@ def class_alignment(
     return value
 
 
-def _class_similarity(rep: Any, of: str, labels: Any, pair: Pair) -> Any:
+def _class_similarities(pair: Pair, of: str, labels: Any) -> Any:
+    """How alike each network finds the classes, both in the order of the first's."""
     from likewise.classes import from_confusion, from_features, from_logits
 
-    outputs = rep.outputs
+    logits = _logits(pair)
     if of == "logits":
-        return from_logits(outputs.logits)
-    known = outputs.labels if labels is None else Outputs(outputs.logits, labels).labels
-    if known is None:
-        raise InputError(
-            f"the true labels of {pair} are not known. Pass labels=..., or views with "
-            "Outputs(logits, labels)."
-        )
-    names = [str(i) for i in range(outputs.logits.shape[1])]
+        return [from_logits(rows) for rows in logits]
+    names, truth = [str(i) for i in range(logits[0].shape[1])], _labels(pair, labels)
     if of == "features":
-        return from_features(rep.values, known, names)
-    return from_confusion(known, outputs.predictions, names)
+        both = zip((pair.a, pair.b), truth, strict=True)
+        return [from_features(rep.values, known, names) for rep, known in both]
+    answers = [rows.argmax(dim=1) for rows in logits]
+    return [from_confusion(truth[i], answers[i], names) for i in range(2)]

@@ -18,6 +18,7 @@ from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import Address, is_checkpoint, parse
+from likewise.networks.class_names import record, recorded, trained_on
 from likewise.networks.hf import from_hf
 from likewise.networks.normalise import Normalised, inner
 from likewise.networks.sources import (
@@ -30,6 +31,7 @@ from likewise.networks.sources import (
     from_zoo,
 )
 from likewise.networks.zoo.registry import ZOO
+from likewise.wordnet import ClassNames
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
 _SOURCES = {"zoo": from_zoo, "timm": from_timm, "torchvision": from_torchvision, "hf": from_hf}
@@ -86,6 +88,7 @@ def network(
     built = _build(found, Wish(found.name, wanted, pretrained, str(address), typed), seed or 0)
     net = _weighted(built, found, known, data)
     _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
+    record(net, ClassNames.read(known.get("class_names")) or trained_on(known.get("dataset")))
     return net.eval()
 
 
@@ -98,6 +101,9 @@ def save(net: nn.Module, path: str | Path) -> None:
     """Write a network's weights with what is needed to build it again: its address is the path."""
     made = recipe(net)
     about = {} if made is None else {"network": made.network, "options": made.options}
+    classes = recorded(net)
+    if classes is not None:
+        about["class_names"] = classes.written()
     files.save(net, path, about=about)
 
 

@@ -13,6 +13,7 @@ from likewise.data.dataset import Data
 from likewise.errors import InputError
 from likewise.networks.augment import chosen, mix
 from likewise.networks.call import logits as answer
+from likewise.networks.class_names import output_labels, output_places
 from likewise.networks.normalise import inner
 from likewise.networks.optimisation import Settings
 from likewise.networks.zoo.capsules import CapsNet
@@ -75,16 +76,21 @@ def evaluate(
 ) -> tuple[float, float]:
     """Mean cross-entropy and accuracy on labelled data; the network's mode is put back.
 
-    `shown` is told the inputs, the logits and the labels of every batch.
+    Labels are carried over to the network's classes where both are known by name; data of other
+    classes is refused. `shown` is told the inputs, the logits and the labels of every batch.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
     was_training = net.training
     net.eval()
-    total, right = 0.0, 0
+    total, right, places = 0.0, 0, None
+    label = type(inner(net)).__name__
     try:
-        for inputs, labels in data.batches(batch_size, device=device):
+        for number, (inputs, given) in enumerate(data.batches(batch_size, device=device)):
             logits = answer(net, inputs)
+            if number == 0:
+                places = output_places(data, net, logits.shape[1], label)
+            labels = output_labels(given, places)
             total += float(functional.cross_entropy(logits, labels, reduction="sum"))
             right += int((logits.argmax(dim=1) == labels).sum())
             if shown is not None:

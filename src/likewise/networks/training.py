@@ -23,13 +23,15 @@ from likewise._progress import tracked
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles
 from likewise.data.registry import load
-from likewise.errors import InputError
+from likewise.errors import InputError, quoted_list
 from likewise.networks import checkpoints
 from likewise.networks.augment import Augment
 from likewise.networks.building import network, recipe, save
+from likewise.networks.class_names import classes_of, record
 from likewise.networks.normalise import inner
 from likewise.networks.optimisation import Schedule, Settings, make_optimiser, rate_at, waited
 from likewise.networks.steps import Batch, Classify, Step, evaluate
+from likewise.wordnet import match
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
 
@@ -127,6 +129,7 @@ def train(
     if isinstance(net, str):
         net = network(net, data=data, seed=seed, untrained=True)
     _check_batches(net, data, settings)
+    record(net, classes_of(data))
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
@@ -150,6 +153,23 @@ def _check_data(data: Any, validation: Any) -> None:
             )
         if not len(given):
             raise InputError(f"{given.name!r} has no inputs {what}. Give at least one.")
+    if validation is not None:
+        _check_classes(data, validation)
+
+
+def _check_classes(data: Data, validation: Data) -> None:
+    """Refuse to validate on classes that are not trained; another order of them is no matter."""
+    wanted, known = classes_of(validation), classes_of(data)
+    if wanted is None or known is None:
+        return
+    places = match(wanted, known)
+    lost = [name for name, place in zip(wanted.names, places, strict=True) if place is None]
+    if lost:
+        raise InputError(
+            f"{validation.name!r} cannot validate a training on {data.name!r}: of its classes, "
+            f"{quoted_list(lost)} are not surely among {quoted_list(known.names)}. Validate on data "
+            "of the same classes."
+        )
 
 
 def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:

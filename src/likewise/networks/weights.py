@@ -116,7 +116,7 @@ def _shape(tensor: Tensor) -> str:
 
 
 def facts(path: str | Path) -> dict[str, Any]:
-    """What is known of a weights file: its network, options, and normalisation (`mean`, `std`)."""
+    """What is known of a weights file: network, options, classes, normalisation (`mean`, `std`)."""
     path = Path(path).expanduser()
     if path.suffix == ".safetensors" and is_file(path):
         with reading(path, f"{path} is not a whole safetensors file. Fetch it again."):
@@ -132,7 +132,10 @@ def facts(path: str | Path) -> dict[str, Any]:
         entry = _mapping(listed.get("models", {})).get(path.stem)
         if entry is None:
             return {}
-        return _mapping(_mapping(entry).get("normalisation") or listed.get("normalisation") or {})
+        entry = _mapping(entry)
+        known = _mapping(entry.get("normalisation") or listed.get("normalisation") or {})
+        dataset = entry.get("dataset") or listed.get("dataset")
+        return known | ({"dataset": dataset} if dataset else {})
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -21,8 +21,10 @@ from torch import Tensor
 
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
+from likewise.wordnet import ClassNames
 
 SMALL = 1 << 16  # entries whose sums need no care
+CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the outputs
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
 ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to the eighth power
 
@@ -121,6 +123,16 @@ class Activations:
         return np.array(self.values.cpu().numpy(), dtype=dtype, copy=copy)
 
     @property
+    def classes(self) -> ClassNames | None:
+        """What the columns of the outputs are called, where that is recorded."""
+        return ClassNames.read(self.about.get(CLASSES))
+
+    @property
+    def unlabelled(self) -> str:
+        """Why the outputs have no labels, where the data had some that do not fit."""
+        return str(self.about.get(UNLABELLED, ""))
+
+    @property
     def eps(self) -> float:
         """The relative precision of the values as the network gave them."""
         given = getattr(torch, self.about.get("dtype", ""), self.values.dtype)
@@ -128,8 +140,9 @@ class Activations:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything a score can depend on: values, logits and labels, not the name."""
-        content = hashlib.sha256(self.about.get("dtype", "").encode())
+        """A hash of all a score can depend on: values, logits, labels and classes, not the name."""
+        known = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
+        content = hashlib.sha256("".join(known).encode())
         outputs = self.outputs
         parts = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
         for part in parts:

@@ -24,6 +24,7 @@ from likewise.networks import network as load_network
 from likewise.views.batches import known_length
 from likewise.views.identity import ProbeHash, digest, fingerprint
 from likewise.views.kept import InFolder, InMemory
+from likewise.views.labels import room
 from likewise.views.passes import run
 from likewise.views.selection import is_pattern
 from likewise.views.watching import Watcher
@@ -81,8 +82,8 @@ def extract(
         views = memory.finish(watch(memory.sink))
     else:
         facts["fingerprint"] = fingerprint(module)
-        folder = InFolder(store, facts, title)
-        request = _request(facts, layers, shown)
+        folder = InFolder(store, facts, title, room(module))
+        request = _request(facts, layers, shown, module)
         files = None if request is None else folder.find(request)
         if files is None:
             files = folder.finish(watch(folder.sink))
@@ -121,10 +122,13 @@ def data_name(data: Any) -> str:
     return data.name if isinstance(data, Data) else type(data).__name__
 
 
-def _request(facts: dict[str, str], layers: Any, data: Any) -> dict[str, Any] | None:
+def _request(
+    facts: dict[str, str], layers: Any, data: Any, network: nn.Module
+) -> dict[str, Any] | None:
     """What a request depends on; None where the inputs show only as they are read."""
     if isinstance(data, Data):
-        probe = f"{data.probe} {digest({'labels': data.labels.tolist()})}"
+        labels = {"labels": data.labels.tolist(), "classes": data.classes, "wnids": data.wnids}
+        probe = f"{data.probe} {digest(labels | {'outputs': room(network)})}"
     elif isinstance(data, Tensor):
         whole = ProbeHash()
         whole.update(data)

@@ -17,13 +17,14 @@ from typing import Any
 
 from likewise._files import guarded, write_whole
 from likewise.errors import DamagedStoreWarning
-from likewise.views.activations import Activations, Outputs
+from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
 from likewise.views.identity import digest
-from likewise.views.passes import OUTPUTS, Pass, fitting_labels
+from likewise.views.passes import OUTPUTS, Pass
 from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, remove_leftovers
 
 Title = Callable[[str], str]
-_RULES = 3  # raised where rows come out otherwise than before: what is older answers no request
+Answered = tuple[Outputs | None, Mapping[str, str]]
+_RULES = 4  # raised where rows come out otherwise than before: what is older answers no request
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe")
 
 
@@ -63,16 +64,15 @@ class InMemory:
         return MemorySink(_label(layer, self._facts), self._n)
 
     def finish(self, done: Pass) -> Views:
-        outputs = None
+        outputs: Outputs | None = None
+        answered: Mapping[str, str] = {}
         if OUTPUTS in done.sinks:
             logits = done.sinks.pop(OUTPUTS).finish()
-            name = repr(self._facts["network"])
-            outputs = Outputs(
-                logits, fitting_labels(done.labels, len(logits), logits.shape[1], name)
-            )
+            labels, answered = done.labelled(len(logits), logits.shape[1])
+            outputs = Outputs(logits, labels)
         views = {}
         for layer, sink in done.sinks.items():
-            about = self._facts | done.facts(layer)
+            about = self._facts | done.facts(layer) | _said(answered)
             views[layer] = Activations(
                 sink.finish(),
                 name=self._title(layer),
@@ -87,9 +87,13 @@ class InFolder:
     """Views in `STORE/views`: streamed there, mapped from there, found there again."""
 
     def __init__(
-        self, store: str | os.PathLike[str], facts: Mapping[str, str], title: Title
+        self,
+        store: str | os.PathLike[str],
+        facts: Mapping[str, str],
+        title: Title,
+        answered: Mapping[str, str],
     ) -> None:
-        self._facts, self._title = dict(facts), title
+        self._facts, self._title, self._answered = dict(facts), title, dict(answered)
         self.folder = Path(store) / "views"
         with guarded(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +101,8 @@ class InFolder:
         self._writer = Writer()
 
     def sink(self, layer: str) -> FileSink:
-        return FileSink(_label(layer, self._facts), self.folder, self._facts, self._writer)
+        facts = self._facts | (self._answered if layer == OUTPUTS else {})
+        return FileSink(_label(layer, self._facts), self.folder, facts, self._writer)
 
     def finish(self, done: Pass) -> dict[str, str]:
         """Name every file by its facts; which file holds which layer."""
@@ -109,13 +114,14 @@ class InFolder:
             raise
 
     def _named(self, done: Pass) -> dict[str, str]:
-        files, name = {}, repr(self._facts["network"])
+        files = {}
         for layer, sink in done.sinks.items():
             facts = done.facts(layer)
             labels = None
             if layer == OUTPUTS:
-                labels = fitting_labels(done.labels, sink.n, sink.width, name)
-                facts["reduction"] = "" if labels is None else digest({"labels": labels.tolist()})
+                labels, answered = done.labelled(sink.n, sink.width)
+                known_labels = None if labels is None else labels.tolist()
+                facts |= answered | {"reduction": digest({"labels": known_labels, **answered})}
             known = self._facts | facts
             files[layer] = f"{digest({key: known[key] for key in _IDENTITY})}.safetensors"
             sink.finish(self.folder / files[layer], facts, labels)
@@ -153,22 +159,28 @@ class InFolder:
             {layer: partial(self._view, layer, file, outputs) for layer, file in layers.items()}
         )
 
-    def _view(self, layer: str, file: str, outputs: Callable[[], Outputs | None]) -> Activations:
+    def _view(self, layer: str, file: str, outputs: Callable[[], Answered]) -> Activations:
         tensors, facts = mapped(self.folder / file)
-        values, answers = tensors["values"], outputs()
+        values, (answers, answered) = tensors["values"], outputs()
         if answers is not None and len(answers.logits) != len(values):
             answers = None  # rows are positions, not inputs
         title, probe = self._title(layer), facts["probe"]
-        return Activations(values, name=title, probe=probe, outputs=answers, about=facts)
+        about = facts | _said(answered)
+        return Activations(values, name=title, probe=probe, outputs=answers, about=about)
 
-    def _outputs(self, file: str | None) -> Outputs | None:
+    def _outputs(self, file: str | None) -> Answered:
         if file is None:
-            return None
-        tensors, _ = mapped(self.folder / file)
-        return Outputs(tensors["values"], tensors.get("labels"))
+            return None, {}
+        tensors, facts = mapped(self.folder / file)
+        return Outputs(tensors["values"], tensors.get("labels")), facts
 
     def _note(self, request: Mapping[str, Any]) -> Path:
         return self.folder / f"{digest({**request, 'rules': _RULES})}.json"
+
+
+def _said(answered: Mapping[str, str]) -> dict[str, str]:
+    """What is known of the answers, without what is not."""
+    return {key: answered[key] for key in (CLASSES, UNLABELLED) if answered.get(key)}
 
 
 def _label(layer: str, facts: Mapping[str, str]) -> str:

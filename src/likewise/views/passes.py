@@ -16,6 +16,7 @@ from likewise.errors import InputError
 from likewise.views.activations import HALF
 from likewise.views.batches import batches, known_length
 from likewise.views.identity import ProbeHash
+from likewise.views.labels import Answers
 from likewise.views.watching import Seen, Watcher
 
 OUTPUTS = "(outputs)"
@@ -40,6 +41,12 @@ class Pass:
     probe: str
     kinds: Mapping[str, str]
     dtypes: Mapping[str, str]
+    answers: Answers
+
+    def labelled(self, n: int, count: int) -> tuple[Tensor | None, dict[str, str]]:
+        """The labels that fit the network's `count` outputs, and what is recorded of them."""
+        labels, reason = self.answers.labels(self.labels, n, count)
+        return labels, self.answers.facts(count, reason)
 
     def facts(self, layer: str) -> dict[str, str]:
         """What is known of a layer's view once the pass is over."""
@@ -92,7 +99,8 @@ def run(
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
-    return Pass(sinks, _joined(labels), n, probe, watcher.kinds, watcher.dtypes)
+    answers = Answers(watcher.network, data, watcher.label)
+    return Pass(sinks, _joined(labels), n, probe, watcher.kinds, watcher.dtypes, answers)
 
 
 def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:
@@ -107,21 +115,3 @@ def _joined(labels: list[Tensor | None]) -> Tensor | None:
     known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
     of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
     return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
-
-
-def fitting_labels(labels: Tensor | None, n: int, classes: int, label: str) -> Tensor | None:
-    """The labels, where the network's answer has a place for each of them."""
-    if labels is None:
-        return None
-    if labels.shape != (n,) or labels.is_floating_point() or labels.is_complex():
-        wrong = (
-            f"the labels are {labels.dtype} of shape {tuple(labels.shape)}, not {n} whole numbers"
-        )
-    elif int(labels.min()) < 0:
-        wrong = f"the labels run down to {int(labels.min())}, and classes count from 0"
-    elif int(labels.max()) >= classes:
-        wrong = f"the labels run to {int(labels.max())}, but {label} answers with {classes} numbers"
-    else:
-        return labels
-    warnings.warn(f"{wrong}. Its outputs are kept without labels.", stacklevel=2)
-    return None

@@ -6,7 +6,7 @@ room stands by itself: it needs neither torch nor a corpus reader.
 
 from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
-from likewise.wordnet.matching import ClassNames, match, recognised
+from likewise.wordnet.matching import ClassNames, listed, match, recognised
 from likewise.wordnet.nouns import Synset, find, senses
 from likewise.wordnet.tree import branches, order
 
@@ -18,6 +18,7 @@ __all__ = [
     "branches",
     "classes",
     "find",
+    "listed",
     "lists",
     "match",
     "order",

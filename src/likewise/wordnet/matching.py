@@ -6,11 +6,13 @@ ImageNet follow its ids, published labels read "tench, Tinca tinca". Position is
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
 from likewise.errors import LikewiseError
 from likewise.wordnet.lists import classes, lists
@@ -37,6 +39,40 @@ class ClassNames:
         given = self.wnids or (None,) * len(self.names)
         return tuple(wnid or _id_in(name) for wnid, name in zip(given, self.names, strict=True))
 
+    def written(self) -> str:
+        """One text for the header of a file: the name of a known list, or the names as JSON."""
+        for name in lists():
+            if len(classes(name)) == len(self) and listed(name) == self:
+                return name
+        wnids = None if self.wnids is None else list(self.wnids)
+        return json.dumps({"names": list(self.names), "wnids": wnids})
+
+    @classmethod
+    def read(cls, text: Any) -> ClassNames | None:
+        """Read what `written` gave; None for anything else.
+
+        >>> ClassNames.read(ClassNames(("cat", "dog")).written())
+        ClassNames(names=('cat', 'dog'), wnids=None)
+        """
+        if text in lists():
+            return listed(text)
+        try:
+            facts = json.loads(text)
+            names, wnids = facts["names"], facts["wnids"]
+        except (TypeError, ValueError, KeyError):
+            return None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return None
+        fits = isinstance(wnids, list) and len(wnids) == len(names)
+        return cls(tuple(names), tuple(wnids) if fits else None)
+
+
+@cache
+def listed(dataset: str) -> ClassNames:
+    """The classes of a known list, as `classes` gives them."""
+    known = classes(dataset)
+    return ClassNames(known.names, known.wnids)
+
 
 def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
     """For every wanted class its place among the known ones, None where it has none.
@@ -49,6 +85,8 @@ def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
     >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
     [1, 0, None]
     """
+    if wanted.names == known.names and not any(map(_apart, wanted.ids, known.ids)):
+        return list(range(len(wanted)))  # also where a name comes twice
     found: list[int | None] = [None] * len(wanted)
     for keys in (_by_id, _by_name, _by_words):
         if None in found:
@@ -62,13 +100,18 @@ def recognised(names: Sequence[str]) -> ClassNames:
     >>> recognised(classes("cifar10").names).ids[3]
     'n02121620'
     """
-    own = ClassNames(tuple(names))
+    return _recognised(tuple(names))
+
+
+@lru_cache(maxsize=64)
+def _recognised(names: tuple[str, ...]) -> ClassNames:
+    own = ClassNames(names)
     words = _by_words(own)
-    for listed in lists():
-        known = classes(listed)
-        if len(known) != len(own) or any(own.ids):
+    for name in lists():
+        if len(classes(name)) != len(own) or any(own.ids):
             continue
-        there = _by_words(ClassNames(known.names, known.wnids))
+        known = listed(name)
+        there = _by_words(known)
         same = sum(bool(here & other) for here, other in zip(words, there, strict=True))
         if same >= _SAME_LIST * len(own):
             return ClassNames(own.names, known.wnids)

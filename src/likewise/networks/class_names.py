@@ -1,0 +1,161 @@
+"""What the outputs of a network are called, where that is known, and which label means which output.
+
+A label counts the classes of its data; an output counts the classes of its network. They are the same
+numbers only where the two lists are the same, so labels are carried over by name or WordNet id.
+Trained networks have their classes recorded (and saved with their weights); published ones say theirs
+in their configuration, or are ImageNet's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from likewise import wordnet
+from likewise._optional import require
+from likewise.errors import InputError, quoted_list
+from likewise.networks.normalise import inner
+from likewise.wordnet import ClassNames, listed, match, recognised
+
+_IMAGENET = 1000
+_recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
+
+
+def record(net: nn.Module, classes: ClassNames | None) -> None:
+    """Say what the outputs of a network are called, from the first on."""
+    _recorded.pop(_own(net), None)
+    if classes is not None:
+        _recorded[_own(net)] = classes
+
+
+def recorded(net: nn.Module) -> ClassNames | None:
+    """What was recorded of a network's classes."""
+    return _recorded.get(_own(net))
+
+
+def class_names(net: nn.Module, count: int) -> ClassNames | None:
+    """The classes of a network that answers with `count` numbers, None where they are not known.
+
+    Recorded ones may be fewer than the outputs: the rest was never trained.
+    """
+    known = recorded(net)
+    if known is not None:
+        return known if len(known) <= count else None
+    known = stated_classes(net) or _of_imagenet(_own(net), count)
+    return known if known is not None and len(known) == count else None
+
+
+def stated_classes(net: nn.Module) -> ClassNames | None:
+    """The classes recorded of a network or stated by itself, whatever it answers with."""
+    return recorded(net) or _of_transformers(_own(net))
+
+
+def classes_of(data: Any) -> ClassNames | None:
+    """The classes of data, of a torch dataset or of a loader of one, None where it names none.
+
+    >>> from types import SimpleNamespace
+    >>> classes_of(SimpleNamespace(dataset=SimpleNamespace(classes=["cat", "dog"]))).names
+    ('cat', 'dog')
+    """
+    names = getattr(data, "classes", None)
+    if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+        wnids = getattr(data, "wnids", None)
+        if isinstance(wnids, (list, tuple)) and len(wnids) == len(names):
+            return ClassNames(tuple(names), tuple(wnids))
+        return recognised(names)
+    within = getattr(data, "dataset", None)
+    return None if within is None else classes_of(within)
+
+
+def output_places(data: Any, net: nn.Module, count: int, label: str) -> list[int] | None:
+    """For every class of the data, which of the network's `count` outputs is its own.
+
+    None where labels can only be taken as they are: the data names no classes, or the network names
+    none and answers with as many. Refused where they are not the same classes.
+    """
+    given, known = classes_of(data), class_names(net, count)
+    if given is None or (known is None and len(given) == count):
+        return None
+    start = f"the labels of {_called(data)} do not fit {label}:"
+    if known is None:
+        raise InputError(
+            f"{start} it has {len(given)} classes ({quoted_list(given.names)}), and the network answers "
+            f"with {count} numbers that have no names. Use a network of these classes."
+        )
+    places = match(given, known)
+    lost = [name for name, place in zip(given.names, places, strict=True) if place is None]
+    if lost:
+        raise InputError(
+            f"{start} of its {len(given)} classes, {quoted_list(lost)} are not surely among the "
+            f"network's {len(known)} ({quoted_list(known.names)}). Name them as the network does, or by "
+            "WordNet id."
+        )
+    return [place for place in places if place is not None]
+
+
+def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
+    """Labels as the network counts them."""
+    if places is None or places == list(range(len(places))):
+        return labels
+    return torch.tensor(places, device=labels.device)[labels]
+
+
+def _called(data: Any) -> str:
+    return repr(getattr(data, "name", None) or type(data).__name__)
+
+
+def _own(net: nn.Module) -> nn.Module:
+    inside = inner(net)
+    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
+    return _own(compiled) if isinstance(compiled, nn.Module) else inside
+
+
+def _of_transformers(net: nn.Module) -> ClassNames | None:
+    """The labels in a configuration of transformers, unless they are its placeholders."""
+    stated = getattr(getattr(net, "config", None), "id2label", None)
+    if not isinstance(stated, Mapping) or not stated:
+        return None
+    labels = {int(key): str(name) for key, name in stated.items()}
+    if sorted(labels) != list(range(len(labels))):
+        return None
+    names = tuple(labels[i] for i in range(len(labels)))
+    if all(re.fullmatch(r"LABEL_\d+", name) for name in names):
+        return None
+    return recognised(names)
+
+
+def _of_imagenet(net: nn.Module, count: int) -> ClassNames | None:
+    """ImageNet's classes for the networks of torchvision, and for those of timm that say so."""
+    home = type(net).__module__
+    if home.startswith("torchvision.models."):
+        return listed("imagenet1k") if count == _IMAGENET else None
+    stated = getattr(net, "pretrained_cfg", None)
+    if not isinstance(stated, Mapping) or stated.get("num_classes") != count:
+        return None
+    if count == _IMAGENET:
+        return listed("imagenet1k")
+    timm: Any = require("timm.data", extra="vision", to="name the classes of a network of timm")
+    subset = timm.infer_imagenet_subset(net)
+    return None if subset is None else ClassNames(tuple(timm.ImageNetInfo(subset).label_names()))
+
+
+def trained_on(dataset: Any) -> ClassNames | None:
+    """The classes of a dataset by its published name, None where they are not known.
+
+    >>> trained_on("CIFAR-10").names[:2]
+    ('airplane', 'automobile')
+    """
+    plain = _plain(str(dataset))
+    for name in wordnet.lists():
+        if _plain(name) == plain:
+            return listed(name)
+    return ClassNames(tuple("0123456789")) if plain in ("mnist", "digits") else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower())

@@ -185,7 +185,9 @@ def test_the_same_network_with_its_outputs_in_another_order_is_the_same(
     assert measures.same_mistake(one, other) == 1
     assert measures.class_alignment(one, other) == pytest.approx(1, abs=1e-6)
     given = one.outputs.labels
-    assert measures.get("error-consistency", labels=given)(one, other) == 1
+    consistency = measures.get("error-consistency", labels=given)
+    assert consistency(one, other) == 1
+    assert likewise.calibrate(one, other, consistency, permutations=20).value == 1
 
 
 def test_networks_of_other_classes_are_not_compared_by_their_answers() -> None:

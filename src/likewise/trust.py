@@ -23,13 +23,14 @@ from likewise.errors import InputError, UndefinedError
 from likewise.job import attempt
 from likewise.matrix import SimilarityMatrix
 from likewise.measures.facts import SCALE, Measure
+from likewise.measures.functional import labelled
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.resampled import Drawn, Permuted
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.shuffles import groups_of, shuffles
-from likewise.views import Activations, Outputs
+from likewise.views import Activations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,14 +338,8 @@ def _prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations
     labels = bound.options.get("labels")
     if labels is not None:  # shuffled together with the side they belong to
         bound = replace(bound, options={k: v for k, v in bound.options.items() if k != "labels"})
-        return [_labelled(view, labels) for view in views.values()], bound, single
+        return labelled(list(views.values()), labels), bound, single
     return list(views.values()), bound, single
-
-
-def _labelled(view: Activations, labels: Any) -> Activations:
-    if view.outputs is None:
-        return view
-    return replace(view, outputs=Outputs(view.outputs.logits, labels), reduce=None)
 
 
 def _check_count(name: str, value: Any) -> None:

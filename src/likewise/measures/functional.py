@@ -7,6 +7,8 @@ view or as the option `labels`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,7 +18,7 @@ from likewise.errors import InputError, UndefinedError, quoted_list
 from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
-from likewise.views.activations import Outputs
+from likewise.views.activations import UNLABELLED, Activations, Outputs
 from likewise.wordnet import match
 
 FACTS: dict[str, Any] = {
@@ -47,16 +49,20 @@ def _logits(pair: Pair) -> tuple[Tensor, Tensor]:
 
 def _places(pair: Pair) -> list[int] | None:
     """Where the classes of the first network are in the second; None where they are in one order."""
-    ours, theirs = (rep.view.classes for rep in (pair.a, pair.b))
-    if ours is None or theirs is None:
+    return _order(pair.a.view, pair.b.view)
+
+
+def _order(first: Activations, second: Activations) -> list[int] | None:
+    ours, theirs = first.classes, second.classes
+    if ours is None or theirs is None or len(ours) != len(theirs):
         return None
     places = match(ours, theirs)
     lost = [name for name, place in zip(ours.names, places, strict=True) if place is None]
     if lost:
         raise InputError(
-            f"{pair} answer with {len(ours)} classes each, but not the same: {quoted_list(lost)} of the "
-            f"first are not surely among {quoted_list(theirs.names)} of the second. Only networks with "
-            "the same classes can be compared by their outputs."
+            f"{first.label} and {second.label} answer with {len(ours)} classes each, but not the same: "
+            f"{quoted_list(lost)} of the first are not surely among {quoted_list(theirs.names)} of the "
+            "second. Only networks with the same classes can be compared by their outputs."
         )
     found = [place for place in places if place is not None]
     return None if found == list(range(len(found))) else found
@@ -84,6 +90,22 @@ def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     if right is not None and places is not None:
         right = torch.tensor(places, device=right.device).argsort()[right]
     return (right if left is None else left), (left if right is None else right)
+
+
+def labelled(views: Sequence[Activations], labels: Any) -> list[Activations]:
+    """Views with these labels, which count the classes as the first view's network does."""
+    found, first = [], views[0]
+    for view in views:
+        if view.outputs is not None:
+            about = {key: value for key, value in view.about.items() if key != UNLABELLED}
+            outputs = Outputs(view.outputs.logits, labels)
+            places = _order(first, view)
+            if places is not None:
+                own = torch.tensor(places, device=outputs.labels.device)[outputs.labels]
+                outputs = Outputs(outputs.logits, own)
+            view = replace(view, outputs=outputs, about=about, reduce=None)
+        found.append(view)
+    return found
 
 
 def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:

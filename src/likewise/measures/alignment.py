@@ -11,8 +11,9 @@ from torch import Tensor
 
 from likewise._optional import require
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import inverse_of
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, nuclear_norm, polar, polar_by_squares
+from likewise.measures.pair import Pair, nuclear_norm, polar
 from likewise.measures.registry import measure
 from likewise.measures.representation import CONSTANT, Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
@@ -181,20 +182,19 @@ def aligned_cosine(pair: Pair) -> float:
     directed = a.directed & b.directed
     if not bool(directed.any()):
         raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
-    x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (a, b))
-    return float((x @ _turn(pair, x, y)).mul_(y).sum(dim=1).mean())
+    turned = a.compact @ _turn(pair, directed)
+    turned *= inverse_of(a.norms)[:, None]  # before the product, which may be too small for a float
+    turned *= b.compact
+    return float((turned.sum(dim=1) * inverse_of(b.norms))[directed].mean())
 
 
-def _turn(pair: Pair, x: Tensor, y: Tensor) -> Tensor:
-    """The rotation of X nearest to Y, refused if it is lost for the directions x and y of the inputs."""
-    cross = pair.raw_cross
-    smooth = polar_by_squares(cross, weakest=1e-6)
-    if smooth is not None:
-        return smooth
-    left, sizes, right = torch.linalg.svd(cross, full_matrices=False)
-    noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
+def _turn(pair: Pair, directed: Tensor) -> Tensor:
+    """The rotation of X nearest to Y, refused if it is lost for the directions of the inputs."""
+    left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)
+    noise = torch.finfo(sizes.dtype).eps * pair.a.norm * pair.b.norm
     if float(sizes[-1]) < 1e6 * noise:
         # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
+        x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (pair.a, pair.b))
         shared = (x @ left).abs().T @ (y @ right.T).abs() / x.shape[0]
         unsure = (noise / (sizes[:, None] + sizes).clamp(min=noise)) * shared
         if float(unsure.sum()) > LOST:

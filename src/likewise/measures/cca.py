@@ -6,9 +6,7 @@ correlations.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from likewise.errors import UndefinedError
@@ -111,8 +109,8 @@ def _loadings(rep: Representation) -> Tensor:
 def pwcca_resi(pair: Pair) -> float:
     """Sum of a_i rho_i with the reference's weights.
 
-    The means are added to directions whose sign is arbitrary, so the sign LAPACK gives matters: numpy's
-    decomposition of the same matrix is used.
+    The means are added to directions whose sign is arbitrary, so the sign LAPACK gives matters: the
+    same matrix is decomposed by the same routine (gesdd), for each direction anew.
     """
     a, b = pair.a, pair.b
     if a.d >= pair.n or a.d > b.d or a.rank < a.d or b.rank < b.d:
@@ -122,9 +120,8 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     white = pair.kept("white_cross", lambda: _whitening(a) @ pair.cross @ _whitening(b))
-    with threadpool_limits(1, user_api="blas"):
-        directions, rho, _ = np.linalg.svd(white.cpu().numpy(), full_matrices=False)
-    u = torch.from_numpy(directions).to(a.values)
+    directions, rho, _ = torch.linalg.svd(white.cpu(), full_matrices=False)
+    u = directions.to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.
     turned = u.T @ a.covariance
@@ -134,7 +131,7 @@ def pwcca_resi(pair: Pair) -> float:
         products = projections.T @ a.values
     else:
         products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
-    weights = products.abs().sum(dim=1).cpu().numpy()
+    weights = products.abs().sum(dim=1).cpu()
     return float(weights @ rho / weights.sum())
 
 

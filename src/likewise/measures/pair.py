@@ -244,20 +244,11 @@ def nuclear_norm(matrix: Tensor) -> float:
 
 def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
+    if matrix.shape[0] < matrix.shape[1]:
+        return polar(matrix.T).T
+    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
     # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
-    found = polar_by_squares(matrix, weakest=1e-12)
-    if found is not None:
-        return found
+    if float(squares[0]) > 1e-12 * float(squares[-1]):
+        return matrix @ (vectors / squares.sqrt()) @ vectors.T
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     return left @ right
-
-
-def polar_by_squares(matrix: Tensor, weakest: float) -> Tensor | None:
-    """`polar` by the cheaper decomposition of AᵀA; None if its eigenvalues span more than 1 to `weakest`."""
-    if matrix.shape[0] < matrix.shape[1]:
-        found = polar_by_squares(matrix.T, weakest)
-        return None if found is None else found.T
-    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-    if float(squares[0]) <= weakest * float(squares[-1]):
-        return None
-    return matrix @ (vectors / squares.sqrt()) @ vectors.T

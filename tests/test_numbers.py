@@ -66,6 +66,20 @@ def test_a_neuron_far_larger_than_the_others_hides_none(name):
         )
 
 
+@pytest.mark.parametrize("name", [*SPACES, "eos", "riemann"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", [10, 100, 300, 900, 3000])
+def test_a_large_neuron_in_half_precision_hides_none(name, kind, size):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(500, 24))
+    y = x @ rng.normal(size=(24, 20)) / 5 + rng.normal(size=(500, 20))
+    x[:, 0] *= size
+    given = torch.tensor(x).to(getattr(torch, kind))
+    assert measures.get(name)(given, y) == pytest.approx(
+        measures.get(name)(given.double(), y), rel=1e-6
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["cka", "mean-cca", "svcca", "shape", "linear-regression", "jaccard"]
 )

@@ -298,9 +298,10 @@ class Representation:
 
     @quantity
     def _uneven_neurons(self) -> bool:
-        """Whether rounding of one neuron may be as large as another is."""
+        """Whether rounding of one neuron may be as large as another is, or nearly."""
         varying = self._scales[self._varies]
-        return not varying.numel() or bool(self._scales.max() > 1e3 * varying.min())
+        apart = min(1e3, 0.05 / self.view.eps)
+        return not varying.numel() or bool(self._scales.max() > apart * varying.min())
 
     def whitening(self, centred: bool = True) -> Tensor:
         """W with X W orthonormal; empty where X is too near to singular to be whitened so."""

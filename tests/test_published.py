@@ -369,22 +369,47 @@ def test_ridge_predicts_inputs_it_was_not_fitted_on():
     assert measures.linear_regression(noise, source) > 0.03  # in sample, noise looks explained
 
 
-def test_cknna_by_a_plain_loop():
+def neighbour_mask(gram, k):
+    hollow = gram - np.diag(np.full(len(gram), np.inf))
+    near = np.argsort(-hollow, axis=1)[:, :k]
+    mask = np.zeros_like(gram)
+    np.put_along_axis(mask, near, 1, axis=1)
+    return mask
+
+
+CKNNA_CASES = [(X, Y), (unit(X), unit(Y)), (X + 5, Y - 3)]
+
+
+@pytest.mark.parametrize(("x", "y"), CKNNA_CASES)
+def test_cknna_is_the_papers_equation(x, y):
     k = 8
-    grams = [centred(v) @ centred(v).T for v in (X, Y)]
-    lists = []
-    for g in grams:
-        hollow = g.copy()
-        np.fill_diagonal(hollow, -np.inf)
-        lists.append([set(np.argsort(-row)[:k]) for row in hollow])
+    grams = [v @ v.T for v in (x, y)]
+    masks = [neighbour_mask(g, k) for g in grams]
+    rows = [g - g.mean(axis=1, keepdims=True) for g in grams]
 
     def alignment(a, b):
-        return sum(
-            grams[a][i, j] * grams[b][i, j] for i in range(70) for j in lists[a][i] & lists[b][i]
-        )
+        return (masks[a] * masks[b] * rows[a] * rows[b]).sum()
 
     expected = alignment(0, 1) / math.sqrt(alignment(0, 0) * alignment(1, 1))
-    assert measures.get("cknna", k=k)(X, Y) == pytest.approx(expected, abs=1e-12)
+    assert measures.get("cknna", k=k)(x, y) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("x", "y"), CKNNA_CASES)
+def test_cknna_has_the_authors_code_as_a_variant(x, y):
+    k, n = 8, 70
+    grams = [v @ v.T for v in (x, y)]
+    masks = [neighbour_mask(g, k) for g in grams]
+
+    def hsic(a, b):  # Song et al. 2012, equation 5, of matrices that are not symmetric
+        first, second = (masks[a] * masks[b] * grams[c] for c in (a, b))
+        whole = first.sum() * second.sum() / ((n - 1) * (n - 2))
+        middle = 2 * (first @ second).sum() / (n - 2)
+        return ((first * second.T).sum() + whole - middle) / (n * (n - 3))
+
+    for a, b in ((0, 1), (1, 0)):
+        expected = hsic(a, b) / (math.sqrt(hsic(a, a) * hsic(b, b)) + 1e-6)
+        found = measures.get("cknna", variant="platonic", k=k)((x, y)[a], (x, y)[b])
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_rsa_and_distance_correlation_by_scipy():

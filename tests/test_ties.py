@@ -10,7 +10,7 @@ import likewise
 from likewise import measures
 from likewise.errors import UndefinedError
 from likewise.measures.kernels import median_distance
-from likewise.measures.neighbors import nearest
+from likewise.measures.nearest import nearest
 from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.representation import Representation

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
-from likewise.measures.neighbors import reordered
+from likewise.measures.nearest import reordered
 from likewise.measures.ranks import Square
 from likewise.measures.representation import Representation
 from likewise.views import Outputs

@@ -18,7 +18,7 @@ from likewise._optional import require
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import ROUNDING
-from likewise.measures.neighbors import nearest
+from likewise.measures.nearest import nearest
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

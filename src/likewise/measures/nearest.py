@@ -1,0 +1,236 @@
+"""The nearest inputs of every input, with ties and digits looked after.
+
+The search runs once per network however many measures ask for it. Ties are broken by input order;
+duplicates of a point are its neighbours, the point itself never is.
+
+Who ties with whom is kept beside the lists: with the inputs in another order, ties are broken anew. What
+counts as a tie is a matter of each row's own scale, its distance to the k-th neighbour. Where that is so small
+that a matrix product has lost the digits, distances are taken from differences of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.measures.kernels import ROUNDING, directions, distinct, squares_by_difference
+from likewise.measures.representation import Representation
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
+
+TIE = 1e-12  # what differs by less than this share of a row's own scale differs by rounding only
+CROWDED = 1e-5  # squared distances this small beside the rows have lost digits in a matrix product
+# neighbours (n, k); rows where a tie decides, how many candidates each has; these, and the tie each is in
+Lists = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def nearest(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
+    """The k nearest other inputs of each, nearest first, (n, k)."""
+
+    def compute() -> Lists:
+        rep.size  # noqa: B018  refuses a constant representation
+        if metric == "cosine" and _narrow(rep):
+            return _searched(_turned_out(rep), k, "euclidean")
+        return _searched(rep, k, metric)
+
+    return rep.kept(("nearest", k, metric), compute)[0]
+
+
+def _searched(rep: Representation, k: int, metric: str) -> Lists:
+    search = _reference_lists if metric == "reference" else _own_lists
+    parts: list[Lists] = []
+    held, room = 0, rep.workspace.limit // 32
+    for start, stop in rep.blocks(4):
+        lists, tied, widths, members, groups = search(rep, k, metric, start, stop)
+        held += 8 * members.numel()
+        if held > room:  # too many to keep: in another order they are searched for again
+            parts = [(*part[:3], members[:0], groups[:0]) for part in parts]
+            members, groups = members[:0], groups[:0]
+        parts.append((lists, tied, widths, members, groups))
+    lists, tied, widths, members, groups = (torch.cat(part) for part in zip(*parts, strict=True))
+    return lists, tied, widths, members, groups
+
+
+def _own_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
+    near = _SIMILARITIES[metric](rep, start, stop)
+    near.diagonal(start).fill_(-torch.inf)
+    found = near.topk(min(k + 1, rep.n - 1), dim=1)
+    values, lists = found.values, found.indices
+    tolerance, crowded = _scales(rep, metric, start, values[:, k - 1], lists[:, k - 1])
+    if bool(crowded.any()):
+        rows = crowded.nonzero()[:, 0]
+        near[rows] = _by_difference(rep, metric, start + rows).neg_()
+        near.diagonal(start).fill_(-torch.inf)
+        found = near[rows].topk(values.shape[1], dim=1)
+        values[rows], lists[rows] = found.values, found.indices
+        size = rep.norms[start + rows] if metric == "euclidean" else 1.0
+        tolerance[rows] = _rounding(-found.values[:, k - 1], size)
+    tied = (values[:, :-1] - values[:, 1:] <= tolerance[:, None]).any(dim=1).nonzero()[:, 0]
+    widths, members, groups = _candidates(near[tied], tolerance[tied], values[tied, k - 1], k)
+    lists = lists[:, :k]
+    everyone = torch.arange(rep.n, device=lists.device)
+    lists[tied] = _broken(widths, members, groups, everyone, k)
+    return lists, start + tied, widths, members, groups
+
+
+# --- similarities, and what in them is rounding -----------------------------------------------------
+
+
+_SIMILARITIES: Mapping[str, Callable[[Representation, int, int], Tensor]] = {
+    "cosine": lambda rep, start, stop: rep.cosine_rows(start, stop),
+    "euclidean": lambda rep, start, stop: rep.squared_distance_rows(start, stop).neg_(),
+    "inner": lambda rep, start, stop: inner_rows(rep, start, stop),
+}
+
+
+def _scales(
+    rep: Representation, metric: str, start: int, kth: Tensor, at: Tensor
+) -> tuple[Tensor, Tensor]:
+    """How far similarities differ by rounding in each row, and which rows need more digits.
+
+    `kth` is the similarity to the k-th neighbour, `at` which input that is.
+    """
+    eps = torch.finfo(kth.dtype).eps
+    rows = slice(start, start + kth.numel())
+    if metric == "inner":
+        shaken = TIE * rep.squares.sqrt() + ROUNDING * eps * (rep.norms + rep.norm / rep.n**0.5)
+        return rep.norms[rows] * shaken[at], torch.zeros_like(at) > 0
+    if metric == "cosine":
+        square = (2 - 2 * kth).clamp_(min=0)
+        return _rounding(square, 1.0) / 2 + 4 * ROUNDING * eps, square < 2 * CROWDED
+    square, own = -kth, rep.squares[rows] + rep.squares[at]
+    tolerance = _rounding(square, rep.norms[rows]) + ROUNDING * eps * own
+    return tolerance, square < CROWDED * own
+
+
+def inner_rows(rep: Representation, start: int, stop: int) -> Tensor:
+    """Inner products of some rows with all, less each row's mean over all: <x_i, x_j - mean>."""
+    return rep.values[start:stop] @ rep.centred_neurons.T
+
+
+def _rounding(square: Tensor, norms: Tensor | float) -> Tensor:
+    """By how much squared distances up to `square` may differ where rows of such norms are rounded."""
+    shaken = ROUNDING * torch.finfo(square.dtype).eps * norms
+    return TIE * square + 2 * shaken * square.sqrt() + shaken**2
+
+
+def _by_difference(rep: Representation, metric: str, rows: Tensor) -> Tensor:
+    """Squared distances of some rows to all, between directions unless they are Euclidean."""
+    if metric == "euclidean":
+        return squares_by_difference(rep.kept("distinct", lambda: distinct(rep.values)), rows)
+    kinds = rep.kept("distinct directions", lambda: distinct(directions(rep)))
+    squares = squares_by_difference(kinds, rows)
+    squares[:, ~rep.directed] = 2  # a zero row has cosine 0 with every other
+    squares[~rep.directed[rows]] = 2
+    return squares
+
+
+def _narrow(rep: Representation) -> bool:
+    """Whether all inputs point nearly the same way, so that cosines say little in their digits."""
+
+    def compute() -> bool:
+        if not bool(rep.directed.all()):
+            return False
+        mean = rep.norms.reciprocal() @ rep.values / rep.n
+        return 2 - 2 * float(mean @ mean) < 10 * CROWDED
+
+    return rep.kept("narrow", compute)
+
+
+def _turned_out(rep: Representation) -> Representation:
+    """The rows at length 1: nearest in distance is there what is nearest by cosine."""
+    view = Activations(directions(rep), name=rep.view.name)
+    return Representation(view, Workspace(rep.workspace.limit // 4))
+
+
+# --- ties ---------------------------------------------------------------------------------------------
+
+
+def _candidates(
+    near: Tensor, tolerance: Tensor, kth: Tensor, k: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For each row its inputs down to the end of the tie at the k-th place, and which tie each is in.
+
+    Numbers tie with the next smaller one if they differ by rounding only. Returns how many each row
+    has, then those of all rows in one, nearest first.
+    """
+    if not near.numel():
+        none = torch.empty(0, dtype=torch.int32, device=near.device)
+        return none.long(), none, none
+    most = near.shape[1]
+    enough = int((near >= (kth - 2 * tolerance)[:, None]).sum(dim=1).max()) + 1
+    for width in (min(enough, most), most):
+        found = near.topk(width, dim=1)
+        apart = found.values[:, :-1] - found.values[:, 1:] > tolerance[:, None]
+        groups = torch.nn.functional.pad(apart.int().cumsum(dim=1, dtype=torch.int32), (1, 0))
+        inside = groups <= groups[:, k - 1, None]
+        if not bool(inside[:, -1].any()):
+            break
+    inside &= found.values > -torch.inf
+    return inside.sum(dim=1), found.indices[inside].int(), groups[inside]
+
+
+def _broken(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: int) -> Tensor:
+    """The k nearest of each row with ties, input i standing at place[i] in the order of inputs."""
+    lists = torch.empty(widths.numel(), k, dtype=torch.long, device=place.device)
+    ends, n = widths.cumsum(0), place.numel()
+    sizes = (
+        widths.double().log2().ceil()
+    )  # rows about as wide as each other are filled up and go together
+    for size in set(sizes.tolist()):
+        rows = (sizes == size).nonzero()[:, 0]
+        reach = torch.arange(int(widths[rows].max()), device=place.device)
+        at = (ends - widths)[rows, None] + reach
+        beyond = reach >= widths[rows, None]
+        at[beyond] = 0
+        order = groups[at].long() * n + place[members[at]]
+        order[beyond] = n * n
+        lists[rows] = order.topk(k, dim=1, largest=False).values % n
+    return lists
+
+
+def reordered(known: Lists, index: Tensor) -> Lists | None:
+    """The lists with the inputs in another order, as a new search would find them; None if it has to."""
+    lists, tied, widths, members, groups = known
+    place = torch.argsort(index)
+    moved = place[lists[index]]
+    if tied.numel():
+        if not members.numel():
+            return None
+        moved[place[tied]] = _broken(widths, members, groups, place, lists.shape[1])
+    return moved, tied[:0], widths[:0], members[:0], groups[:0]
+
+
+def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
+    """The first of k + 1 dropped in the belief that it is the point itself; ties left to chance."""
+    cosines = rep.cosine_rows(start, stop)
+    # what ties in exact arithmetic ties here
+    distances = cosines.div_(TIE).round_().mul_(-TIE).add_(1).clamp_(0, 2)
+    array = distances.cpu().numpy()
+    lists, kth = _first_of_reference(array, k)
+    rows = np.flatnonzero(kth < CROWDED)
+    if rows.size:
+        places = torch.from_numpy(start + rows).to(distances.device)
+        halves = _by_difference(rep, "cosine", places) / 2
+        grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
+        array[rows] = (halves / grid).round_().mul_(grid).clamp_(0, 2).cpu().numpy()
+        lists[rows], kth[rows] = _first_of_reference(array[rows], k)
+    first = np.take_along_axis(array, lists, axis=1)
+    within = (first[:, :-1] == first[:, 1:]).any(axis=1)
+    beyond = np.count_nonzero(array <= kth[:, None], axis=1) > k + 1
+    tied = torch.from_numpy(np.flatnonzero(within | beyond)).to(distances.device)
+    none = torch.empty(0, dtype=torch.int32, device=distances.device)
+    return (
+        torch.from_numpy(lists[:, 1:]).to(distances.device), start + tied, 0 * tied, none, none
+    )  # fmt: skip
+
+
+def _first_of_reference(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k + 1 smallest of each row in the order of numpy's search, and the last of them."""
+    lists = np.argpartition(distances, k, axis=1)[:, : k + 1]
+    chosen = np.take_along_axis(distances, lists, axis=1)
+    order = np.argsort(chosen, axis=1)
+    return np.take_along_axis(lists, order, axis=1), chosen.max(axis=1)

@@ -78,3 +78,36 @@ def test_an_error_is_one_line_and_exit_code_one(folder):
     assert done.stderr == "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"
     assert done.stdout == ""
     assert "Traceback" in run("compare", "one.npy", "x.npy", "--debug", cwd=folder).stderr
+
+
+def test_compare_calibrates_within_classes(folder, tmp_path):
+    labels = np.repeat(np.arange(6), 10)
+    rng = np.random.default_rng(1)
+    for name in "ab":  # nothing in common but the classes
+        shared = np.eye(6)[labels] @ rng.normal(size=(6, 8))
+        np.save(tmp_path / f"{name}.npy", shared + rng.normal(size=(60, 8)))
+    np.save(tmp_path / "labels.npy", labels)
+    words = ("compare", "a.npy", "b.npy", "-m", "cka", "--json")
+    free, within = (
+        json.loads(run(*words, *more, cwd=tmp_path).stdout)[1]
+        for more in (["--calibrate"], ["--within-classes", "--labels", "labels.npy"])
+    )
+    assert free["p"] == free["q"] == pytest.approx(1 / 201)
+    assert within["p"] > 0.05
+    refused = run(*words, "--within-classes", cwd=tmp_path)
+    assert refused.stderr == (
+        "likewise: --within-classes needs the class of every input. Pass --labels FILE, an array of one "
+        "per row.\n"
+    )
+
+
+def test_compare_marks_saturated_scores_and_reads_keys(folder, tmp_path):
+    rng = np.random.default_rng(0)
+    for name, d in (("wide", 40), ("small", 4)):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(20, d)))
+    done = run(
+        "compare", "wide.npy", "small.npy", "-m", "gulp[ridge=0.5]", "mean-cca", cwd=tmp_path
+    )
+    assert "gulp[ridge=0.5]  (larger is less alike)" in done.stdout
+    assert "1.0000†" in done.stdout
+    assert "† saturated: 40 neurons can express anything on 20 inputs" in done.stdout

@@ -30,17 +30,17 @@ def mark(matrix: SimilarityMatrix, a: str, b: str) -> str:
     return found
 
 
-def cell(value: float, marks: str = "") -> str:
+def cell(value: float, marks: str = "", digits: str = ".4g") -> str:
     """A number with its marks."""
-    return ("NaN" if value != value else f"{value:.4g}") + marks
+    return ("NaN" if value != value else f"{value:{digits}}") + marks
 
 
-def grid(matrix: SimilarityMatrix) -> pd.DataFrame:
+def grid(matrix: SimilarityMatrix, digits: str = ".4g") -> pd.DataFrame:
     """The matrix as words, names on both sides."""
     frame = matrix.to_frame().astype(object)
     for i, a in enumerate(matrix.names):
         for j, b in enumerate(matrix.names):
-            frame.iat[i, j] = cell(float(matrix.values[i, j]), mark(matrix, a, b))
+            frame.iat[i, j] = cell(float(matrix.values[i, j]), mark(matrix, a, b), digits)
     return frame
 
 

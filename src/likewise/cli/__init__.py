@@ -68,7 +68,8 @@ def spread(words: list[str]) -> list[str]:
     listing = False
     for i, word in enumerate(words):
         named = i > 0 and words[i - 1] in ("--measure", "-m")
-        if listing and not named and not word.startswith("-") and not set(word) & set("./:"):
+        name = "[" in word or not set(word) & set("./:")
+        if listing and not named and not word.startswith("-") and name:
             out.append("--measure")
         else:
             listing = named or (listing and word in ("--measure", "-m"))

@@ -3,7 +3,33 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two together
+    from likewise import classes as classes
+    from likewise import errors as errors
+    from likewise import measures as measures
+    from likewise import networks as networks
+    from likewise import testing as testing
+    from likewise import wordnet as wordnet
+    from likewise.classes import Inspector as Inspector
+    from likewise.comparing import compare as compare
+    from likewise.layer_matrix import LayerMatrix as LayerMatrix
+    from likewise.layer_pairs import layerwise as layerwise
+    from likewise.matrix import Comparison as Comparison
+    from likewise.matrix import SimilarityMatrix as SimilarityMatrix
+    from likewise.networks import network as network
+    from likewise.networks import train as train
+    from likewise.score import Score as Score
+    from likewise.trust import bootstrap as bootstrap
+    from likewise.trust import calibrate as calibrate
+    from likewise.views import Activations as Activations
+    from likewise.views import Outputs as Outputs
+    from likewise.views import Views as Views
+    from likewise.views import extract as extract
+    from likewise.views import layers as layers
+
+    data: Any  # a module that can be called
 
 __version__ = "0.1.0"
 

@@ -20,7 +20,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from likewise._optional import require
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:
     from likewise.measures.facts import Measure
@@ -187,7 +187,7 @@ def engine_of(engine: Any) -> Engine:
     if hasattr(engine, "submit"):
         return Remote(engine, tasks=2 * int(getattr(engine, "_max_workers", 4)))
     raise InputError(
-        f"{engine!r} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."
+        f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."
     )
 
 

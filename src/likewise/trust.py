@@ -19,7 +19,7 @@ import torch
 from likewise._progress import Progress
 from likewise.comparing import as_views, seeded
 from likewise.engine import one_thread
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import InputError, UndefinedError, brief
 from likewise.job import attempt
 from likewise.matrix import SimilarityMatrix
 from likewise.measures.facts import SCALE, Measure
@@ -209,8 +209,8 @@ def bootstrap(
     distance correlation, CKA and Procrustes.
     """
     _check_count("samples", samples)
-    if not 0 < level < 1:
-        raise InputError(f"level must be between 0 and 1, got {level!r}.")
+    if not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, got {brief(level)}.")
     views, bound, single = _prepared(x, y, measure, seed)
     values, draws = _draw_table(views, bound, samples, seed, parse_memory(memory), progress)
     if single and np.isnan(values[0, 1]):
@@ -344,7 +344,7 @@ def _prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations
 
 def _check_count(name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")
 
 
 def _reason(views: list[Activations], measure: Measure, index: torch.Tensor | None = None) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise.engine import one_thread
-from likewise.errors import InputError, OptionError, UndefinedError, did_you_mean
+from likewise.errors import InputError, OptionError, UndefinedError, brief, did_you_mean
 from likewise.measures.pair import Kernel, Pair, pair_of
 from likewise.measures.saturation import Saturation
 
@@ -241,9 +241,9 @@ class Measure:
         if limit is None:
             return
         if isinstance(limit[0], str):
-            if value not in limit:
+            if not isinstance(value, str) or value not in limit:
                 raise InputError(
-                    f"{self.name}: {name} must be one of {_listed(limit)}, got {value!r}."
+                    f"{self.name}: {name} must be one of {_listed(limit)}, got {brief(value)}."
                 )
             return
         default = self.defaults[name]
@@ -259,7 +259,7 @@ class Measure:
         if not fits:
             kind = "a whole number" if whole else "a number"
             raise InputError(
-                f"{self.name}: {name} must be {kind}{_range(low, high)}, got {value!r}."
+                f"{self.name}: {name} must be {kind}{_range(low, high)}, got {brief(value)}."
             )
 
     def _usage(self) -> str:

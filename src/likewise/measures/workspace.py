@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 SLICE = 2**25
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -41,7 +41,9 @@ def parse_memory(memory: str | int | float | None) -> int:
         match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?I?B?)\s*", str(memory).upper())
         unit = match[2].replace("I", "") if match else ""
         if match is None or (unit and unit not in _UNITS and unit + "B" not in _UNITS):
-            raise InputError(f"memory={memory!r} is not a size. Write it like '4GB' or '500MB'.")
+            raise InputError(
+                f"memory={brief(memory)} is not a size. Write it like '4GB' or '500MB'."
+            )
         amount = int(float(match[1]) * _UNITS.get(unit, _UNITS.get(unit + "B", 1)))
     if amount < 10**7:
         raise InputError(f"memory={memory!r} is less than 10 MB, too little for any comparison.")

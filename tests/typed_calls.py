@@ -1,0 +1,28 @@
+"""What a type checker learns of calls: mypy reads this file along with the sources; nothing runs it."""
+
+from typing import assert_type
+
+import numpy as np
+import torch
+
+import likewise
+from likewise.comparing import compare
+from likewise.matrix import Comparison, SimilarityMatrix
+from likewise.score import Score
+
+x, y = np.zeros((9, 2)), np.ones((9, 2))
+t = torch.zeros(9, 2)
+assert_type(compare(x, y), Score)
+assert_type(compare(x, y, "cka"), Score)
+assert_type(compare(t, t, measure="jaccard", k=5), Score)
+assert_type(compare(x, y, ["cka", "rsa"]), Comparison)
+assert_type(compare(x, y, "resi"), Comparison)
+assert_type(compare({"a": x, "b": y}), SimilarityMatrix)
+assert_type(compare({"a": x, "b": y}, "cka", calibrate=True), SimilarityMatrix)
+assert_type(compare([x, y, x], "cka"), SimilarityMatrix)
+assert_type(compare(["zoo:lenet", "zoo:mlp"], measure="cka", data="digits"), SimilarityMatrix)
+assert_type(compare({"a": x, "b": y}, ["cka", "rsa"]), Comparison)
+assert_type(compare({"a": x, "b": y}, "all"), Comparison)
+assert_type(compare({"a": x, "b": y}, "cka")["a", "b"], float)
+assert_type(compare({"a": x, "b": y}, "cka")["a"], dict[str, float])
+assert_type(likewise.compare(x, y), Score)

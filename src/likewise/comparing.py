@@ -17,7 +17,7 @@ from likewise._progress import Progress
 from likewise.arguments import is_set, sorted_out
 from likewise.engine import engine_of, one_thread
 from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
-from likewise.job import Job, attempt, run
+from likewise.job import Job, run
 from likewise.matrix import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.pair import Pair, check_same_probe
@@ -179,7 +179,10 @@ def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
         key = score_key(pair.a.view, pair.b.view, measure)
         value, reason = place.find([key]).get(key, (None, ""))
         if value is None:
-            value, reason = attempt(measure, pair)
+            try:
+                value = measure.score(pair)
+            except (UndefinedError, InputError) as error:
+                value, reason = float("nan"), str(error)
             place.put(key, value, reason, measure.key, pair.a.view.digest, pair.b.view.digest)
     if reason:
         raise UndefinedError(reason)

@@ -1,35 +1,34 @@
 """Where work runs: this machine's cores, other processes, or a cluster.
 
-Small matrices lose more to waking threads than they gain, so one comparison runs on one thread, and several
-run beside each other. Bigger than one machine is the business of Dask and Ray: whatever looks like
-`concurrent.futures.Executor` can be an engine. A task is a block of pairs; it reads its views from files and
-sends back numbers.
+An engine runs a function over tasks and hands back results as they come. It knows nothing of measures:
+`Local` runs tasks on threads of this process, which share what was computed; `Remote` sends them to an
+executor. Bigger than one machine is the business of Dask and Ray: whatever looks like
+`concurrent.futures.Executor` can be an engine.
+
+Small matrices lose more to waking threads than they gain, so one comparison runs on one thread, and
+several run beside each other.
 """
 
 from __future__ import annotations
 
 import math
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
 from likewise._optional import require
-from likewise.errors import InputError, brief
-
-if TYPE_CHECKING:
-    from likewise.measures.facts import Measure
-    from likewise.store import Store
-    from likewise.views import Activations
+from likewise.errors import InputError, WorkerError, brief
 
 S = TypeVar("S")
 T = TypeVar("T")
 SMALL = 5e9  # multiplications; below, one thread is as fast as several
+_GAVE_UP = ("KilledWorker", "WorkerCrashedError")  # what Dask and Ray say of a task that failed
 
 
 @contextmanager
@@ -59,150 +58,184 @@ def _work(values: Any) -> float:
     return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
 
 
-class Engine:
-    """This machine: pairs on threads that share what was computed."""
+@dataclass(frozen=True)
+class Lost:
+    """Stands for the result of a task that ended its worker, the second time with none beside it."""
 
-    remote = False
+    reason: str
 
-    def score_remotely(self, *work: Any) -> None:
-        """Only engines elsewhere do."""
-        raise InputError("this engine runs here.")
 
-    def map(self, score: Callable[[S], T], items: Iterable[S], beside: bool) -> Iterator[T]:
-        """Results as they come; one at a time, on all cores, where memory is short."""
-        workers = torch.get_num_threads()
-        if not beside or workers == 1:
-            yield from map(score, items)
+class Local:
+    """This machine: tasks on threads of this process."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or torch.get_num_threads()
+
+    def run(
+        self, function: Callable[[S], T], tasks: Iterable[S]
+    ) -> Generator[tuple[S, T], None, None]:
+        """Tasks with their results, as they come. Close it to stop."""
+        if self.workers == 1:
+            yield from ((task, function(task)) for task in tasks)
             return
-        pool = ThreadPoolExecutor(workers, initializer=lambda: torch.set_num_threads(1))
+        pool = ThreadPoolExecutor(self.workers, initializer=lambda: torch.set_num_threads(1))
+        running: dict[Future[T], S] = {}
         try:
             with threadpool_limits(1, user_api="blas"):
-                for future in as_completed([pool.submit(score, item) for item in items]):
-                    yield future.result()
+                for task in tasks:
+                    running[pool.submit(function, task)] = task
+                    if len(running) >= 8 * self.workers:
+                        yield from _finished(running)
+                while running:
+                    yield from _finished(running)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-class Remote(Engine):
-    """Other processes, here or elsewhere, through an executor."""
+def _finished(running: dict[Future[T], S]) -> Iterator[tuple[S, T]]:
+    """Wait for some of the running tasks; they are no longer among the running."""
+    done, _ = wait(running, return_when=FIRST_COMPLETED)
+    for future in done:
+        yield running.pop(future), future.result()
 
-    remote = True
 
-    def __init__(self, executor: Any, *, tasks: int, close: bool = False) -> None:
-        self.executor, self.tasks, self.close = executor, tasks, close
+class Pool(Protocol):
+    """The processes behind a `Remote` engine."""
 
-    def score_remotely(
+    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]: ...
+    def replace(self, error: BaseException) -> None:
+        """Start again after a worker was lost, or raise an error that says why not."""
+
+    def close(self, *, at_once: bool) -> None:
+        """End the processes, after the tasks under way or at once."""
+
+
+class Remote:
+    """Other processes, here or elsewhere, through an executor.
+
+    Where a worker is lost, every task that was under way runs again, alone: the one that ends its
+    worker a second time is handed back as `Lost`, and all others go on.
+    """
+
+    def __init__(self, pool: Pool, workers: int) -> None:
+        self.pool, self.workers = pool, workers
+
+    def run(
+        self, function: Callable[[S], T], tasks: Iterable[S]
+    ) -> Generator[tuple[S, T | Lost], None, None]:
+        """Tasks with their results, as they come. Close it to stop, and its workers with it."""
+        fresh, again = iter(tasks), deque[S]()
+        running: dict[Future[T], S] = {}
+        finished = False
+        try:
+            while True:
+                alone = bool(again)
+                self._keep_busy(function, again or fresh, 1 if alone else self.workers + 1, running)
+                if not running:
+                    finished = True
+                    return
+                broken = None
+                for task, future in _settled(running):
+                    error = future.exception()
+                    if error is None:
+                        yield task, future.result()
+                    elif type(error).__name__ in _GAVE_UP:
+                        yield task, Lost(f"its worker was lost ({type(error).__name__}: {error})")
+                    elif not isinstance(error, BrokenExecutor):
+                        raise error
+                    else:
+                        broken = error
+                        if alone:
+                            yield task, Lost("the process that computed it was killed, twice")
+                        else:
+                            again.append(task)
+                if broken is not None:
+                    self.pool.replace(broken)
+        finally:
+            for future in running:
+                future.cancel()
+            self.pool.close(at_once=not finished)
+
+    def _keep_busy(
         self,
-        views: list[Activations],
-        pending: Mapping[tuple[int, int], list[tuple[Measure, int, int]]],
-        limit: int,
-        record: Callable[[Measure, int, int, tuple[float, str]], None],
-        store: Store | None,
+        function: Callable[[S], T],
+        tasks: deque[S] | Iterator[S],
+        most: int,
+        running: dict[Future[T], S],
     ) -> None:
-        """Send blocks of pairs out and record scores as they come back."""
-        from likewise.store import Store
-
-        with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
-            place = store if store is not None else Store(folder)
-            paths = [str(place.save_view(view)) for view in views]
-            names = [view.name for view in views]
-            measures = {m.key: m for items in pending.values() for m, _, _ in items}
-            recipes = {key: recipe(m) for key, m in measures.items()}
-            futures: list[Future[Any]] = []
-            for block in _blocks(list(pending), self.tasks):
-                work = [(pair, [(m.key, i, j) for m, i, j in pending[pair]]) for pair in block]
-                futures.append(
-                    self.executor.submit(
-                        score_block, paths, names, work, recipes, limit // self.tasks
-                    )
-                )
+        """Send tasks out until `most` are under way: one more than workers, so that none waits."""
+        while len(running) < most:
             try:
-                for future in as_completed(futures):
-                    for key, i, j, result in future.result():
-                        record(measures[key], i, j, result)
-            finally:
-                if self.close:
-                    self.executor.shutdown(cancel_futures=True)
-                if place is not store:
-                    place.close()
+                task = tasks.popleft() if isinstance(tasks, deque) else next(tasks)
+            except (StopIteration, IndexError):
+                return
+            try:
+                future = self.pool.submit(function, task)
+            except BrokenExecutor as error:  # a worker was lost while it had nothing to do
+                future = Future()
+                future.set_exception(error)
+            running[future] = task
 
 
-def recipe(measure: Measure) -> tuple[Any, str | None, dict[str, Any]]:
-    """A measure as something that can be sent: its name, or the user's function itself."""
-    from likewise.measures.registry import registry
-
-    known = measure.name in registry and measure.info.family != "custom"
-    what = measure.name if known else getattr(measure.function, "__wrapped__", measure.function)
-    return what, measure.info.variant, dict(measure.options)
-
-
-def score_block(
-    paths: list[str], names: list[str], work: list[Any], recipes: Mapping[str, Any], limit: int
-) -> list[tuple[str, int, int, tuple[float, str]]]:
-    """Score some pairs in this process; the whole task of a worker."""
-    from pathlib import Path
-
-    from likewise.job import filled_tables, score_pair
-    from likewise.measures.registry import chosen
-    from likewise.measures.representation import Representation
-    from likewise.measures.workspace import Workspace
-    from likewise.store import read_view
-
-    torch.set_num_threads(1)
-    measures = {
-        key: chosen(what)[0].bind(variant, **options)
-        for key, (what, variant, options) in recipes.items()
-    }
-    pending = {tuple(pair): [(measures[key], i, j) for key, i, j in items] for pair, items in work}
-    used = sorted({i for pair in pending for i in pair})
-    workspace = Workspace(limit, networks=len(used))
-    reps = {i: Representation(read_view(Path(paths[i])).named(names[i]), workspace) for i in used}
-    tables = filled_tables(pending, reps, workspace)
-    by_key = {id(measure): key for key, measure in measures.items()}
-    return [
-        (by_key[id(measure)], i, j, result)
-        for pair, items in pending.items()
-        for measure, i, j, result in score_pair(pair, items, reps, tables)
-    ]
+def _settled(running: dict[Future[T], S]) -> list[tuple[S, Future[T]]]:
+    """Wait for some of the running tasks, for all of them where a worker was lost."""
+    done, _ = wait(running, return_when=FIRST_COMPLETED)
+    if any(isinstance(future.exception(), BrokenExecutor) for future in done):
+        done, _ = wait(running)
+    return [(running.pop(future), future) for future in done]
 
 
-def _blocks(pairs: list[tuple[int, int]], tasks: int) -> list[list[tuple[int, int]]]:
-    """Pairs in square blocks of networks, so that a task needs few networks."""
-    networks = 1 + max(j for _, j in pairs)
-    side = max(1, math.ceil(networks / max(1, math.isqrt(2 * tasks))))
-    blocks: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for i, j in pairs:
-        blocks.setdefault((i // side, j // side), []).append((i, j))
-    return list(blocks.values())
+class Borrowed:
+    """An executor that somebody else started and ends."""
+
+    def __init__(self, executor: Any) -> None:
+        self.submit = executor.submit
+
+    def replace(self, error: BaseException) -> None:
+        raise WorkerError(
+            f"the executor given as engine lost a worker and takes no more work ({error}). Pass a new "
+            "one, or engine='processes', which starts workers again; with a store, what was computed "
+            "is kept."
+        ) from error
+
+    def close(self, *, at_once: bool) -> None:
+        """It is not ours to end."""
+
+
+Engine = Local | Remote
 
 
 def engine_of(engine: Any) -> Engine:
     """None, "processes[:N]", "dask", "ray", a Dask client, or any executor."""
-    if engine is None or isinstance(engine, Engine):
-        return engine or Engine()
+    if engine is None or isinstance(engine, (Local, Remote)):
+        return engine or Local()
     if isinstance(engine, str):
         return _named(engine)
     if hasattr(engine, "get_executor"):  # a Dask client
-        return Remote(engine.get_executor(), tasks=2 * max(1, len(engine.nthreads())))
+        return Remote(Borrowed(engine.get_executor()), max(1, len(engine.nthreads())))
     if hasattr(engine, "submit"):
-        return Remote(engine, tasks=2 * int(getattr(engine, "_max_workers", 4)))
+        return Remote(Borrowed(engine), int(getattr(engine, "_max_workers", 4)))
     raise InputError(
         f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."
     )
 
 
 def _named(name: str) -> Engine:
-    kind, _, count = name.partition(":")
-    if kind == "processes" and (not count or count.isdigit()):
+    kind, colon, count = name.partition(":")
+    if kind == "processes":
+        if colon and not (count.isascii() and count.isdigit() and int(count)):
+            raise InputError(
+                f"engine={name!r} does not say how many processes, at least 1. Write it like "
+                "'processes:2', or 'processes' for one per core."
+            )
+        from likewise.processes import Processes
+
         workers = int(count or torch.get_num_threads())
-        context = multiprocessing.get_context("spawn")
-        return Remote(
-            ProcessPoolExecutor(workers, mp_context=context), tasks=2 * workers, close=True
-        )
-    if kind == "dask":
+        return Remote(Processes(workers), workers)
+    if name == "dask":
         return engine_of(require("distributed", extra="distributed", to="run on Dask").Client())
-    if kind == "ray":
-        return Remote(_Ray(require("ray", extra="distributed", to="run on Ray")), tasks=16)
+    if name == "ray":
+        return Remote(Borrowed(_Ray(require("ray", extra="distributed", to="run on Ray"))), 8)
     raise InputError(f"no engine named {name!r}. There are processes, dask and ray.")
 
 

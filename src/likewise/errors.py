@@ -32,6 +32,14 @@ class UndefinedError(LikewiseError, ArithmeticError):
     """The measure has no value for these inputs; in a batch run it becomes NaN with this reason."""
 
 
+class MeasureError(LikewiseError, RuntimeError):
+    """A function of the user's failed; in a batch run the pair becomes NaN with this reason."""
+
+
+class WorkerError(LikewiseError, RuntimeError):
+    """Processes that work is sent to cannot start, or were lost."""
+
+
 class MissingDependencyError(LikewiseError, ImportError):
     """An optional part is not installed."""
 
@@ -46,6 +54,10 @@ class ForwardError(LikewiseError, RuntimeError):
 
 class StoreError(LikewiseError, OSError):
     """A store cannot be read or written."""
+
+
+class FailedMeasureWarning(UserWarning):
+    """A measure failed on some pairs of a run, which went on without them."""
 
 
 class DamagedStoreWarning(UserWarning):

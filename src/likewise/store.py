@@ -17,11 +17,11 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from likewise._files import guarded, write_whole
@@ -29,10 +29,11 @@ from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
 from likewise.networks.describing import described
 from likewise.views import Activations, Outputs
+from likewise.views.sinks import mapped
 
 FORMAT = 1
 # what reading a damaged view may raise, among them that its values are not finite
-_DAMAGE = (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError)
+_DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError)
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS scores (
     key TEXT PRIMARY KEY, value REAL, reason TEXT, measure TEXT, a TEXT, b TEXT, run TEXT, at REAL, seal TEXT
@@ -270,10 +271,8 @@ class Store:
 
 
 def read_view(path: Path) -> Activations:
-    """A view from a safetensors file of a store."""
-    with safe_open(path, framework="pt") as file:
-        facts: Mapping[str, str] = file.metadata() or {}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    """A view from a file of a store: mapped, so that what memory it takes can be given back."""
+    tensors, facts = mapped(path)
     outputs = Outputs(tensors["logits"], tensors.get("labels")) if "logits" in tensors else None
     return Activations(
         tensors["values"],

@@ -20,7 +20,15 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise.engine import one_thread
-from likewise.errors import InputError, OptionError, UndefinedError, brief, did_you_mean
+from likewise.errors import (
+    InputError,
+    LikewiseError,
+    MeasureError,
+    OptionError,
+    UndefinedError,
+    brief,
+    did_you_mean,
+)
 from likewise.measures.pair import Kernel, Pair, pair_of
 from likewise.measures.saturation import Saturation
 
@@ -182,12 +190,18 @@ class Measure:
                 + (" or lower k." if "k" in self.defaults else ".")
             )
         try:
-            value = float(self.function(pair, **self.options))
+            value = self._number(self.function(pair, **self.options), pair)
         except (LinAlgError, np.linalg.LinAlgError) as error:
             reason = str(error).removeprefix("linalg.").split(".")[0]
             raise UndefinedError(
                 f"{self.key} is undefined for {pair}: a decomposition failed ({reason}). Neurons whose "
                 "scales lie this far apart are best scaled or left out."
+            ) from error
+        except Exception as error:
+            if self.built_in or isinstance(error, LikewiseError) or out_of_memory(error):
+                raise
+            raise MeasureError(
+                f"{self.key} failed on {pair}: {type(error).__name__}: {error}"
             ) from error
         return self._checked(value, pair)
 
@@ -202,6 +216,16 @@ class Measure:
         if high is not None and high < value <= high + ROUNDING:
             return float(high)
         return value
+
+    def _number(self, result: Any, pair: Pair) -> float:
+        if not isinstance(result, (str, bytes)):
+            try:
+                return float(result)
+            except (TypeError, ValueError, RuntimeError):
+                pass
+        raise MeasureError(
+            f"{self.key} gave {brief(result)} for {pair}. A measure gives one number."
+        )
 
     @property
     def rows(self) -> int:
@@ -294,6 +318,12 @@ def described(info: Info, function: Callable[..., float]) -> Info:
         recipe=rest.partition("\n>>>")[0].strip(),
         invariant_to=closed(info.invariant_to),
     )
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether there was no room; torch says so in words alone on the CPU."""
+    words = str(error).lower() if isinstance(error, RuntimeError) else ""
+    return isinstance(error, MemoryError) or ("memory" in words and "alloc" in words)
 
 
 def closed(invariances: frozenset[str] | set[str]) -> frozenset[str]:

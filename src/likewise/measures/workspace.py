@@ -15,13 +15,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from likewise.errors import InputError, brief
+
+if TYPE_CHECKING:
+    from likewise.measures.shared import SharedFolder
 
 SLICE = 2**25
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -67,10 +70,19 @@ def _available() -> int:
 class Workspace:
     """What representations and pairs have computed so far.
 
-    `once` says that a single measure of a single pair is all that will be asked for.
+    `once` says that a single measure of a single pair is all that will be asked for. What was costly
+    to compute can be `shared` with other processes.
     """
 
-    def __init__(self, limit: int | None = None, *, networks: int = 2, once: bool = False) -> None:
+    def __init__(
+        self,
+        limit: int | None = None,
+        *,
+        networks: int = 2,
+        once: bool = False,
+        shared: SharedFolder | None = None,
+    ) -> None:
+        self.shared = shared
         self._limit = limit
         self.networks = networks
         self.once = once
@@ -117,7 +129,10 @@ class Workspace:
         with self._owner_lock(key[0]):
             if key in self._held:
                 return self._held[key]
-            value = self._reload(key) if key in self._on_disk else compute()
+            if key in self._on_disk:
+                value = self._reload(key)
+            else:
+                value = compute() if self.shared is None else self.shared.get(key, compute)
             self._hold(key, value)
             return value
 

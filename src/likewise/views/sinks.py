@@ -31,7 +31,7 @@ _HEADER = 4096  # header blocks are this long or a multiple of it, so values sta
 _BEHIND = 2**26  # bytes that may wait for the disk while the network goes on
 CHECKSUM = "checksum"
 _DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error, RuntimeError)
-_DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32}
+_DTYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 
 
 class MemorySink:
@@ -176,8 +176,8 @@ def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         header, rows = _opened(path)
         tensors = {}
-        facts = header.pop("__metadata__")
-        facts.pop(CHECKSUM)
+        facts = header.pop("__metadata__", {})
+        facts.pop(CHECKSUM, None)
         for name, entry in header.items():
             part = rows[slice(*entry["data_offsets"])]
             tensors[name] = part.view(_DTYPES[entry["dtype"]]).view(entry["shape"])

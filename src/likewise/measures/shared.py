@@ -1,0 +1,89 @@
+"""What follows from one network alone, found by other processes of a job once it was computed.
+
+Only what takes longer to compute than to write and read goes into the folder. A file appears whole or
+not at all, and holds arrays and numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SPEED = 2e8  # bytes a second that writing and reading together are sure to reach
+LEAST = 1e-3  # seconds below which nothing is worth a file
+_NUMBERS = {"float": float, "int": int, "bool": bool}
+
+
+class SharedFolder:
+    """Values by network and name. `names` says which network an owner in this process is."""
+
+    def __init__(self, folder: Path, room: int) -> None:
+        self._folder, self._room = folder, room
+        self.names: dict[int, str] = {}
+
+    def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
+        """The value from the folder, or computed and, if that took long, put there."""
+        path = self._path(key)
+        if path is None:
+            return compute()
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            pass
+        start = time.thread_time()
+        value = compute()
+        self._offer(path, value, time.thread_time() - start)
+        return value
+
+    def _path(self, key: tuple[int, Any]) -> Path | None:
+        owner, name = key
+        words = repr(name)
+        if owner not in self.names or "0x" in words:  # a place in memory means nothing elsewhere
+            return None
+        return (
+            self._folder / f"{self.names[owner]}-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
+        )
+
+    def _offer(self, path: Path, value: Any, seconds: float) -> None:
+        parts = value if isinstance(value, tuple) else (value,)
+        kinds = [_kind(part) for part in parts]
+        size = sum(part.numel() * part.element_size() for part in parts if isinstance(part, Tensor))
+        if not all(kinds) or seconds < LEAST + size / SPEED or size > self._room:
+            return
+        self._room -= size
+        part_path = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with part_path.open("wb") as file:
+                file.write(json.dumps([isinstance(value, tuple), kinds]).encode() + b"\n")
+                for part in parts:
+                    np.save(file, part.numpy() if isinstance(part, Tensor) else np.array(part))
+            part_path.replace(path)
+        except OSError:  # no room, or no such folder here: others compute it for themselves
+            part_path.unlink(missing_ok=True)
+
+
+def _kind(part: Any) -> str:
+    """How a part comes back; empty where it cannot be written."""
+    if isinstance(part, Tensor):
+        return "tensor" if part.device.type == "cpu" and part.layout == torch.strided else ""
+    return type(part).__name__ if type(part).__name__ in _NUMBERS else ""
+
+
+def _read(path: Path) -> Any:
+    with path.open("rb") as file:
+        several, kinds = json.loads(file.readline())
+        arrays = [np.load(file, allow_pickle=False) for _ in kinds]
+    parts = tuple(
+        torch.from_numpy(array) if kind == "tensor" else _NUMBERS[kind](array)
+        for kind, array in zip(kinds, arrays, strict=True)
+    )
+    return parts if several else parts[0]

@@ -17,8 +17,12 @@ from likewise.views import Activations
 
 N = 24
 LENGTHS = [
-    "procrustes-size", "permutation-procrustes", "soft-matching", "rsm-difference", "magnitude-difference"
-]  # fmt: skip
+    "procrustes-size",
+    "permutation-procrustes",
+    "soft-matching",
+    "rsm-difference",
+    "magnitude-difference",
+]
 EVERY = [
     v.bind(confounder=np.random.default_rng(3).normal(size=(N, 3))) if v.missing else v
     for m in registry

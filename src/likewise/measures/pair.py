@@ -21,7 +21,7 @@ from likewise.measures.kernels import Kernel, Linear, Table, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
-from likewise.views.activations import as_tensor
+from likewise.views.arrays import as_tensor, refuse_meta
 
 T = TypeVar("T")
 __all__ = ["Kernel", "Pair", "pair_of"]
@@ -33,6 +33,7 @@ class Pair:
     def __init__(
         self, a: Representation, b: Representation, tables: dict[Kernel, Table] | None = None
     ) -> None:
+        refuse_meta()
         check_same_probe(a.view, b.view)
         self.a, self.b = a, b
         self.tables = {} if tables is None else tables
@@ -209,13 +210,21 @@ def pair_of(
 def _view(values: Any, name: str, reduce: Any, on: str) -> Activations:
     if isinstance(values, Activations):
         return values
-    outputs = Outputs(values) if on == "outputs" and np.ndim(values) == 2 else None
+    outputs = None
+    if on == "outputs" and _axes(values, name) == 2:
+        outputs = Outputs(as_tensor(values, repr(name)))
     return Activations(values, name=name, reduce=reduce, outputs=outputs)
+
+
+def _axes(values: Any, name: str) -> int:
+    if isinstance(values, (Tensor, np.ndarray)):
+        return values.ndim
+    return as_tensor(values, repr(name)).ndim
 
 
 def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
     """Tokens become rows; maps are flattened, or pooled alike, laid out by position and thinned."""
-    if isinstance(x, Activations) or isinstance(y, Activations) or np.ndim(x) < 3:
+    if isinstance(x, Activations) or isinstance(y, Activations) or _axes(x, "x") < 3:
         return x, y
     x, y = as_tensor(x, "'x'"), as_tensor(y, "'y'")
     if x.ndim != y.ndim:

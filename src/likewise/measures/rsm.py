@@ -25,6 +25,7 @@ from likewise.measures.ranks import Ranks
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
+from likewise.views import Activations
 
 KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
 
@@ -143,6 +144,8 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     explains of K and L by least squares is taken off, K - C <K, C> / <C, C>, and CKA taken of the rest.
     1: equal beyond the inputs; 0: nothing in common but the inputs.
     """
+    if not isinstance(confounder, Activations):
+        confounder = Activations(confounder, name="confounder")
     third = pair_of(confounder, pair.a.view).a
     pair.refuse_constant()
     kl, kc, lc = (

@@ -20,12 +20,14 @@ import torch
 from torch import Tensor
 
 from likewise.errors import InputError
+from likewise.views.arrays import as_tensor, plain_tensor
 from likewise.views.reduction import Reduction, reduced
 from likewise.wordnet import ClassNames
 
 SMALL = 1 << 16  # entries whose sums need no care
 CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the outputs
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
+LOGITS = "the matrix of logits"
 ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to the eighth power
 
 
@@ -37,12 +39,12 @@ class Outputs:
     labels: Any = None
 
     def __post_init__(self) -> None:
-        logits = as_tensor(self.logits, "the logits")
+        logits = as_tensor(self.logits, LOGITS)
         if logits.ndim != 2 or not logits.numel():
             raise InputError(
                 f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input."
             )
-        _means_and_exponent(logits, "the logits")
+        _means_and_exponent(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
             object.__setattr__(self, "labels", _labels(self.labels, logits))
@@ -161,45 +163,6 @@ class Activations:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"
 
 
-def as_tensor(values: Any, label: str) -> Tensor:
-    """A floating tensor that shares memory where it can."""
-    if isinstance(values, Tensor):
-        tensor = values.detach()
-    else:
-        if isinstance(values, np.ma.MaskedArray):
-            raise InputError(
-                f"{label} is a masked array, and what is masked has no value. Fill it, or leave those "
-                "rows or columns out."
-            )
-        array = np.asarray(values)
-        if array.dtype == np.longdouble:
-            array = array.astype(np.float64)
-        if array.dtype.kind not in "biuf":
-            raise InputError(
-                f"{label} holds {array.dtype.name} entries, not numbers. "
-                "Pass an array of one numeric type."
-            )
-        if array.dtype.byteorder not in "=|" or any(step < 0 for step in array.strides):
-            array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        if not array.flags.writeable:  # torch would warn; nothing here writes into its input
-            array = array.view()
-            array = array.copy() if not _made_writeable(array) else array
-        tensor = torch.from_numpy(array)
-    if tensor.is_complex():
-        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
-    if tensor.dtype in (torch.float32, torch.float64):
-        return tensor
-    return tensor.float() if tensor.is_floating_point() else tensor.double()
-
-
-def _made_writeable(array: np.ndarray) -> bool:
-    try:
-        array.flags.writeable = True
-    except ValueError:
-        return False
-    return True
-
-
 def _means_and_exponent(values: Tensor, label: str) -> tuple[Tensor, int]:
     """The mean of every column, and the exponent of the scale where that is extreme, else 0.
 
@@ -262,8 +225,7 @@ def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _labels(labels: Any, logits: Tensor) -> Tensor:
-    tensor = torch.as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels)
-    tensor = tensor.to(logits.device)
+    tensor = plain_tensor(labels, "the list of labels").to(logits.device)
     n, classes = logits.shape
     if tensor.shape != (n,) or tensor.is_floating_point() or tensor.is_complex():
         raise InputError(

@@ -21,6 +21,7 @@ from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
 from likewise.networks import inner, recipe
 from likewise.networks import network as load_network
+from likewise.views.arrays import refuse_meta
 from likewise.views.batches import known_length
 from likewise.views.identity import ProbeHash, digest, fingerprint
 from likewise.views.kept import InFolder, InMemory
@@ -57,6 +58,7 @@ def extract(
     >>> extract(net, torch.rand(10, 4), layers="blocks")
     Views(['0', '2'])
     """
+    refuse_meta()
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
     module, called = resolved(network, name)

@@ -1,0 +1,162 @@
+"""What can be read as an array, at the border: everything else is refused with one sentence.
+
+Activations, logits, labels and confounders come as tensors, numpy arrays, data frames, lists or whatever
+turns itself into an array. Behind this border there are only dense tensors with values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from likewise.errors import InputError
+
+NO_ARRAY = (
+    type(None),
+    str,
+    bytes,
+    bytearray,
+    Mapping,
+    Set,
+    Iterator,
+    FunctionType,
+    type,
+    nn.Module,
+)
+
+
+def as_tensor(values: Any, label: str) -> Tensor:
+    """A floating tensor that shares memory where it can."""
+    tensor = plain_tensor(values, label)
+    if tensor.is_complex():
+        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
+    if tensor.dtype in (torch.float32, torch.float64):
+        return tensor
+    return tensor.float() if tensor.is_floating_point() else tensor.double()
+
+
+def plain_tensor(values: Any, label: str) -> Tensor:
+    """A dense tensor with values, of whatever type of numbers was given."""
+    if isinstance(values, Tensor):
+        return _dense(values, label)
+    if isinstance(values, (list, tuple)) and values and isinstance(values[0], Tensor):
+        return _stacked(values, label)
+    return torch.from_numpy(_plain_array(values, label))
+
+
+def refuse_meta() -> None:
+    """Refuse to work where torch makes new tensors on the device 'meta'."""
+    if torch.empty(0).is_meta:
+        raise InputError(
+            "torch's default device is 'meta', where tensors have no values. Compare networks outside "
+            "of torch.device('meta')."
+        )
+
+
+def _dense(tensor: Tensor, label: str) -> Tensor:
+    if tensor.is_meta:
+        raise InputError(
+            f"{label} is on the device 'meta', where tensors have no values. Compute it on another."
+        )
+    if tensor.is_nested:
+        raise InputError(f"{label} is a nested tensor. Pad its rows, or reduce them to one length.")
+    if tensor.layout != torch.strided:
+        kind = str(tensor.layout).removeprefix("torch.").removeprefix("_")
+        raise InputError(f"{label} is a tensor of layout {kind}. Pass its to_dense().")
+    if tensor.is_quantized:
+        raise InputError(f"{label} is a quantised tensor. Pass its dequantize().")
+    return tensor.detach().resolve_neg()
+
+
+def _stacked(rows: list[Tensor] | tuple[Tensor, ...], label: str) -> Tensor:
+    if not all(isinstance(row, Tensor) for row in rows):
+        raise InputError(f"{label} mixes tensors with other things. Pass one tensor.")
+    dense = [_dense(row, label) for row in rows]
+    if len({(row.shape, row.dtype, row.device) for row in dense}) > 1:
+        raise InputError(f"{label} lists tensors of different shapes or types. Pass one tensor.")
+    return torch.stack(dense)
+
+
+def _plain_array(values: Any, label: str) -> np.ndarray:
+    array = _numbers(values, label)
+    if array.dtype == np.longdouble:
+        with np.errstate(over="ignore"):  # what is too large is refused as infinite
+            array = array.astype(np.float64)
+    aligned = array.flags.aligned and not any(step < 0 for step in array.strides)
+    if array.dtype.byteorder not in "=|" or not aligned:
+        array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+    if not array.flags.writeable:  # torch would warn; nothing here writes into its input
+        array = array.view()
+        array = array.copy() if not _made_writeable(array) else array
+    return array
+
+
+def _numbers(values: Any, label: str) -> np.ndarray:
+    """The array of whatever has one, if it holds numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(
+            f"{label} is a masked array, and what is masked has no value. Fill it, or leave those "
+            "rows or columns out."
+        )
+    if hasattr(values, "toarray") and not hasattr(values, "__array__"):
+        raise InputError(f"{label} is a sparse {type(values).__name__}. Pass its toarray().")
+    if isinstance(values, NO_ARRAY):
+        raise InputError(_no_array(values, label))
+    try:
+        array = np.asarray(values)
+    except Exception as error:  # whatever a stranger's __array__ raises
+        raise InputError(_unreadable(error, label)) from error
+    if array.dtype.kind == "O" and hasattr(values, "dtypes"):
+        array = _of_frame(values, label)
+    if array.dtype.kind == "O" and not hasattr(values, "dtype") and not array.ndim:
+        raise InputError(_no_array(values, label))
+    if array.dtype.kind == "c":
+        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{label} holds {array.dtype.name} entries, not numbers. "
+            "Pass an array of one numeric type."
+        )
+    return array
+
+
+def _no_array(values: Any, label: str) -> str:
+    return (
+        f"{label} is of type {type(values).__name__}, not an array. Pass an array, a tensor, a data "
+        "frame or a list of rows."
+    )
+
+
+def _unreadable(error: Exception, label: str) -> str:
+    if "inhomogeneous" in str(error):
+        return f"{label} has rows of different lengths. Pass one row per input, all of one length."
+    reason = str(error).split("\n")[0].rstrip(".") or type(error).__name__
+    return (
+        f"{label} cannot be read as an array ({reason}). Pass an array, a tensor or a data frame."
+    )
+
+
+def _of_frame(frame: Any, label: str) -> np.ndarray:
+    """A data frame's numbers, columns of several types in double precision."""
+    kinds = dict(frame.dtypes) if frame.ndim == 2 else {frame.name: frame.dtype}
+    odd = [name for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "biuf"]
+    if odd:
+        raise InputError(
+            f"{label} has no numbers in column {odd[0]!r}"
+            + (f" and {len(odd) - 1} more" if odd[1:] else "")
+            + ". Pass the columns that hold numbers."
+        )
+    return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _made_writeable(array: np.ndarray) -> bool:
+    try:
+        array.flags.writeable = True
+    except ValueError:
+        return False
+    return True

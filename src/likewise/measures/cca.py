@@ -88,10 +88,10 @@ def pwcca(pair: Pair) -> float:
     variates of the side with fewer neurons (the first if equal) and x_j its centred neurons. 1: every
     canonical direction, of which there are as many as the smaller rank, is the same in both.
     """
-    rep, overlap = (pair.a, pair.overlap) if pair.a.d <= pair.b.d else (pair.b, pair.overlap.T)
-    left, rho, _ = torch.linalg.svd(overlap, full_matrices=False)
-    weights = (left.T @ _loadings(rep)).abs().sum(dim=1)
-    return float((weights * rho.clamp(max=1)).sum() / weights.sum())
+    left, rho, right = pair.canonical
+    rep, directions = (pair.a, left) if pair.a.d <= pair.b.d else (pair.b, right)
+    weights = (directions.T @ _loadings(rep)).abs().sum(dim=1)
+    return float((weights * rho).sum() / weights.sum())
 
 
 def _loadings(rep: Representation) -> Tensor:

@@ -142,7 +142,7 @@ class Measure:
         """Whether it is one of ours, known by name and version."""
         return str(getattr(self.given, "__module__", "")).partition(".")[0] == "likewise"
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The name with its variant and options, as shown in results."""
         chosen = [

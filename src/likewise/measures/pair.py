@@ -46,11 +46,14 @@ class Pair:
 
     @property
     def swapped(self) -> Pair:
-        """The pair the other way round, sharing what does not mind."""
+        """The swapped pair; what is the same, or its transpose, is shared."""
         other = Pair(self.b, self.a, self.tables)
         for name in ("cross", "neuron_cross", "overlap", "raw_overlap", "white_cross"):
             if name in self._held:
                 other._held[name] = self._held[name].T
+        if "canonical" in self._held:
+            left, rho, right = self._held["canonical"]
+            other._held["canonical"] = right, rho, left
         return other
 
     def __repr__(self) -> str:
@@ -138,7 +141,15 @@ class Pair:
     @quantity
     def correlations(self) -> Tensor:
         """Canonical correlations, largest first: cosines of the angles between the column spaces."""
+        if "canonical" in self._held:
+            return self.canonical[1]
         return torch.linalg.svdvals(self.overlap).clamp(max=1)
+
+    @quantity
+    def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
+        """`correlations` with the directions they belong to, one column each, in both bases."""
+        left, rho, right = torch.linalg.svd(self.overlap, full_matrices=False)
+        return left, rho.clamp(max=1), right.T
 
     # --- inner products of n x n matrices -------------------------------------------------------
 

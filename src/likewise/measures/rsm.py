@@ -246,10 +246,10 @@ def _spectral_difference(pair: Pair) -> float:
             return (difference @ v).cpu().numpy()
         return torch.cat([difference[i:j].double() @ v for i, j in a.blocks(4)]).cpu().numpy()
 
-    if not bool(difference.any()):
-        return 0.0
     start = product(np.ones(n))
     if not start.any():
+        if not bool(difference.any()):
+            return 0.0
         start = np.random.default_rng(0).normal(size=n)
     found = eigsh(
         LinearOperator((n, n), matvec=product, dtype=np.float64), k=1, v0=start, ncv=min(n, 12),

@@ -168,20 +168,11 @@ def test_chance_does_not_depend_on_the_unit_of_measure(name):
     assert small.calibrated == pytest.approx(plain.calibrated)
 
 
-def test_halves_too_small_for_a_measure_are_said():
-    x, y = np.random.default_rng(0).normal(size=(2, 20, 5))
-    with pytest.raises(UndefinedError) as error:
-        likewise.bootstrap(x, y, "jaccard")
-    assert str(error.value) == (
-        "of half the inputs, jaccard needs at least 11 rows, got 10. Show the networks more inputs or lower k."
-    )
-
-
 def test_a_confounder_is_drawn_with_its_inputs_and_named_apart():
     rng = np.random.default_rng(0)
     x, y, inputs, others = rng.normal(size=(4, 60, 5))
     one, two = (measures.get("cka-deconfounded", confounder=c) for c in (inputs, others))
-    interval = likewise.bootstrap(x, y, one, samples=20)
+    interval = likewise.bootstrap(x, y, one, groups=20)
     assert interval.low < interval.value < interval.high
     assert len(likewise.compare({"a": x, "b": y}, [one, two])) == 2
 

@@ -10,7 +10,7 @@ from likewise.errors import InputError
 from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.representation import Representation
-from likewise.shuffles import shuffles
+from likewise.shuffles import Orders
 from likewise.trust import calibrated_matrices, null_scores
 from likewise.views import Activations, Outputs
 
@@ -25,7 +25,7 @@ def sharing_only_classes(seed):
 
 def test_a_shuffle_within_groups_keeps_every_input_in_its_group():
     groups = np.random.default_rng(0).integers(0, 5, size=60)
-    orders = list(shuffles(60, 20, 1, groups))
+    orders = list(Orders(20, 1, groups).draw(60))
     for order in orders:
         assert sorted(order) == list(range(60))
         assert (groups[order] == groups).all()
@@ -34,7 +34,7 @@ def test_a_shuffle_within_groups_keeps_every_input_in_its_group():
 
 def test_each_order_within_a_group_is_as_likely_as_any_other():
     counts: dict[tuple[int, ...], int] = {}
-    for order in shuffles(5, 6000, 0, np.array([0, 1, 0, 1, 0])):
+    for order in Orders(6000, 0, np.array([0, 1, 0, 1, 0])).draw(5):
         counts[tuple(order[[0, 2, 4]])] = counts.get(tuple(order[[0, 2, 4]]), 0) + 1
     assert len(counts) == 6
     assert max(abs(n - 1000) for n in counts.values()) < 150  # five standard deviations

@@ -100,40 +100,6 @@ def test_compare_adds_the_null_to_the_frame():
     assert (apart.null_mean < apart.value).all()
 
 
-def test_a_bootstrap_interval_holds_the_score_and_narrows_with_inputs():
-    widths = []
-    for n in (60, 600):
-        x, y, _ = related(n)
-        result = likewise.bootstrap(x, y, "cka", samples=60)
-        assert result.low < result.value < result.high
-        widths.append(result.high - result.low)
-    assert widths[1] < widths[0] / 2  # root of ten in the limit
-
-
-def test_a_bootstrap_interval_covers_the_truth():
-    """Debiased CKA estimates the same number at every n: intervals at n = 100 should hold it."""
-    rng = np.random.default_rng(0)
-    mix = rng.normal(size=(2, 5, 8))
-
-    def drawn(n):
-        hidden = rng.normal(size=(n, 5))
-        return [hidden @ m + rng.normal(size=(n, 8)) for m in mix]
-
-    truth = measures.cka_debiased(*drawn(20000))
-    held = 0
-    for _ in range(30):
-        result = likewise.bootstrap(*drawn(100), "cka-debiased", samples=80)
-        held += result.low <= truth <= result.high
-    assert held >= 24
-
-
-def test_a_whole_matrix_has_intervals():
-    views = dict(zip("abc", related(), strict=True))
-    result = likewise.bootstrap(views, measure="jaccard", samples=20)
-    assert (result.low <= result.high).all()
-    assert list(result.to_frame().columns) == ["a", "b", "measure", "value", "low", "high"]
-
-
 @pytest.mark.parametrize(
     "measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key
 )

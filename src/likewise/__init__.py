@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise import wordnet as wordnet
     from likewise.classes import Inspector as Inspector
     from likewise.comparing import compare as compare
+    from likewise.intervals import bootstrap as bootstrap
     from likewise.layer_matrix import LayerMatrix as LayerMatrix
     from likewise.layer_pairs import layerwise as layerwise
     from likewise.matrix import Comparison as Comparison
@@ -21,7 +22,6 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.networks import network as network
     from likewise.networks import train as train
     from likewise.score import Score as Score
-    from likewise.trust import bootstrap as bootstrap
     from likewise.trust import calibrate as calibrate
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
@@ -43,7 +43,7 @@ _HOMES = {
     "Score": "likewise.score",
     "SimilarityMatrix": "likewise.matrix",
     "Views": "likewise.views",
-    "bootstrap": "likewise.trust",
+    "bootstrap": "likewise.intervals",
     "calibrate": "likewise.trust",
     "classes": "likewise.classes",
     "compare": "likewise.comparing",

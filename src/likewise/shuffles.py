@@ -7,6 +7,7 @@ share more is asked by shuffling each input among those of its own class only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,24 @@ from likewise.errors import InputError
 from likewise.views import Activations
 
 
-def shuffles(
-    n: int, count: int, seed: int, groups: np.ndarray | None = None
-) -> Iterator[np.ndarray]:
-    """`count` random orders of n inputs; with `groups` (n,), only inputs of one group change places."""
-    rng = np.random.default_rng(seed)
-    places = None if groups is None else np.argsort(groups, kind="stable")
-    for _ in range(count):
-        order = rng.permutation(n)
-        if groups is not None and places is not None:
-            moved = order[np.argsort(groups[order], kind="stable")]
-            order = np.empty_like(moved)
-            order[places] = moved
-        yield order
+@dataclass(frozen=True)
+class Orders:
+    """`count` random orders of inputs; with `groups` (n,), only inputs of one group change places."""
+
+    count: int
+    seed: int
+    groups: np.ndarray | None = None
+
+    def draw(self, n: int) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(self.seed)
+        places = None if self.groups is None else np.argsort(self.groups, kind="stable")
+        for _ in range(self.count):
+            order = rng.permutation(n)
+            if self.groups is not None and places is not None:
+                moved = order[np.argsort(self.groups[order], kind="stable")]
+                order = np.empty_like(moved)
+                order[places] = moved
+            yield order
 
 
 def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:

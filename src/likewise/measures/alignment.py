@@ -37,6 +37,7 @@ def _procrustes(pair: Pair, a: float, b: float) -> float:
 
 @measure(
     name="procrustes", family="alignment", aliases=("OrthProc", "orthogonal-procrustes"),
+    joint=0.4,
     larger_is="less alike", bounds=(0, math.sqrt(2)), identity=0, invariant_to={ROTATION, SCALE, SHIFT},
     metric=True, cross=True, source=SCHOENEMANN,
 )  # fmt: skip
@@ -69,6 +70,7 @@ def procrustes_size(pair: Pair) -> float:
 
 @measure(
     name="angular-shape", family="alignment", aliases=("AngShape",), larger_is="less alike",
+    joint=0.4,
     bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
     source=WILLIAMS,
 )  # fmt: skip
@@ -93,6 +95,7 @@ def angular_shape(pair: Pair) -> float:
     cross=True,
     limits={"alpha": (0.0, 1.0)},
     source=WILLIAMS,
+    joint=0.6,
     saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
     version=3,
 )
@@ -153,6 +156,7 @@ def _shape(pair: Pair, weights: list[Tensor]) -> float:
 
 @measure(
     name="nbs", family="alignment", aliases=("normalized-bures",), larger_is="more alike", bounds=(0, 1),
+    joint=0.4,
     identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
     source="Tang et al. 2020, arXiv:2003.11498",
 )  # fmt: skip
@@ -261,6 +265,7 @@ def _inverse_spreads(rep: Representation) -> Tensor:
 
 @measure(
     name="hard-correlation", family="alignment", aliases=("HardCorr",), larger_is="more alike",
+    joint=0.3,
     bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cost="n·d² + d³", cross=True,
     source="Li et al. 2015, arXiv:1511.07543",
 )  # fmt: skip
@@ -277,6 +282,7 @@ def hard_correlation(pair: Pair) -> float:
 
 @measure(
     name="soft-correlation", family="alignment", aliases=("SoftCorr",), larger_is="more alike",
+    joint=0.3,
     bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
     source="Li et al. 2015, arXiv:1511.07543",
 )  # fmt: skip
@@ -323,6 +329,7 @@ def soft_matching(pair: Pair) -> float:
 
 @measure(
     name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
+    joint=0.5,
     bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
     saturates=lambda o: second_wide(),
     source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",

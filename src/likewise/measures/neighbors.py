@@ -96,6 +96,7 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
 
 @measure(
     name="rank-similarity",
+    joint=0.6,
     aliases=("RankSim",),
     source="Wang et al. 2022, arXiv:2012.11311",
     **FACTS,

@@ -191,10 +191,14 @@ class Representation:
 
     def refuse_constant(self) -> None:
         """Refuse a network whose rows are all the same: there is nothing to compare."""
+        self._not_constant  # noqa: B018
+
+    @quantity
+    def _not_constant(self) -> bool:
         squares = self.single[1] if self.single[1].numel() else self.squares
         if float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean):
-            return  # far from constant: there is no need to look closer
-        self.size  # noqa: B018  refuses it with the reason
+            return True  # far from constant: there is no need to look closer
+        return self.size > 0  # refuses it with the reason
 
     def _constant(self, how: str) -> UndefinedError:
         return UndefinedError(
@@ -389,7 +393,7 @@ class Representation:
 
     def kept_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
-        if self.workspace.networks > 2 and self.workspace.keeps_squares(self.n):
+        if self.workspace.shares_squares and self.workspace.keeps_squares(self.n):
             return self.distances[start:stop, start if upper else 0 :]
         return self.distance_rows(start, stop, upper=upper)
 
@@ -428,7 +432,7 @@ class Representation:
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k)."""
         if self.workspace.keeps_squares(self.n):
-            if self.workspace.networks > 2:
+            if self.workspace.shares_squares:
                 return self.kept("cosines", lambda: self.gathered(self.cosine_rows)).gather(
                     1, columns
                 )

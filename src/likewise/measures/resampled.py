@@ -23,7 +23,7 @@ T = TypeVar("T")
 SAME = {
     "mean", "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
     "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
-    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons",
+    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons", "_not_constant",
     "single_energy",
 }  # fmt: skip
 BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",
@@ -46,6 +46,8 @@ class Permuted(Representation):
 
     def kept(self, name: Any, compute: Callable[[], T]) -> T:
         if name not in self._held:
+            if name == "distances":  # made once for all orders
+                self.parent.distances  # noqa: B018
             known = self.parent.workspace.find((self.parent.key, name))
             derived = None if known is None else self._derived(name, known)
             self._held[name] = compute() if derived is None else derived

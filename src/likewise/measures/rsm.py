@@ -260,6 +260,7 @@ def _spectral_difference(pair: Pair) -> float:
 
 @measure(
     name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
+    joint=1.0,
     identity=1, invariant_to={LINEAR}, cross=True,
     saturates=lambda o: either_wide(_eos_of_sizes, less=0), source="May et al. 2019, arXiv:1909.01264",
 )  # fmt: skip
@@ -291,6 +292,7 @@ def eos_resi(pair: Pair) -> float:
 
 @measure(
     name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
+    joint=1.0,
     invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
     saturates=lambda o: None if o["ridge"] else either_wide(_gulp_of_sizes),
     source="Boix-Adserà et al. 2022, arXiv:2210.06545",
@@ -348,6 +350,7 @@ def gulp_resi(pair: Pair) -> float:
 
 @measure(
     name="riemann", family="rsm", aliases=("riemannian", "airm"), larger_is="less alike", bounds=(0, None),
+    joint=0.6,
     identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cost="n·d² + d³",
     limits={"shrinkage": (1e-6, 1)}, source="Shahbazi et al. 2021, doi:10.1016/j.neuroimage.2021.118271",
 )  # fmt: skip

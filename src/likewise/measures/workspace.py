@@ -70,8 +70,9 @@ def _available() -> int:
 class Workspace:
     """What representations and pairs have computed so far.
 
-    `once` says that a single measure of a single pair is all that will be asked for. What was costly
-    to compute can be `shared` with other processes.
+    `once` says that a single measure of a single pair is all that will be asked for; `resampled` that the
+    inputs will be shuffled or drawn, so that whole matrices are worth keeping. What was costly to compute can
+    be `shared` with other processes.
     """
 
     def __init__(
@@ -80,12 +81,14 @@ class Workspace:
         *,
         networks: int = 2,
         once: bool = False,
+        resampled: bool = False,
         shared: SharedFolder | None = None,
     ) -> None:
         self.shared = shared
         self._limit = limit
         self.networks = networks
         self.once = once
+        self.resampled = resampled
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
         self._on_disk: dict[Hashable, list[tuple[Path, str]]] = {}
         self._files = itertools.count()
@@ -99,6 +102,11 @@ class Workspace:
         if self._limit is None:
             self._limit = parse_memory(None)
         return self._limit
+
+    @property
+    def shares_squares(self) -> bool:
+        """Whether a network's distances and cosines are wanted more than once."""
+        return self.networks > 2 or self.resampled
 
     def keeps_squares(self, n: int) -> bool:
         """Whether three n x n matrices a network fit beside the rest."""

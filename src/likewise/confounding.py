@@ -1,0 +1,95 @@
+"""What chance gives where two networks are related through a confounder, and perhaps through nothing else.
+
+Shuffled inputs are no null for a score that takes the confounder off: they also undo what ties each network to
+the confounder, and taking its Gram matrix off leaves a residue of that in both networks. So every network is split
+into what functions of the confounder explain and the rest, and only the rest is shuffled: in the
+coordinates of the space that the explained part leaves over, with random signs, where noise is exchangeable
+(for the linear case: Huh & Jhun 2001, Random permutation testing in multiple linear regression).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.representation import Representation
+from likewise.views import Activations
+
+SHARE = 0.6  # of the space of functions on the inputs that the confounder may explain
+LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inputs
+
+
+class Unexplained:
+    """Networks with what a confounder does not explain of them shuffled."""
+
+    def __init__(self, confounder: Any, groups: np.ndarray | None = None) -> None:
+        values = _values(confounder)
+        explained = _explained(values, groups)
+        frame = torch.linalg.qr(explained, mode="complete").Q
+        self._inside, self._outside = frame.tensor_split([explained.shape[1]], dim=1)
+        self._parts: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def shuffled(self, rep: Representation, rng: np.random.Generator) -> Representation:
+        """The network with the unexplained part in another order."""
+        fitted, rest = self._split(rep)
+        order = torch.from_numpy(rng.permutation(rest.shape[0]))
+        signs = torch.from_numpy(rng.choice([-1.0, 1.0], size=rest.shape[0]))
+        values = fitted + self._outside @ (rest[order] * signs[:, None])
+        return Representation(Activations(values.to(rep.values), name=rep.view.name))
+
+    def _split(self, rep: Representation) -> tuple[Tensor, Tensor]:
+        if rep.key not in self._parts:
+            values = rep.values.cpu().double()
+            fitted = self._inside @ (self._inside.T @ values)
+            self._parts[rep.key] = fitted, self._outside.T @ values
+        return self._parts[rep.key]
+
+
+def _values(confounder: Any) -> Tensor:
+    view = confounder if isinstance(confounder, Activations) else Activations(confounder)
+    return torch.as_tensor(view.values).cpu().double()
+
+
+def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
+    """Orthonormal functions of the confounder, the constant first, (n, share of n).
+
+    All linear ones (and which group an input is in), then the smoothest others: the leading eigenvectors of
+    a Gaussian kernel as wide as the median distance.
+    """
+    n = values.shape[0]
+    basis = _linear(values, groups)
+    most = n - max(LEAST, n // 10)
+    if basis.shape[1] > most:
+        raise UndefinedError(
+            f"the confounder has {basis.shape[1] - 1} independent directions on {n} inputs, so hardly "
+            "anything of a network is left that it does not explain, and there is no null. Show the networks "
+            "more inputs, or reduce the confounder to fewer features."
+        )
+    more = min(int(SHARE * n), most) - basis.shape[1]
+    if more <= 0:
+        return basis
+    squares = torch.cdist(values, values).square_()
+    width = squares[squares > 0].median() if bool((squares > 0).any()) else squares.new_tensor(1.0)
+    kernel = squares.div_(-2 * width).exp_()
+    kernel -= basis @ (basis.T @ kernel)
+    kernel -= (kernel @ basis) @ basis.T
+    sizes, smooth = torch.linalg.eigh(kernel)
+    kept = smooth[:, -more:][:, sizes[-more:] > 1e-10 * sizes[-1].clamp(min=1e-10)]
+    return torch.linalg.qr(torch.cat([basis, kept.flip(1)], dim=1)).Q
+
+
+def _linear(values: Tensor, groups: np.ndarray | None) -> Tensor:
+    parts = [values - values.mean(dim=0)]
+    if groups is not None:
+        parts.append(torch.nn.functional.one_hot(torch.from_numpy(groups)).double())
+    columns = torch.cat(parts, dim=1)
+    columns = columns - columns.mean(dim=0)
+    columns /= torch.linalg.vector_norm(columns, dim=0).clamp(min=1e-300)
+    basis, sizes, _ = torch.linalg.svd(columns, full_matrices=False)
+    basis = basis[:, sizes > 1e-10 * sizes[0].clamp(min=1e-10)]
+    constant = torch.full((values.shape[0], 1), values.shape[0] ** -0.5, dtype=torch.float64)
+    return torch.linalg.qr(torch.cat([constant, basis], dim=1)).Q

@@ -1,0 +1,130 @@
+"""Inner products of n x n matrices where the inputs of one network are shuffled.
+
+A shuffle changes neither the product of a matrix with itself nor, but for their order, its row sums. Only the
+products between networks are new. They come by index from matrices that are made once, for as many orders at
+a time as stay in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.measures.kernels import Kernel, Linear, Table
+from likewise.measures.ranks import Ranks, Square
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Permuted
+
+BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
+
+
+def orders_at_once(n: int) -> int:
+    return max(1, BATCH // n**2)
+
+
+def shuffled_tables(
+    kernels: Sequence[Kernel],
+    tables: Mapping[Kernel, Table],
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    orders: Tensor,
+) -> Iterator[tuple[list[Permuted], dict[Kernel, Table]]]:
+    """The right networks in each order (k, n), with tables of every network and those before it.
+
+    A kernel is left out, to be computed as if nothing was known, where its matrices cannot be kept.
+    """
+    fits = right[0].workspace.keeps_squares(right[0].n)
+    known = {kernel: tables[kernel] for kernel in kernels if fits and kernel in tables}
+    products = {kernel: _products(kernel, known[kernel], left, right, orders) for kernel in known}
+    for k, order in enumerate(orders):
+        moved = [Permuted(rep, order) for rep in right]
+        yield (
+            moved,
+            {kernel: _table(known[kernel], left, moved, products[kernel], k) for kernel in known},
+        )
+
+
+def _products(
+    kernel: Kernel,
+    known: Table,
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    orders: Tensor,
+) -> dict[tuple[int, int], list[float]]:
+    """Inner products with every order, by the keys of the two networks."""
+    made = {}
+    for b in right:
+        before = left[: left.index(b)] if b in left else left  # the second side of these
+        others = [a for a in before if a.key in known.sums]
+        if others and b.key in known.sums:
+            for a, product in zip(others, _with_each(kernel, others, b, orders), strict=True):
+                made[a.key, b.key] = product.tolist()
+    return made
+
+
+def _with_each(
+    kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor
+) -> list[Tensor]:
+    if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
+        rows = b.centred[orders]
+        return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
+    matrix = _whole(kernel, b)
+    moved = torch.stack([matrix.index_select(0, o).index_select(1, o).view(-1) for o in orders])
+    share = 0.5 if isinstance(kernel, Ranks) else 1.0  # ranks are of pairs i < j only
+    return [moved @ _whole(kernel, a).reshape(-1) * share for a in left]
+
+
+def _whole(kernel: Kernel, rep: Representation) -> Tensor:
+    """The matrix of a kernel, (n, n)."""
+    if isinstance(kernel, Ranks):
+        return Square.of(rep).matrix
+    if isinstance(kernel, Linear):
+        return rep.gram
+
+    def compute() -> Tensor:
+        kernel.prepare(rep)
+        matrix = torch.empty(rep.n, rep.n, dtype=rep.mean.dtype, device=rep.values.device)
+        for start, stop in rep.blocks(2):
+            block = kernel.rows(rep, start, stop)
+            matrix[start:stop, start:] = block
+            matrix[start:, start:stop] = block.T
+        return matrix
+
+    return rep.kept(("kernel", kernel), compute)
+
+
+def _table(
+    known: Table,
+    left: Sequence[Representation],
+    moved: Sequence[Permuted],
+    products: Mapping[tuple[int, int], list[float]],
+    k: int,
+) -> Table:
+    """The table for the k-th order."""
+    table = Table(sums=_Moved(known.sums, moved), diagonals=_Moved(known.diagonals, moved))
+    for rep in left:
+        if rep.key in known.sums:
+            table.inner[rep.key, rep.key] = known.inner[rep.key, rep.key]
+    for b in moved:
+        if b.parent.key in known.sums:
+            table.inner[b.key, b.key] = known.inner[b.parent.key, b.parent.key]
+            for a in left:
+                if (a.key, b.parent.key) in products:
+                    table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
+    return table
+
+
+class _Moved(dict[int, np.ndarray]):
+    """Vectors of networks; those of shuffled ones are put in order when asked for."""
+
+    def __init__(self, known: Mapping[int, np.ndarray], moved: Sequence[Permuted]) -> None:
+        super().__init__(known)
+        self._moved = {b.key: b for b in moved}
+
+    def __missing__(self, key: int) -> np.ndarray:
+        b = self._moved[key]
+        self[key] = self[b.parent.key][b.index.cpu().numpy()]
+        return self[key]

@@ -27,7 +27,6 @@ from safetensors.torch import save_file
 from likewise._files import guarded, write_whole
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
-from likewise.networks.describing import described
 from likewise.views import Activations, Outputs
 from likewise.views.sinks import mapped
 
@@ -56,7 +55,7 @@ def measure_key(measure: Measure) -> str:
     """A hash of everything about a measure that its scores depend on."""
     options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
     # a function of the user's goes by what it computes, for want of a version; its name says nothing
-    name, code = (measure.name, "") if measure.built_in else ("", described(measure.given))
+    name, code = (measure.name, "") if measure.built_in else ("", _described(measure.given))
     facts = [name, measure.info.variant, measure.info.version, options, code]
     return _sha(json.dumps(facts, sort_keys=True))
 
@@ -64,6 +63,13 @@ def measure_key(measure: Measure) -> str:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    return _described(value)
+
+
+def _described(value: Any) -> str:
+    """A hash of what a value holds or computes; its room is needed for nothing else here."""
+    from likewise.networks.describing import described
+
     return described(value)
 
 

@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli.declarations import reading
+
 
 def data(
     pattern: Annotated[str, typer.Argument(help="Such as 'cifar*'; without one, all.")] = "*",
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List datasets, their splits and what they are."""
+    typer.echo(reading(lambda: _list(pattern, as_json)))
+
+
+def _list(pattern: str, as_json: bool) -> str:
     from likewise.data import SOURCES
     from likewise.errors import UnknownNameError
 
@@ -20,9 +26,9 @@ def data(
     if not found:
         raise UnknownNameError(f"no data matches {pattern!r}. Leave the pattern out to see all.")
     if as_json:
-        parts = [{"name": s.name, "domain": s.domain, "splits": s.splits} for s in found]
-        typer.echo(json.dumps(parts))
-        return
-    for source in found:
-        name = f"{source.name}:PATH" if source.needs_path else source.name
-        typer.echo(f"{name:20}  {source.domain:5}  {', '.join(source.splits):22}  {source.summary}")
+        return json.dumps([{"name": s.name, "domain": s.domain, "splits": s.splits} for s in found])
+    names = [f"{source.name}:PATH" if source.needs_path else source.name for source in found]
+    return "\n".join(
+        f"{name:20}  {source.domain:5}  {', '.join(source.splits):22}  {source.summary}"
+        for name, source in zip(names, found, strict=True)
+    )

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli.declarations import reading
+
 
 def measures(
     name: Annotated[str | None, typer.Argument(help="A measure: prints its recipe.")] = None,
@@ -15,22 +17,27 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
+    typer.echo(reading(lambda: _all(family, as_json) if name is None else _one(name, as_json)))
+
+
+def _one(name: str, as_json: bool) -> str:
+    from likewise import measures as known
+    from likewise.measures.explain import facts
+
+    measure = known.get(name)
+    if not as_json:
+        return measure.explain()
+    return json.dumps({"name": measure.name, **facts(measure)}, ensure_ascii=False)
+
+
+def _all(family: str | None, as_json: bool) -> str:
     from likewise import measures as known
     from likewise.measures.explain import bounds, facts
 
-    if name is not None:
-        measure = known.get(name)
-        if as_json:
-            typer.echo(json.dumps({"name": measure.name, **facts(measure)}, ensure_ascii=False))
-        else:
-            typer.echo(measure.explain())
-        return
     found = [known.get(entry) for entry in known.names(family)]
-    infos = [measure.info for measure in found]
     if as_json:
         rows = [{"name": m.name, "family": m.info.family, **facts(m)} for m in found]
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
-        return
+        return json.dumps(rows, ensure_ascii=False, indent=1)
     header = ("measure", "in ReSi", "family", "larger is", "range", "symmetric", "ignores")
     rows_ = [
         (
@@ -42,10 +49,9 @@ def measures(
             "yes" if info.symmetric else "no",
             ", ".join(sorted(info.invariant_to)) or "nothing",
         )
-        for info in infos
+        for info in (measure.info for measure in found)
     ]
-    typer.echo(table(header, rows_))
-    typer.echo(f"\n{len(infos)} measures. `likewise measures NAME` prints a recipe.")
+    return f"{table(header, rows_)}\n\n{len(found)} measures. `likewise measures NAME` prints a recipe."
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli.declarations import reading
+
 
 def networks(
     pattern: Annotated[
@@ -16,6 +18,14 @@ def networks(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List networks and their addresses."""
+    of_zoo = not pattern or pattern.startswith("zoo:")  # others ask timm and torchvision for names
+    text = reading(lambda: _list(pattern, as_json)) if of_zoo else _list(pattern, as_json)
+    typer.echo(text)
+    if not pattern and not as_json:
+        typer.echo("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.", err=True)
+
+
+def _list(pattern: str, as_json: bool) -> str:
     from likewise.errors import UnknownNameError
     from likewise.networks import listed
 
@@ -25,8 +35,6 @@ def networks(
             f"no network matches {pattern!r}. Leave the pattern out to see the zoo."
         )
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found]))
-        return
+        return json.dumps([asdict(one) for one in found])
     width = max(len(one.address) for one in found)
-    for one in found:
-        typer.echo(f"{one.address:{width}}  {one.domain:5}  {one.summary}")
+    return "\n".join(f"{one.address:{width}}  {one.domain:5}  {one.summary}" for one in found)

@@ -19,7 +19,6 @@ from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.views.activations import UNLABELLED, Activations, Outputs
-from likewise.wordnet import match
 
 FACTS: dict[str, Any] = {
     "family": "functional",
@@ -56,6 +55,8 @@ def _order(first: Activations, second: Activations) -> list[int] | None:
     ours, theirs = first.classes, second.classes
     if ours is None or theirs is None or len(ours) != len(theirs):
         return None
+    from likewise.wordnet import match  # only where networks say what their classes are
+
     places = match(ours, theirs)
     lost = [name for name, place in zip(ours.names, places, strict=True) if place is None]
     if lost:

@@ -30,9 +30,10 @@ def listed(pattern: str = "") -> list[Listed]:
     """
     if not pattern:
         return _zoo()
+    others = [] if pattern.startswith("zoo:") else [*_torchvision(), *_timm()]
     return [
         found
-        for found in [*_zoo(), *_torchvision(), *_timm()]
+        for found in [*_zoo(), *others]
         if fnmatch(found.address, pattern) or fnmatch(found.address.partition(":")[2], pattern)
     ]
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,7 +22,9 @@ from torch import Tensor
 from likewise.errors import InputError
 from likewise.views.arrays import as_tensor, plain_tensor
 from likewise.views.reduction import Reduction, reduced
-from likewise.wordnet import ClassNames
+
+if TYPE_CHECKING:
+    from likewise.wordnet import ClassNames
 
 SMALL = 1 << 16  # entries whose sums need no care
 CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the outputs
@@ -127,7 +129,11 @@ class Activations:
     @property
     def classes(self) -> ClassNames | None:
         """What the columns of the outputs are called, where that is recorded."""
-        return ClassNames.read(self.about.get(CLASSES))
+        if CLASSES not in self.about:
+            return None
+        from likewise.wordnet import ClassNames  # arrays do without
+
+        return ClassNames.read(self.about[CLASSES])
 
     @property
     def unlabelled(self) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise.networks.describing import Description
-
 
 def fingerprint(network: nn.Module) -> str:
     """A hash of a network's structure, its weights, and all else that decides what it gives."""
+    from likewise.networks.describing import Description  # who has arrays needs no networks
+
     # an activation given as a function shows where it lies in memory, another place each time
     content = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", repr(network)).encode())
     description = Description()

@@ -91,7 +91,7 @@ def test_what_was_read_with_stand_ins_is_forgotten_and_arrays_need_no_networks()
     """In one process: a list, then a declaration that needs torch itself, then real comparisons."""
     done = run(
         """
-from likewise.cli.declarations import reading
+from likewise._declarations import reading
 
 def task():
     import torch

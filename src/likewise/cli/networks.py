@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise.cli.declarations import reading
+from likewise._declarations import reading
 
 
 def networks(

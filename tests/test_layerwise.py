@@ -217,3 +217,26 @@ def test_a_folder_gets_numbers_table_and_picture(matrix: LayerMatrix, tmp_path: 
     ]
     assert paths[1].read_text().splitlines()[1] == "p,1.0,0.25,0.5"
     assert paths[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tmp_path) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 40), nn.ReLU(), nn.Linear(40, 4))
+    other = nn.Sequential(nn.Linear(6, 3), nn.Tanh(), nn.Linear(3, 2), nn.Tanh())
+    found = likewise.layerwise(net, other, 9 * torch.randn(20, 6), measure="mean-cca", layers="all")
+    reason = (
+        "40 neurons can express anything on 20 inputs, so any network with as many that are "
+        "independent gets this score. Show the networks more inputs."
+    )
+    assert {pair for pair in found.saturated if pair[1] in ("1", "3")} == {("1", "1"), ("1", "3")}
+    assert set(found.saturated.values()) == {reason}
+    assert str(found).splitlines()[-1] == f"† saturated: {reason}"
+    assert "<td>1†</td>" in found._repr_html_()
+    assert len(found.plot().axes[0].collections[0].get_offsets()) == len(found.saturated)
+    found.save(tmp_path / "m.safetensors")
+    assert LayerMatrix.load(tmp_path / "m.safetensors").saturated == found.saturated
+    itself = likewise.layerwise(net, data=torch.rand(20, 6), measure="mean-cca", layers="all")
+    assert ("1", "1") not in itself.saturated
+    assert not likewise.layerwise(
+        net, data=torch.rand(20, 6), measure="cka", layers="all"
+    ).saturated

@@ -8,8 +8,8 @@ import likewise
 from likewise.trust import false_discovery
 
 REASON = (
-    "64 neurons can express anything on 40 inputs, so any network of this width gets this score. "
-    "Show the networks more inputs."
+    "64 neurons can express anything on 40 inputs, so any network with as many that are "
+    "independent gets this score. Show the networks more inputs."
 )
 CHANCE = "* more alike than chance: q <= 0.05 over 6 pairs, from 99 shuffles of the inputs"
 

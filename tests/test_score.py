@@ -274,8 +274,8 @@ def test_a_saturated_score_says_so():
         np.random.default_rng(1).normal(size=(30, 5)),
     )
     reason = (
-        "64 neurons can express anything on 30 inputs, so any network of this width gets this score. "
-        "Show the networks more inputs."
+        "64 neurons can express anything on 30 inputs, so any network with as many that are "
+        "independent gets this score. Show the networks more inputs."
     )
     score = likewise.compare(x, y, "mean-cca")
     assert repr(score) == "mean-cca = 1 (0 … 1, larger is more alike; 1 with itself, saturated)"

@@ -15,6 +15,7 @@ import numpy as np
 from likewise._files import make_folder, reading, save_figure, write_whole
 from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
 from likewise.errors import InputError, StoreError
+from likewise.tables import SATURATED, as_html, cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class LayerMatrix:
     """A measure over the layers of two networks: `values[i, j]` is `rows[i]` of a with `columns[j]`
-    of b. Undefined pairs are NaN, their reasons in `reasons` by (row, column).
+    of b. Undefined pairs are NaN, their reasons in `reasons` by (row, column); scores that any layers of these
+    widths would get are in `saturated`, and marked with † or a cross where the matrix is shown.
 
     >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
     np.float64(0.5)
@@ -38,6 +40,7 @@ class LayerMatrix:
     measure: str
     about: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    saturated: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
@@ -71,6 +74,13 @@ class LayerMatrix:
         ax.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
         ax.set_xlabel(_short(self.b))
         ax.set_ylabel(_short(self.a))
+        if self.saturated:
+            places = [(self.rows.index(a), self.columns.index(b)) for a, b in self.saturated]
+            rows, columns = zip(*places, strict=True)
+            ax.scatter(columns, rows, marker="x", s=10, linewidths=0.8, c="#17becf")
+            ax.set_title(
+                f"x {self._legend()[0].removeprefix(SATURATED).strip()}", fontsize=6, wrap=True
+            )
         if path is not None:
             save_figure(figure, Path(path))
         return figure
@@ -87,6 +97,7 @@ class LayerMatrix:
             "measure": self.measure,
             "about": json.dumps(dict(self.about)),
             "reasons": json.dumps([[*pair, reason] for pair, reason in self.reasons.items()]),
+            "saturated": json.dumps([[*pair, reason] for pair, reason in self.saturated.items()]),
         }
         values = {"values": np.ascontiguousarray(self.values)}
         content = save(values, metadata=facts | {KEY: EMPTY})
@@ -119,10 +130,40 @@ class LayerMatrix:
                 facts, values = file.metadata() or {}, file.get_tensor("values")
             rows, columns = json.loads(facts["rows"]), json.loads(facts["columns"])
             about, told = json.loads(facts["about"]), json.loads(facts.get("reasons", "[]"))
-            reasons = {(row, column): reason for row, column, reason in told}
-            return cls(
-                facts["a"], facts["b"], rows, columns, values, facts["measure"], about, reasons
+            reasons, saturated = (
+                {(row, column): reason for row, column, reason in listed}
+                for listed in (told, json.loads(facts.get("saturated", "[]")))
             )
+            return cls(
+                facts["a"],
+                facts["b"],
+                rows,
+                columns,
+                values,
+                facts["measure"],
+                about,
+                reasons,
+                saturated,
+            )
+
+    def _grid(self) -> pd.DataFrame:
+        frame = self.to_frame().astype(object)
+        for i, row in enumerate(self.rows):
+            for j, column in enumerate(self.columns):
+                mark = SATURATED if (row, column) in self.saturated else ""
+                frame.iat[i, j] = cell(float(self.values[i, j]), mark)
+        return frame
+
+    def _legend(self) -> list[str]:
+        reason = next(iter(self.saturated.values()), "")
+        return [f"{SATURATED} saturated: {reason}"] if reason else []
+
+    def __str__(self) -> str:
+        shown = self._grid().to_string(max_rows=20, max_cols=20)
+        return "\n".join([repr(self), shown, *self._legend()])
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self._grid(), self._legend())
 
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"

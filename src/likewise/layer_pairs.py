@@ -71,15 +71,25 @@ def layerwise(
     if chosen.key == STREAMED:
         watchers = [Watcher(m, wanted, how, label=repr(n), device=device) for m, n in nets]
         values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
+        saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         views = [
             extract(m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n,
                     progress=progress) for m, n in nets
         ]  # fmt: skip
         values, names, reasons = _pairwise(views, chosen)
+        saturation = _saturated(views, chosen, values)
     about = _about(shown, how, batch_size, seed)
     return LayerMatrix(
-        nets[0][1], nets[-1][1], names[0], names[-1], values, chosen.key, about, reasons
+        nets[0][1],
+        nets[-1][1],
+        names[0],
+        names[-1],
+        values,
+        chosen.key,
+        about,
+        reasons,
+        saturation,
     )
 
 
@@ -195,6 +205,24 @@ def _pairwise(
             if reason:
                 reasons[names[0][i], names[-1][j]] = reason
     return values, names, reasons
+
+
+def _saturated(
+    views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray
+) -> Reasons:
+    """Pairs of layers whose score any layers of their widths would get; not a layer with itself."""
+    from likewise.measures.saturation import saturated
+
+    if measure.saturation is None:
+        return {}
+    left, right = list(views[0].items()), list(views[-1].items())
+    found = {
+        (row, column): saturated(measure, float(values[i, j]), (one.n, one.d, other.d))
+        for i, (row, one) in enumerate(left)
+        for j, (column, other) in enumerate(right)
+        if one is not other
+    }
+    return {pair: reason for pair, reason in found.items() if reason}
 
 
 def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:

@@ -49,6 +49,8 @@ def layerwise(
             typer.echo(str(path), err=True)
     for (row, column), reason in list(found.reasons.items())[:3]:
         typer.echo(f"undefined for {row}, {column}: {reason}", err=True)
+    for (row, column), reason in list(found.saturated.items())[:3]:
+        typer.echo(f"saturated for {row}, {column}: {reason}", err=True)
     if as_json:
         values = [[None if value != value else value for value in row] for row in found.values]
         parts = {"rows": found.rows, "columns": found.columns, "values": values}

@@ -42,8 +42,8 @@ def _one(sizes: Sizes) -> float:
 def _expressed(sizes: Sizes) -> str:
     n, a, b = sizes
     return (
-        f"{max(a, b)} neurons can express anything on {n} inputs, so any network of this width gets "
-        "this score. Show the networks more inputs."
+        f"{max(a, b)} neurons can express anything on {n} inputs, so any network with as many that are "
+        "independent gets this score. Show the networks more inputs."
     )
 
 

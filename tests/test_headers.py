@@ -261,7 +261,9 @@ def test_a_network_of_transformers_named_by_a_header_is_not_downloaded(
     assert calls == []
 
 
-def test_a_trained_network_of_a_transformers_folder_is_found_again(tmp_path: Path) -> None:
+def test_a_trained_network_of_a_transformers_folder_is_found_again(
+    tmp_path: Path, vision: None
+) -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(
         hidden_size=8,

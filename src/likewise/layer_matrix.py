@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import make_folder, reading, save_figure, write_whole
-from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
+from likewise._sealed import OPEN_SEAL, check_seal, seal_bytes
 from likewise.errors import InputError, StoreError
 from likewise.tables import SATURATED, as_html, cell
 
@@ -100,7 +100,7 @@ class LayerMatrix:
             "saturated": json.dumps([[*pair, reason] for pair, reason in self.saturated.items()]),
         }
         values = {"values": np.ascontiguousarray(self.values)}
-        content = save(values, metadata=facts | {KEY: EMPTY})
+        content = save(values, metadata=facts | OPEN_SEAL)
         write_whole(Path(path), seal_bytes(content))
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import make_folder, reading, write_whole
-from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
+from likewise._sealed import OPEN_SEAL, check_seal, seal_bytes
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 
@@ -120,7 +120,7 @@ def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
         "classes": list(classes),
         "matrices": {k: json.loads(m.facts()) for k, m in epoch.matrices.items()},
     }
-    return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts), KEY: EMPTY}))
+    return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts)} | OPEN_SEAL))
 
 
 _DAMAGED = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._files import reading, write_whole
-from likewise._sealed import EMPTY, KEY, check_seal, seal_bytes
+from likewise._sealed import OPEN_SEAL, check_seal, seal_bytes
 from likewise.errors import (
     InputError,
     StoreError,
@@ -187,7 +187,7 @@ class ClassSimilarity:
         from safetensors.numpy import save
 
         target = Path(path)
-        facts = {"csm": self.facts(), KEY: EMPTY}
+        facts = {"csm": self.facts()} | OPEN_SEAL
         write_whole(target, seal_bytes(save({"values": np.array(self.values)}, metadata=facts)))
         return target
 

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from likewise._files import is_file, reading, replace_whole
-from likewise._sealed import EMPTY, KEY, check_seal, seal_file
+from likewise._sealed import OPEN_SEAL, check_seal, seal_file
 from likewise.errors import InputError, MissingDataError
 from likewise.networks.normalise import Normalised, inner
 from likewise.networks.torch_files import read_torch
@@ -159,7 +159,7 @@ def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[
 
     def write_to(part: Path) -> None:
         try:
-            save_file(whole, part, metadata=header | {KEY: EMPTY})
+            save_file(whole, part, metadata=header | OPEN_SEAL)
         except SafetensorError as error:  # it tells the operating system's error in words alone
             raise _as_os_error(error) from error
         seal_file(part)

@@ -1,0 +1,330 @@
+"""Every kind of file that is read: how an intact one is written, and what reading it gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from safetensors.torch import save_file
+
+import likewise
+from likewise._compat import prepare_torchvision
+from likewise.classes import ClassSimilarity, Inspector
+from likewise.layer_matrix import LayerMatrix
+from likewise.matrix import Comparison, SimilarityMatrix
+from likewise.networks import network, save, train
+from likewise.views.files import read_arrays
+
+_X = np.random.default_rng(0).normal(size=(12, 5))
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Files of one kind: written into a folder, and read from it as something to compare.
+
+    `checked` says that the format carries a checksum over all that is read.
+    """
+
+    name: str
+    write: Callable[[Path], object]
+    read: Callable[[Path], Any]
+    checked: bool = False
+    only: str = "*"
+
+    def damages(self, path: Path) -> bool:
+        """Whether this file is one to damage."""
+        return path.match(self.only)
+
+
+def _arrays(name: str) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        found = read_arrays([str(folder / name)])
+        return {key: np.asarray(likewise.views.Activations(value)) for key, value in found.items()}
+
+    return read
+
+
+def _state(net: torch.nn.Module) -> dict[str, Any]:
+    return {key: value.numpy() for key, value in net.state_dict().items()}
+
+
+def _weights(name: str, typed: str = "") -> Callable[[Path], Any]:
+    return lambda folder: _state(network(f"{typed}{folder / name}"))
+
+
+def _write_weights(folder: Path, name: str, **how: Any) -> None:
+    torch.save(network("zoo:mlp,size=4,hidden=6").state_dict(), folder / name, **how)
+
+
+def _data(address: str) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        data = likewise.data(address.format(folder=folder))
+        content = b"".join(_content(data.inputs[:]))
+        return content, data.labels.tolist(), data.classes
+
+    return read
+
+
+def _content(inputs: Any) -> list[bytes]:
+    if isinstance(inputs, dict):
+        nodes = getattr(inputs, "nodes", None)
+        extra = [] if nodes is None else [nodes]
+        return [value.numpy().tobytes() for value in [*inputs.values(), *extra]]
+    if isinstance(inputs, torch.Tensor):
+        return [inputs.numpy().tobytes()]
+    return [repr(text).encode() for text in inputs]
+
+
+def _matrix() -> SimilarityMatrix:
+    values = np.cov(_X) + np.eye(12)
+    return SimilarityMatrix([f"n{i}" for i in range(12)], values, "cka", about={"seed": 3})
+
+
+def _read_matrix(matrix: SimilarityMatrix) -> Any:
+    facts = matrix.measure, matrix.larger_is, dict(matrix.about), dict(matrix.reasons)
+    return matrix.names, matrix.values, facts
+
+
+def _layers(path: Path) -> Any:
+    found = LayerMatrix.load(path)
+    return found.a, found.b, list(found.rows), list(found.columns), found.values, found.measure
+
+
+def _write_layers(folder: Path) -> None:
+    rows, columns = [f"r{i}" for i in range(12)], [f"c{i}" for i in range(5)]
+    LayerMatrix("a", "b", rows, columns, _X, "cka", {"probe": "x"}).save(folder / "m.safetensors")
+
+
+def _classes(path: Path) -> Any:
+    found = ClassSimilarity.load(path)
+    return found.values, found.classes, found.kind, found.split
+
+
+def _inspected(folder: Path) -> Inspector:
+    return Inspector(["cat", "dog", "ship"], out=folder)
+
+
+def _write_inspection(folder: Path) -> None:
+    inspector = _inspected(folder)
+    for _ in range(2):
+        inspector.update(np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1]))
+        inspector.report([[1.0, 0.2], [0.9, 0.3], [-1.0, 0.0]])
+
+
+def _inspection(folder: Path) -> Any:
+    inspector = _inspected(folder)
+    numbers = sorted(inspector.records.reports)
+    kept = {n: {k: m.values for k, m in inspector.matrices(n).items()} for n in numbers}
+    return numbers, [sorted(inspector.records.reports[n].items()) for n in numbers], kept
+
+
+def _trained(folder: Path, epochs: int) -> Any:
+    done = train("zoo:mlp,hidden=4", "digits:train[:40]", epochs=epochs, out=folder, progress=False)
+    history = [{k: v for k, v in record.items() if k != "seconds"} for record in done.history]
+    return _state(done.net), history
+
+
+def _write_images(folder: Path, ending: str) -> None:
+    from PIL import Image
+
+    for label, name in enumerate(("cat", "dog")):
+        (folder / name).mkdir()
+        pixels = np.random.default_rng(label).integers(0, 255, (12, 10, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / name / f"1{ending}")
+
+
+def _write_text(folder: Path) -> None:
+    lines = [f"a line of text, number {i}\t{i % 2}" for i in range(200)]
+    table = "\n".join(["sentence\tlabel", *lines]).encode()
+    (folder / "dev.tsv.gz").write_bytes(gzip.compress(table, mtime=0))
+
+
+def _graph() -> dict[str, Any]:
+    chance = np.random.default_rng(0)
+    masks = {mask: np.arange(30) % 3 == i for i, mask in enumerate(_MASKS)}
+    edges = chance.integers(0, 30, (2, 60))
+    x = (chance.random((30, 8)) < 0.4).astype(np.float32)
+    return {"x": x, "edge_index": edges, "y": np.arange(30) % 7, **masks}
+
+
+def _write_planetoid(folder: Path) -> None:
+    chance, raw = np.random.default_rng(0), folder / "raw"
+    raw.mkdir()
+    test = np.arange(560, 600)
+    x = (chance.random((600, 6)) < 0.3).astype(np.float32)
+    y = np.eye(7, dtype=np.int32)[chance.integers(0, 7, 600)]
+    graph = defaultdict(list, {i: [int(j) for j in chance.integers(0, 600, 3)] for i in range(600)})
+    parts = {"x": x[:20], "allx": x[:560], "tx": x[test]}
+    dumped: dict[str, Any] = {k: scipy.sparse.csr_matrix(v) for k, v in parts.items()}
+    dumped |= {"y": y[:20], "ally": y[:560], "ty": y[test], "graph": graph}
+    for name, part in dumped.items():
+        (raw / f"ind.cora.{name}").write_bytes(pickle.dumps(part, protocol=2))
+    shuffled = chance.permutation(test)
+    (raw / "ind.cora.test.index").write_text("".join(f"{node}\n" for node in shuffled))
+
+
+def _write_arxiv(folder: Path) -> None:
+    graph = _graph()
+    tables = {"raw/edge": graph["edge_index"].T, "raw/node-feat": graph["x"]}
+    tables |= {"raw/node-label": graph["y"][:, None]}
+    for mask, part in zip(_MASKS, ("train", "valid", "test"), strict=True):
+        tables[f"split/time/{part}"] = graph[mask].nonzero()[0][:, None]
+    for name, rows in tables.items():
+        path = folder / f"{name}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = "\n".join(",".join(f"{value:g}" for value in row) for row in rows)
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _write_flickr(folder: Path) -> None:
+    graph, raw = _graph(), folder / "raw"
+    raw.mkdir()
+    ones = np.ones(graph["edge_index"].shape[1])
+    edges = scipy.sparse.csr_matrix((ones, tuple(graph["edge_index"])), shape=(30, 30))
+    parts = {"data": edges.data, "indices": edges.indices, "indptr": edges.indptr}
+    np.savez(raw / "adj_full.npz", shape=np.array(edges.shape), **parts)
+    np.save(raw / "feats.npy", graph["x"])
+    labels = {str(i): int(label) for i, label in enumerate(graph["y"])}
+    (raw / "class_map.json").write_text(json.dumps(labels))
+    names = zip(("tr", "va", "te"), _MASKS, strict=True)
+    roles = {name: graph[mask].nonzero()[0].tolist() for name, mask in names}
+    (raw / "role.json").write_text(json.dumps(roles))
+
+
+def _write_mnist(folder: Path) -> None:
+    chance = np.random.default_rng(0)
+    images, labels = chance.integers(0, 255, (9, 28, 28), dtype=np.uint8), np.arange(9)
+    np.savez_compressed(folder / "mnist.npz", x_test=images, y_test=labels)
+
+
+def _write_cifar(folder: Path) -> None:
+    chance = np.random.default_rng(0)
+    images = chance.integers(0, 255, (9, 3, 32, 32), dtype=np.uint8)
+    np.savez_compressed(folder / "test.npz", residual=images, y=np.arange(9))
+
+
+def _write_binary(folder: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (9, 3074), dtype=np.uint8)
+    pixels[:, :2] %= 20
+    pixels.tofile(folder / "test.bin")
+
+
+def _write_tiny(folder: Path) -> None:
+    wnids = ["n02123045", "n02084071"]
+    (folder / "wnids.txt").write_text("\n".join(wnids))
+    (folder / "words.txt").write_text("n02123045\ttabby, tabby cat\nn02084071\tdog\n")
+    (folder / "val" / "images").mkdir(parents=True)
+    (folder / "val" / "val_annotations.txt").write_text(
+        "".join(f"{i}.png\t{wnid}\t0\t0\n" for i, wnid in enumerate(wnids))
+    )
+    from PIL import Image
+
+    for i in range(2):
+        pixels = np.random.default_rng(i).integers(0, 255, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / "val" / "images" / f"{i}.png")
+
+
+def _write_transformers(folder: Path) -> None:
+    prepare_torchvision()
+    import transformers
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "num_labels": 3}
+    more = {"intermediate_size": 8, "image_size": 8, "patch_size": 4, "num_channels": 1}
+    config = transformers.ViTConfig(**sizes, **more)
+    transformers.ViTForImageClassification(config).save_pretrained(folder)
+
+
+def _write_beside(folder: Path) -> None:
+    save_file(network("zoo:mlp,size=4,hidden=6").state_dict(), folder / "a.safetensors")
+    listed = {"normalisation": {"mean": [0.1] * 3, "std": [1.5] * 3}, "models": {"a": {}}}
+    (folder / "models.json").write_text(json.dumps(listed))
+
+
+_MLP = "zoo:mlp,size=4,hidden=6@"
+KINDS = (
+    Kind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
+    Kind("npz", lambda f: np.savez(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
+    Kind(
+        "npz, compressed",
+        lambda f: np.savez_compressed(f / "a.npz", a=_X, b=2 * _X),
+        _arrays("a.npz"),
+        True,
+    ),
+    Kind("pt", lambda f: torch.save(torch.from_numpy(_X), f / "a.pt"), _arrays("a.pt"), True),
+    Kind(
+        "pt, old",
+        lambda f: torch.save(
+            {"a": torch.from_numpy(_X)}, f / "a.th", _use_new_zipfile_serialization=False
+        ),
+        _arrays("a.th"),
+    ),
+    Kind(
+        "safetensors",
+        lambda f: save_file({"a": torch.from_numpy(_X)}, f / "a.safetensors"),
+        _arrays("a.safetensors"),
+    ),
+    Kind(
+        "weights, ours",
+        lambda f: save(network("zoo:mlp,size=4,hidden=6"), f / "w.safetensors"),
+        _weights("w.safetensors"),
+        True,
+    ),
+    Kind("weights, pth", lambda f: _write_weights(f, "w.pth"), _weights("w.pth", _MLP), True),
+    Kind(
+        "weights, th",
+        lambda f: _write_weights(f, "w.th", _use_new_zipfile_serialization=False),
+        _weights("w.th", _MLP),
+    ),
+    Kind("weights, listed", _write_beside, _weights("a.safetensors", _MLP)),
+    Kind("transformers", _write_transformers, _weights("", "hf:")),
+    Kind(
+        "similarity matrix",
+        lambda f: _matrix().save(f / "m.npz"),
+        lambda f: _read_matrix(SimilarityMatrix.load(f / "m.npz")),
+        True,
+    ),
+    Kind(
+        "comparison",
+        lambda f: Comparison({"cka": _matrix()}).save(f),
+        lambda f: _read_matrix(Comparison.load(f)["cka"]),
+        True,
+    ),
+    Kind("layer matrix", _write_layers, lambda f: _layers(f / "m.safetensors"), True),
+    Kind(
+        "class similarity",
+        lambda f: ClassSimilarity(np.corrcoef(_X)).save(f / "c.safetensors"),
+        lambda f: _classes(f / "c.safetensors"),
+        True,
+    ),
+    Kind("inspection", _write_inspection, _inspection, True, "*.safetensors"),
+    Kind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
+    Kind("text", _write_text, _data("sst2:{folder}/:dev"), True),
+    Kind("png", lambda f: _write_images(f, ".png"), _data("imagefolder:{folder}")),
+    Kind("jpg", lambda f: _write_images(f, ".jpg"), _data("imagefolder:{folder}")),
+    Kind("gif", lambda f: _write_images(f, ".gif"), _data("imagefolder:{folder}")),
+    Kind("tiff", lambda f: _write_images(f, ".tiff"), _data("imagefolder:{folder}")),
+    Kind("webp", lambda f: _write_images(f, ".webp"), _data("imagefolder:{folder}")),
+    Kind("tiny-imagenet", _write_tiny, _data("tiny-imagenet:{folder}:val"), False, "*.txt"),
+    Kind("mnist", _write_mnist, _data("mnist:{folder}/:test"), True),
+    Kind("cifar10", _write_cifar, _data("cifar10:{folder}/:test"), True),
+    Kind("cifar100, binary", _write_binary, _data("cifar100:{folder}/:test")),
+    Kind(
+        "graph, npz",
+        lambda f: np.savez(f / "cora.npz", **_graph()),
+        _data("cora:{folder}/:all"),
+        True,
+    ),
+    Kind("planetoid", _write_planetoid, _data("cora:{folder}/:all")),
+    Kind("ogbn-arxiv", _write_arxiv, _data("ogbn-arxiv:{folder}/:all"), True),
+    Kind("flickr", _write_flickr, _data("flickr:{folder}/:all")),
+)

@@ -86,6 +86,7 @@ def save_figure(figure: Any, path: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, or say why that cannot be."""
+    check_name(folder)
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -137,6 +138,7 @@ def reading(
 
 def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = InputError) -> None:
     """Refuse folders, pipes and devices by what they are; what is not there is left to the reader."""
+    check_name(path, kind)
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -145,6 +147,22 @@ def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = Inpu
         known = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
         what = known.get(stat.S_IFMT(mode), "a device")
         raise kind(f"{os.fspath(path)} is {what}, not a file. Give the path of a file.")
+
+
+def check_name(path: str | os.PathLike[str], kind: type[LikewiseError] = InputError) -> None:
+    """Refuse a name that is no text: it could not be printed, hashed or written into a file."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError as error:
+        raise kind(f"{os.fspath(path)!r} is no name in UTF-8. Rename it.") from error
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a folder; False also for a name no folder can have."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):  # too long, or with a zero byte in it
+        return False
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from likewise._files import guarded, write_whole
+from likewise._files import check_regular, guarded, write_whole
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
 from likewise.views import Activations, Outputs
@@ -83,7 +83,8 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.run = uuid.uuid4().hex
-        self._claim()
+        with guarded(self.path):
+            self._claim()
         self._lock = threading.RLock()  # one connection serves all threads, one at a time
         self._database = self._open()
 
@@ -96,6 +97,7 @@ class Store:
         marker = self.path / "likewise.json"
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file, not a store. Name a folder.")
+        check_regular(marker, StoreError)
         if marker.exists():
             try:
                 found = json.loads(marker.read_text())["format"]

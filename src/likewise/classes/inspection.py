@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from likewise._files import is_folder
 from likewise._progress import tracked
 from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
@@ -71,10 +72,11 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
         run = run[0]
     folder = Path(run).expanduser()
     for place in (folder / "epochs", folder):
-        files = sorted(place.glob("[0-9]*.safetensors")) if place.is_dir() else []
+        named = place.glob("[0-9]*.safetensors") if is_folder(place) else ()
+        files = sorted(file for file in named if file.stem.isdecimal())
         if files:
             return {int(file.stem): str(file) for file in files}
-    if folder.is_dir() and not (folder / "weights.safetensors").is_file():
+    if is_folder(folder) and not (folder / "weights.safetensors").is_file():
         raise InputError(
             f"{folder} keeps no epochs. Train with keep_epochs (likewise train --keep-epochs), or give the "
             "checkpoints themselves."

@@ -8,6 +8,7 @@ that is trained again replaces itself.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,8 @@ class Inspector:
         ):
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}. Give at least 1.")
+        if out is not None and not os.fspath(out):
+            raise InputError("out is empty. Name a folder.")
         self.classes, self.reference = _known(classes, reference)
         self.head, self.every, self.features = head, every_n_epochs, features
         self.adversarial_every, self.attack = adversarial_every, dict(attack or {})

@@ -46,6 +46,8 @@ class Records:
             return
         make_folder(folder)
         for path in sorted(folder.glob("[0-9]*.safetensors")):
+            if not path.stem.isdecimal():
+                continue  # somebody else's file
             facts = _facts(path)
             if tuple(facts["classes"]) != classes:
                 raise InputError(

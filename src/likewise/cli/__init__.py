@@ -50,12 +50,24 @@ def main(arguments: list[str] | None = None) -> None:
     for name in COMMANDS:
         app.command(name)(getattr(import_module(f"likewise.cli.{name}"), name))
     try:
+        check_words(given)
         app(given, prog_name="likewise")
     except LikewiseError as error:
         if debug:
             raise
         typer.echo(f"likewise: {error}", err=True)
         sys.exit(1)
+
+
+def check_words(words: list[str]) -> None:
+    """Refuse an option with an empty value, and names that are no text."""
+    from likewise._files import check_name
+    from likewise.errors import InputError
+
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        check_name(word)
+        if word.startswith("--") and (word.endswith("=") or following == ""):
+            raise InputError(f"{word.rstrip('=')} is empty. Give it a value, or leave it out.")
 
 
 def spread(words: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from likewise._files import check_name
 from likewise._optional import require
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles, opened
@@ -42,6 +43,8 @@ def class_folders(folder: Path) -> list[Path]:
     found = sorted(s for s in folder.iterdir() if s.is_dir() and not s.name.startswith("."))
     if not found:
         raise MissingDataError(f"{folder} has no sub-folders. Put the images of each class in one.")
+    for sub in found:
+        check_name(sub)
     return found
 
 

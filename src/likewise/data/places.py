@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from likewise._files import is_folder
 from likewise.errors import MissingDataError
 
 
@@ -34,7 +35,7 @@ def find(*names: str) -> Path | None:
 def given(path: str, name: str) -> Path:
     """A folder the user named, or an error that says what should lie there."""
     folder = Path(path).expanduser()
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise MissingDataError(
             f"{folder} is no folder, so {name} cannot be read from it. Give the folder of the "
             f"images: {name}:PATH."

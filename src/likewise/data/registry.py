@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likewise._files import is_folder
 from likewise._registry import Registry
 from likewise.data.dataset import Data, Domain
 from likewise.errors import InputError, did_you_mean
@@ -74,7 +75,7 @@ def parse(address: str) -> Address:
     source = SOURCES.get(match["name"])
     rest, part = match["rest"], match["slice"]
     whole = address.partition(":")[2]
-    if part is not None and source.needs_path and Path(whole).expanduser().is_dir():
+    if part is not None and source.needs_path and is_folder(Path(whole).expanduser()):
         rest, part = whole, None  # a folder may be called 'photos [2024]'
     path, split = _path_and_split(rest, source, address)
     if source.needs_path and path is None:

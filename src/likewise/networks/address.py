@@ -61,7 +61,7 @@ def parse(address: str) -> Address:
 
 def is_checkpoint(address: str) -> bool:
     """Whether an address is a weights file (or a training's folder) rather than a name."""
-    if address.partition(":")[0] in PREFIXES or _FILE.fullmatch(address):
+    if not address or address.partition(":")[0] in PREFIXES or _FILE.fullmatch(address):
         return False
     path = Path(address).expanduser()
     return path.suffix == ".safetensors" or is_file(path / "weights.safetensors")

@@ -27,6 +27,8 @@ def read_torch(path: Path, refused: InputError, memory: int | None = None) -> An
         size = path.stat().st_size
         if not size:
             raise InputError(f"{path} is empty. Fetch it again.")
+        if not _is_pickle(path):
+            raise ValueError("it begins like none")
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 need = sum(member.file_size for member in archive.infolist())
@@ -37,9 +39,7 @@ def read_torch(path: Path, refused: InputError, memory: int | None = None) -> An
                 warnings.simplefilter("ignore")  # of pickle protocols: errors tell it below
                 stored = torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
-            if _is_pickle(path):
-                raise refused from error
-            raise
+            raise refused from error
         tensors = list(_tensors(stored))
         need = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         check_room(need, path, on_disk=size, memory=memory)

@@ -7,6 +7,7 @@ killed and started again walks the same way to the same weights, bit for bit on 
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from likewise._files import is_file, make_folder
 from likewise._progress import tracked
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles
@@ -177,9 +179,12 @@ def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:
         if keep_epochs:
             raise InputError("keep_epochs needs a folder to keep the epochs in. Give out.")
         return None
+    if not os.fspath(out):
+        raise InputError("out is empty. Name a folder.")
     folder = Path(out).expanduser()
-    if folder.exists() and not folder.is_dir():
+    if is_file(folder):
         raise InputError(f"{folder} is a file, and a training needs a folder. Give another out.")
+    make_folder(folder)  # before the first epoch is trained for nothing
     return folder
 
 

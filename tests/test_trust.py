@@ -14,6 +14,7 @@ from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
 SEEDS = 20
+DRAWING = ("ridge-predictivity", "rtd")  # measures that draw among the inputs
 SIMILARITIES = [
     m.name
     for m in registry
@@ -113,8 +114,21 @@ def test_resampling_by_index_equals_computing_anew(measure):
     half = order[:40].sort().values
     shuffled = measure.score(Pair(a, Permuted(b, order)))
     assert shuffled == pytest.approx(measure(x, y[order]), rel=1e-9, abs=1e-9)
+    if measure.name in DRAWING:  # with the folds of the whole: see the next test
+        return
     drawn = measure.score(Pair(Drawn(a, half), Drawn(b, half)))
     assert drawn == pytest.approx(measure(x[half], y[half]), rel=1e-9, abs=1e-9)
+
+
+def test_a_part_of_the_inputs_keeps_the_chance_of_the_whole():
+    rep = Representation(Activations(related(n=30)[0]))
+    rows = np.array([0, 2, 3, 5, 8, 13, 21, 29])
+    part = Drawn(rep, torch.from_numpy(rows))
+    assert list(rows[part.random_order(7)]) == [i for i in rep.random_order(7) if i in rows]
+    for own, whole in zip(part.random_sets(9, 4, 1), rep.random_sets(9, 4, 1), strict=True):
+        assert list(rows[own]) == [i for i in whole if i in rows]
+    assert part.batches(10) == [(0, 5), (5, 6), (6, 8)]
+    assert list(part.random_sets(30, 4, 1)[0]) == list(range(8))
 
 
 def test_labels_are_shuffled_with_the_side_they_belong_to():

@@ -361,7 +361,7 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     """
     pair.refuse_constant()
     target, source = pair.a.compact, pair.b.compact
-    order = torch.from_numpy(np.random.default_rng(seed).permutation(pair.n)).to(target.device)
+    order = torch.from_numpy(pair.a.random_order(seed)).to(target.device)
     error = total = 0.0
     for test in order.tensor_split(folds):
         train = torch.ones(pair.n, dtype=torch.bool, device=target.device)

@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -142,6 +143,23 @@ class Representation:
         squares = torch.linalg.vector_norm(rows, dim=1).to(self.mean.dtype).square_()
         fits = SQUARES[0] < float(squares.sum()) / rows.numel() < SQUARES[1]
         return (rows, squares) if fits else (none, none)
+
+    # --- choices among the inputs ---------------------------------------------------------------
+
+    def random_order(self, seed: int) -> np.ndarray:
+        """The inputs in an order drawn at random; a part of them keeps the order of the whole."""
+        return np.random.default_rng(seed).permutation(self.n)
+
+    def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
+        """`count` random sets of inputs, or all of them, once, if there are no more than `size`."""
+        if self.n <= size:
+            return [np.arange(self.n)]
+        rng = np.random.default_rng(seed)
+        return [rng.choice(self.n, size, replace=False) for _ in range(count)]
+
+    def batches(self, size: int) -> list[tuple[int, int]]:
+        """The inputs cut into batches: where each begins and ends."""
+        return [(i, min(i + size, self.n)) for i in range(0, self.n, size)]
 
     # --- size and shape -------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -99,7 +101,7 @@ class Permuted(Representation):
 
 
 class Drawn(Representation):
-    """Some rows of a representation. Gram and distance matrices are the parent's, by index."""
+    """Some rows of a representation, in their order. Gram and distance matrices are the parent's, by index."""
 
     def __init__(self, parent: Representation, index: Tensor) -> None:
         view = parent.view
@@ -114,6 +116,26 @@ class Drawn(Representation):
 
     def at(self, exponent: int) -> Representation:
         return Drawn(self.parent.at(exponent), self.index)
+
+    # Chance is drawn once, for the whole: drawn anew for each part, it would pass for an effect of the inputs.
+
+    def random_order(self, seed: int) -> np.ndarray:
+        return self._among(self.parent.random_order(seed))
+
+    def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
+        return [self._among(rows) for rows in self.parent.random_sets(size, count, seed)]
+
+    def batches(self, size: int) -> list[tuple[int, int]]:
+        index = self.index.cpu().numpy()
+        ends = [int(np.searchsorted(index, stop)) for _, stop in self.parent.batches(size)]
+        return list(pairwise([0, *ends]))
+
+    def _among(self, rows: np.ndarray) -> np.ndarray:
+        """Those of some inputs of the whole that were drawn, by their place in the draw."""
+        places = np.full(self.parent.n, -1)
+        places[self.index.cpu().numpy()] = np.arange(self.n)
+        found = places[rows]
+        return found[found >= 0]
 
     def kept(self, name: Any, compute: Callable[[], T]) -> T:
         if name not in self._held:

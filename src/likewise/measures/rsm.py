@@ -89,8 +89,7 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     `cka-debiased` as batches grow.
     """
     sums = np.zeros(3)
-    for start in range(0, pair.n, batch):
-        stop = min(start + batch, pair.n)
+    for start, stop in pair.a.batches(batch):
         if stop - start >= 4:
             k, l = (_hollow(rep.centred_neurons[start:stop]) for rep in (pair.a, pair.b))
             sums += (stop - start) * np.array([_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)])

@@ -194,13 +194,8 @@ def rtd(pair: Pair, *, batch: int = 100, trials: int = 10, seed: int = 0) -> flo
     `batch` inputs (all inputs, once, if there are no more). 0: the same topology at every scale.
     """
     ripser = require("ripser", extra="measures", to="compute rtd").ripser
-    rng = np.random.default_rng(seed)
-    if pair.n <= batch:
-        chosen = [np.arange(pair.n)]
-    else:
-        chosen = [rng.choice(pair.n, batch, replace=False) for _ in range(trials)]
     totals = []
-    for rows in chosen:
+    for rows in pair.a.random_sets(batch, trials, seed):
         x, y = (_scaled_distances(rep, rows) for rep in (pair.a, pair.b))
         totals.append((_bars(ripser, x, y) + _bars(ripser, y, x)) / 2)
     return float(np.mean(totals))

@@ -154,6 +154,20 @@ def write(name: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
+def write_table(name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Keep rows that do not depend on the speed of the machine in `results/name.csv`."""
+    made_with = {
+        "likewise": likewise.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    kept = [{**row, **made_with} for row in rows]
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(kept[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(kept)
+
+
 def _short(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
 

@@ -1,8 +1,8 @@
 """Inner products of n x n matrices where the inputs of one network are shuffled.
 
 A shuffle changes neither the product of a matrix with itself nor, but for their order, its row sums. Only the
-products between networks are new. They come by index from matrices that are made once, for as many orders at
-a time as stay in the processor's cache.
+products between networks are new. They come by index from matrices that are made once, as many numbers at a time
+as stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampled import Permuted
 
 BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
+ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
 
 
 def orders_at_once(n: int) -> int:
@@ -71,10 +72,22 @@ def _with_each(
     if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
         rows = b.centred[orders]
         return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
-    matrix = _whole(kernel, b)
-    moved = torch.stack([matrix.index_select(0, o).index_select(1, o).view(-1) for o in orders])
     share = 0.5 if isinstance(kernel, Ranks) else 1.0  # ranks are of pairs i < j only
-    return [moved @ _whole(kernel, a).reshape(-1) * share for a in left]
+    matrices = [_whole(kernel, a) for a in left]
+    found = [_across(_whole(kernel, b), order, matrices) for order in orders]
+    return list(share * torch.stack(found, dim=1))
+
+
+def _across(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
+    """Inner products of a matrix in another order with some others, a few rows at a time."""
+    n = order.numel()
+    step = max(1, ROWS // n)
+    total = torch.zeros(len(others), dtype=matrix.dtype, device=matrix.device)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        moved = matrix.index_select(0, order[rows]).index_select(1, order).view(-1)
+        total += torch.stack([moved @ other[rows].reshape(-1) for other in others])
+    return total
 
 
 def _whole(kernel: Kernel, rep: Representation) -> Tensor:

@@ -1,0 +1,190 @@
+"""How often intervals hold what they should: `python -m benchmarks.coverage`.
+
+Two networks with fixed weights see fresh inputs in every trial: relu of six hidden causes that both share and of
+noise of their own, and logits of the same causes. The truth is the mean score over many fresh draws of as
+many inputs. One trial leaves out the same groups for all measures, so that what they share is computed once;
+its intervals are those of `likewise.bootstrap` with the trial for a seed. Trials are kept in a folder and the
+command goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.common import write_table
+from benchmarks.parts import load_parts, run_parts
+from likewise.intervals import GROUPS, Groups, interval_of, no_interval
+from likewise.job import attempt
+from likewise.measures import Measure, get
+from likewise.measures.pair import Pair
+from likewise.measures.registry import chosen
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Drawn
+from likewise.resampling import drawn, representations
+from likewise.views import Activations, Outputs
+
+CELLS = ((100, 20), (100, 60), (50, 20), (50, 30), (400, 20), (400, 240))
+SLOW = {"rtd": (40, ((100, 20),)), "ridge-predictivity": (100, ((100, 20), (100, 60)))}
+HIDDEN, CLASSES = 6, 5
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many inputs and neurons, and the two networks' weights."""
+
+    n: int
+    d: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.n}x{self.d}"
+
+    def inputs(self, seed: int) -> tuple[list[Activations], np.ndarray]:
+        """Both networks on fresh inputs, and a confounder."""
+        fixed = np.random.default_rng([self.n, self.d])
+        weights, readout = (
+            fixed.normal(size=(2, HIDDEN, self.d)),
+            fixed.normal(size=(HIDDEN, CLASSES)),
+        )
+        rng = np.random.default_rng([self.n, self.d, seed])
+        hidden = rng.normal(size=(self.n, HIDDEN))
+        labels = (hidden @ readout + 0.5 * rng.normal(size=(self.n, CLASSES))).argmax(axis=1)
+        views = []
+        for mix in weights:
+            values = np.maximum(hidden @ mix + 2 * rng.normal(size=(self.n, self.d)), 0)
+            logits = hidden @ readout + 1.5 * rng.normal(size=(self.n, CLASSES))
+            views.append(Activations(values, outputs=Outputs(logits, labels)))
+        return views, hidden + rng.normal(size=hidden.shape)
+
+    def measures(self, trial: int) -> list[Measure]:
+        """Those that are tried in this trial; slow ones in some cells and trials only."""
+        paired = [m for m in chosen("all", on=("representation", "outputs")) if m.info.paired]
+        fast = [m for m in paired if m.name not in SLOW]
+        slow = [
+            m
+            for m in paired
+            if m.name in SLOW and trial < SLOW[m.name][0] and (self.n, self.d) in SLOW[m.name][1]
+        ]
+        return [*fast, get("cka-deconfounded"), *slow]
+
+
+def scores(measures: list[Measure], pair: Pair, confounder: np.ndarray) -> list[float]:
+    return [attempt(_with(m, confounder), pair)[0] for m in measures]
+
+
+def _with(measure: Measure, confounder: np.ndarray) -> Measure:
+    return measure.bind(confounder=confounder) if "confounder" in measure.missing else measure
+
+
+def fresh_scores(cell: Cell, draw: int) -> dict[str, float]:
+    """Scores of all measures on inputs of their own."""
+    views, confounder = cell.inputs(10**6 + draw)
+    measures = cell.measures(draw // 5)
+    pair = Pair(*representations(views, 10**9))
+    return dict(zip((m.name for m in measures), scores(measures, pair, confounder), strict=True))
+
+
+def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray, str]]:
+    """Of every measure its name, score, scores where groups are left out, and why it has no interval."""
+    views, confounder = cell.inputs(trial)
+    reps = representations(views, 10**9)
+    pair, measures = Pair(*reps), cell.measures(trial)
+    split = Groups.of(cell.n, GROUPS, trial)
+    values = scores(measures, pair, confounder)
+    draws = np.array([_left(measures, reps, kept, confounder) for kept in split.kept()])
+    for i, measure in enumerate(measures):
+        bound = _with(measure, confounder)
+        yield (
+            measure.name,
+            values[i],
+            draws[:, i],
+            no_interval(pair, bound, values[i], draws[:, i], split),
+        )
+
+
+def _left(
+    measures: list[Measure], reps: list[Representation], kept: np.ndarray, confounder: np.ndarray
+) -> list[float]:
+    index = torch.from_numpy(kept)
+    pair = Pair(*(Drawn(rep, index) for rep in reps))
+    return [attempt(drawn(_with(m, confounder), index), pair)[0] for m in measures]
+
+
+def run(cell: Cell, trials: int, fresh: int, folder: Path) -> None:
+    """Do what is missing of a cell."""
+    run_parts(folder, f"{cell.name}-fresh", fresh, lambda part: _fresh_part(cell, part))
+    run_parts(folder, f"{cell.name}-trials", trials, lambda part: _trial_part(cell, part))
+
+
+def _fresh_part(cell: Cell, numbers: range) -> dict[str, np.ndarray]:
+    found: dict[str, list[float]] = {}
+    for draw in numbers:
+        for name, value in fresh_scores(cell, draw).items():
+            found.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _trial_part(cell: Cell, numbers: range) -> dict[str, np.ndarray]:
+    """(trials, 1 + scores) of each measure: whether it is refused is in the first place of each."""
+    found: dict[str, list[np.ndarray]] = {}
+    for trial in numbers:
+        for name, value, draws, refused in trial_rows(cell, trial):
+            found.setdefault(name, []).append(np.array([bool(refused), value, *draws]))
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def table(cell: Cell, folder: Path, level: float = 0.95) -> list[dict[str, object]]:
+    """One row per measure: share of intervals that hold the truth, and width against the ideal."""
+    fresh, trials = (load_parts(folder, f"{cell.name}-{kind}") for kind in ("fresh", "trials"))
+    split = Groups.of(cell.n, GROUPS, 0)
+    rows = []
+    for name, kept in trials.items():
+        refused = kept[:, 0] > 0
+        values, draws = kept[~refused, 1], kept[~refused, 2:].T
+        low, high = interval_of(get(name).info, values, draws, split, level)
+        truth, spread = np.nanmean(fresh[name]), np.nanstd(fresh[name])
+        held = (low <= truth) & (truth <= high)
+        rows.append(
+            {
+                "measure": name,
+                "n": cell.n,
+                "d": cell.d,
+                "trials": len(kept),
+                "refused": int(refused.sum()),
+                "coverage": f"{held.mean():.3f}" if held.size else "",
+                "width": f"{np.mean(high - low) / (3.92 * spread):.2f}" if held.size else "",
+                "mean_score": f"{truth:.4g}",
+                "fresh_draws": len(fresh[name]),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--fresh", type=int, default=400)
+    parser.add_argument("--cells", nargs="*", default=[f"{n}x{d}" for n, d in CELLS])
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-coverage"
+    )
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    cells = [Cell(n, d) for n, d in CELLS]
+    for cell in cells:
+        if cell.name in options.cells:
+            run(cell, options.trials, options.fresh, options.folder)
+            rows = [row for each in cells for row in table(each, options.folder)]
+            write_table("coverage", rows)
+            print(f"{cell.name}: {len(rows)} rows", flush=True)
+
+
+if __name__ == "__main__":
+    main()

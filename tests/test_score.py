@@ -117,7 +117,7 @@ def test_a_slow_measure_names_the_call_instead_of_taking_its_time():
 
     x, y = networks()
     score = likewise.compare(x, y, slow)
-    call = "likewise.compare(x, y, 'slow', calibrate=True) tells it from noise."
+    call = "The same call with calibrate=True tells it from noise."
     assert score.explain().splitlines()[1] == call
     assert len(calls) < 12  # 99 shuffles would be 101
     before = len(calls)
@@ -226,7 +226,7 @@ def test_networks_that_share_only_their_classes_are_not_more_alike_than_these():
     z = x @ np.random.default_rng(9).normal(size=(8, 8))
     related = [views[0], likewise.Activations(z, outputs=views[0].outputs)]
     assert likewise.compare(*related, "cka").verdict.startswith(
-        "More alike than the 5 classes alone make them, which give "
+        "More alike than the 5 classes alone would make them, which give "
     )
 
 
@@ -290,3 +290,16 @@ def test_a_saturated_score_says_so():
     )
     flat = x[:, :3] @ np.random.default_rng(2).normal(size=(3, 64))  # wide, of rank 3
     assert likewise.compare(flat, y, "mean-cca").saturated == ""
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_a_confounder_is_named_as_what_chance_keeps():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(60, 3))
+    x, y = (np.tanh(shared @ rng.normal(size=(3, 8))) + rng.normal(size=(60, 8)) for _ in "ab")
+    measure = measures.get("cka-deconfounded", confounder=shared)
+    for score in (likewise.compare(x, y, measure), likewise.compare(x, y, measure, calibrate=99)):
+        assert "is what the confounder alone gives at n = 60, d = 8 (p = " in score.verdict
+        assert score.verdict.endswith(" shuffles of what the confounder leaves of the inputs).")
+    gone = likewise.compare(x.copy(), y, measure)
+    assert gone.verdict == "The same call with calibrate=True tells it from noise."

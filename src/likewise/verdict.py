@@ -74,7 +74,7 @@ def two_sided(value: float, null: np.ndarray, info: Info) -> tuple[float, float]
 
 def against_chance(score: Score, origin: Origin | None) -> str:
     """The verdict, or the call that gives it where it would take long or the inputs are gone."""
-    call = f"likewise.compare(x, y, {score.measure!r}, calibrate=True) tells it from noise."
+    call = f"{_call(score)} tells it from noise."
     if origin is None or origin.seconds > SECONDS:
         return call
     started = time.perf_counter()
@@ -90,6 +90,22 @@ def against_chance(score: Score, origin: Origin | None) -> str:
         return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to hold it against."
     more, less = two_sided(float(score), null, score.info)
     return sentence(score, more, less, float(null.mean()), int(null.size), _count(within))
+
+
+def _call(score: Score) -> str:
+    """What to call for the verdict; a measure that has no name to look up is the caller's."""
+    from likewise.errors import LikewiseError
+    from likewise.measures.registry import get
+
+    try:
+        known = get(score.measure).name == score.info.name
+    except LikewiseError:
+        known = False
+    return (
+        f"likewise.compare(x, y, {score.measure!r}, calibrate=True)"
+        if known
+        else "The same call with calibrate=True"
+    )
 
 
 def _null(
@@ -139,11 +155,16 @@ def sentence(
 ) -> str:
     """More, less, or as alike as chance, with p, the number of shuffles and what they kept."""
     p = min(1.0, 2 * min(more, less))
-    how = f"(p = {p:.2g} from {permutations} shuffles of the inputs{' within classes' * bool(groups)})"
-    chance = f"the {groups} classes alone give" if groups else "noise gives"
+    kept = f"the {groups} classes" if groups else ""
+    if "confounder=" in score.measure:
+        kept = f"{kept} and the confounder" if kept else "the confounder"
+    shuffled = f"the inputs{' within classes' * bool(groups)}"
+    if "confounder=" in score.measure:
+        shuffled = f"what the confounder leaves of {shuffled}"
+    how = f"at {score.sizes} (p = {p:.2g} from {permutations} shuffles of {shuffled})."
+    gives = "give" if groups else "gives"
     if p > LEVEL:
-        return f"{float(score):.2g} is what {chance} at {score.sizes} {how}."
+        return f"{float(score):.2g} is what {f'{kept} alone' if kept else 'noise'} {gives} {how}"
     word = "More" if more < less else "Less"
-    if groups:
-        return f"{word} alike than the {groups} classes alone make them, which give {null:.2g} at {score.sizes} {how}."
-    return f"{word} alike than noise, which gives {null:.2g} at {score.sizes} {how}."
+    chance = f"{kept} alone would make them, which" if kept else "noise, which"
+    return f"{word} alike than {chance} {gives} {null:.2g} {how}"

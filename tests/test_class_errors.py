@@ -84,8 +84,8 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     "Sequential has no classifier that could be found: it has no layers with weights. Name the layer "
     "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
         InputError, lambda: from_weights(nn.Sequential(nn.ReLU()))),
-    "Sequential has no classifier that could be found: its layer '0' is a Conv2d. Name the layer "
-    "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
+    "Sequential has no classifier that could be found: its last layer with weights, '0', is a Conv2d. "
+    "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
         InputError, lambda: from_weights(nn.Sequential(nn.Conv2d(3, 4, 3)))),
     "Sequential has no layer named '9'.": (
         UnknownNameError, lambda: from_weights(nn.Sequential(nn.Linear(3, 4)), head="9")),

@@ -24,7 +24,7 @@ ALLOWED = {
     "views": BASE | {"views", "networks", "data", "wordnet"},
     "measures": BASE | {"measures", "views", "wordnet"},
     "attacks": BASE | {"attacks", "networks"},
-    "classes": BASE | {"classes", "wordnet", "data", "networks", "attacks", "pictures"},
+    "classes": BASE | {"classes", "wordnet", "data", "networks", "views", "attacks", "pictures"},
 }
 
 

@@ -98,7 +98,7 @@ def _count(
         with torch.inference_mode():
             for inputs, labels in data.batches(batch_size, device=device):
                 logits = answer(net, inputs)
-                features = tap.take()
+                features = inspector.features_of(tap, logits)
                 if features is not None and hasattr(inputs, "rows"):
                     features = inputs.rows(features)
                 inspector.update(logits, labels, features, split=split)

@@ -19,8 +19,8 @@ from likewise.classes.phases import Phases, phases
 from likewise.classes.records import Epoch, Records
 from likewise.classes.reporting import Reporter
 from likewise.classes.similarity import ClassSimilarity, named
-from likewise.errors import InputError
-from likewise.wordnet import ClassNames, recognised
+from likewise.errors import InputError, quoted_list
+from likewise.wordnet import ClassNames, match, recognised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +73,7 @@ class Inspector:
         self._fooled = [0, 0]
         self._tap: Any = None
         self._epoch = 0
+        self.answering: str | None = None  # the classifier, as soon as a batch has shown it
 
     @property
     def wnids(self) -> Sequence[str | None] | None:
@@ -142,7 +143,8 @@ class Inspector:
         about: dict[str, Any] = {"classes": self.classes, "wnids": self.wnids}
         found: dict[str, ClassSimilarity] = {}
         if weights is not None:
-            found["weights"] = from_weights(weights, head=self.head, **about)
+            self.check_order(weights)
+            found["weights"] = from_weights(weights, head=self.head or self.answering, **about)
         for split, counts in self._counts.items():
             suffix = "" if split == "test" else f"_{split}"
             found[f"confusion{suffix}"] = from_confusion(counts.table(), split=split, **about)
@@ -206,18 +208,44 @@ class Inspector:
 
         self.reset()
         self._epoch = epoch
-        self._tap = Tap(net, self.head) if self.features and self.due(epoch) else None
+        self.check_order(net)
+        self._tap = Tap(net, self.head) if self.due(epoch) else None
 
     def watch(self, net: Any, split: str, inputs: Any, logits: Any, labels: Any) -> None:
         """Count a batch of our own training."""
         if not self.due(self._epoch):
             return
-        seen = None if self._tap is None else self._tap.take()
+        seen = None if self._tap is None else self.features_of(self._tap, logits)
         if seen is not None and hasattr(inputs, "rows"):  # of a graph, the nodes asked for
             seen = inputs.rows(seen)
         self.update(logits, labels, seen, split=split)
         if split == "test" and self.attacks(self._epoch):
             self.update_adversarial(net, inputs, labels)
+
+    def features_of(self, tap: Any, logits: Any = None) -> Any:
+        """What the classifier was given for a batch, if features are wanted; which layer it is shows."""
+        seen = tap.take(logits)
+        self.answering = tap.layer or self.answering
+        return seen if self.features else None
+
+    def check_order(self, net: Any) -> None:
+        """Refuse a network that counts the inspector's classes otherwise than the inspector."""
+        if not hasattr(net, "named_modules"):
+            return
+        from likewise.networks.class_names import class_names
+
+        known = class_names(net, len(self.classes))
+        if known is None:
+            return
+        places = match(
+            ClassNames(self.classes, None if self.wnids is None else tuple(self.wnids)), known
+        )
+        for own, place in enumerate(places):
+            if place not in (None, own):
+                raise InputError(
+                    f"{self.classes[own]!r} is class {own} of the inspector and class {place} of the "
+                    f"network. Give the inspector the network's order: {quoted_list(known.names)}."
+                )
 
     def __call__(self, net: Any, record: Mapping[str, Any]) -> dict[str, float] | None:
         """Report an epoch of our own training; what is returned joins its record."""

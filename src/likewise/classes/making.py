@@ -23,20 +23,29 @@ def from_weights(
     classes: Sequence[str] | None = None,
     *,
     head: str | None = None,
+    inputs: Any = None,
     wnids: Sequence[str | None] | None = None,
 ) -> ClassSimilarity:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
     `weight` is the matrix, or a network, whose classifier is found (1 x 1 convolutions and detectors
-    too) or named by `head`. A row of zeros has no direction: NaN, with a warning.
+    too) or named by `head`. Where several layers could be it, show it a batch of `inputs`. Classes the
+    network knows by name need not be given; given in another order, its rows follow them. A row of
+    zeros has no direction: NaN, with a warning.
 
     >>> from_weights([[1.0, 0.0], [1.0, 1.0]]).values.round(3).tolist()
     [[1.0, 0.707], [0.707, 1.0]]
     """
     if hasattr(weight, "named_modules"):
-        from likewise.networks.heads import head as find
+        from likewise.classes.of_network import classifier_rows, row_order
 
-        weight = find(weight, layer=head).weight
+        count = None if classes is None else len(classes)
+        weight, known = classifier_rows(weight, head, inputs, count)
+        if known is not None and classes is None:
+            classes, wnids = known.names, wnids or known.wnids
+        elif known is not None and classes is not None:
+            order = row_order(classes, known)
+            weight = weight if order is None else weight[order]
     rows = array(weight, "the weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim == 4 and rows.shape[2:] == (1, 1) else rows
     if rows.ndim != 2:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from likewise import wordnet
 from likewise._optional import require
 from likewise.errors import InputError, quoted_list
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import bare
 from likewise.wordnet import ClassNames, listed, match, recognised
 
 _IMAGENET = 1000
@@ -28,14 +28,14 @@ _recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
 
 def record(net: nn.Module, classes: ClassNames | None) -> None:
     """Say what the outputs of a network are called, from the first on."""
-    _recorded.pop(_own(net), None)
+    _recorded.pop(bare(net), None)
     if classes is not None:
-        _recorded[_own(net)] = classes
+        _recorded[bare(net)] = classes
 
 
 def recorded(net: nn.Module) -> ClassNames | None:
     """What was recorded of a network's classes."""
-    return _recorded.get(_own(net))
+    return _recorded.get(bare(net))
 
 
 def class_names(net: nn.Module, count: int) -> ClassNames | None:
@@ -46,13 +46,13 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
     known = recorded(net)
     if known is not None:
         return known if len(known) <= count else None
-    known = stated_classes(net) or _of_imagenet(_own(net), count)
+    known = stated_classes(net) or _of_imagenet(bare(net), count)
     return known if known is not None and len(known) == count else None
 
 
 def stated_classes(net: nn.Module) -> ClassNames | None:
     """The classes recorded of a network or stated by itself, whatever it answers with."""
-    return recorded(net) or _of_transformers(_own(net))
+    return recorded(net) or _of_transformers(bare(net))
 
 
 def classes_of(data: Any) -> ClassNames | None:
@@ -107,12 +107,6 @@ def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
 
 def _called(data: Any) -> str:
     return repr(getattr(data, "name", None) or type(data).__name__)
-
-
-def _own(net: nn.Module) -> nn.Module:
-    inside = inner(net)
-    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
-    return _own(compiled) if isinstance(compiled, nn.Module) else inside
 
 
 def _of_transformers(net: nn.Module) -> ClassNames | None:

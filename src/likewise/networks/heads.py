@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks.graph import convolution_weights
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import bare
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +28,19 @@ class Head:
 _NAMES_THINGS = ("cls_score", "class_labels_classifier", "class_embed")
 
 
-def head(net: nn.Module, layer: str | None = None) -> Head:
+def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -> Head:
     """The classifier of a network, or the `layer` that is named to be it.
 
-    A network may say which layer it is (`head_layer`, None for "there is none"); timm's networks
-    say so too. In a detector it is the layer that names things. Otherwise it is the last layer that
-    has weights, if that is a linear one.
+    A network may say which layer it is (`head_layer`, None for "there is none"); timm's networks say
+    so too. In a detector it is the layer that names things. Otherwise it is the one linear layer
+    (with as many rows as there are `classes`, where that is known) whose output no other layer
+    takes; several such are refused, since only a forward pass tells which of them answers.
 
     >>> head(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))).layer_name
     '2'
     """
-    net = inner(net)
-    name = _named(net, _layer_name(net) if layer is None else layer)
+    net = bare(net)
+    name = _named(net, _layer_name(net, classes) if layer is None else layer)
     part = net.get_submodule(name)
     weight, bias = _matrix(part), _weights(part)[1]
     if not isinstance(weight, Tensor) or weight.ndim != 2:
@@ -66,8 +67,9 @@ def weighted_parts(net: nn.Module) -> dict[str, nn.Module]:
     return {name: part for name, part in named_parts(net).items() if _has_weights(part)}
 
 
-def said(net: nn.Module) -> str | None:
+def declared_head(net: nn.Module) -> str | None:
     """The classifier by what the network itself says of it, None where it says nothing."""
+    net = bare(net)
     if hasattr(net, "head_layer"):
         if net.head_layer is None:
             raise _no_head(net, "it does not classify by a linear layer")
@@ -86,15 +88,23 @@ def said(net: nn.Module) -> str | None:
 
 
 def last_that_matters(net: nn.Module, called: Iterable[str], matters: Callable[[str], bool]) -> str:
-    """Of the layers in the order they were called, the classifier the answer comes from."""
-    for name in reversed(list(called)):
-        if matters(name):
+    """Of the calls of layers in their order (`fc`, `fc#2`), the one the answer comes from."""
+    for call in reversed(list(called)):
+        if matters(call):
+            name = call.partition("#")[0]
             part = net.get_submodule(name)
             if getattr(_matrix(part), "ndim", 0) != 2 or isinstance(part, nn.Embedding):
                 kind = _kind(part)
                 raise _no_head(net, f"the last layer its answer needs, {name!r}, is a {kind}")
-            return name
+            return call
     raise _no_head(net, "its answer changes with none of its layers")
+
+
+def last_declared(net: nn.Module) -> str | None:
+    """The last layer with weights to be written down, if it is a linear one: a guess to be checked."""
+    weighted = weighted_parts(bare(net))
+    name = next(reversed(weighted), None)
+    return name if name is not None and _is_linear(weighted[name]) else None
 
 
 def has_matrix(part: nn.Module) -> bool:
@@ -140,19 +150,88 @@ def _named(net: nn.Module, layer: str) -> str:
     return layer
 
 
-def _layer_name(net: nn.Module) -> str:
-    name = said(net)
+def _layer_name(net: nn.Module, classes: int | None) -> str:
+    name = declared_head(net)
     if name is not None:
         return name
     weighted = weighted_parts(net)
     if not weighted:
         raise _no_head(net, "it has no layers with weights")
-    name, last = next(reversed(weighted.items()))
-    if any(word in name for word in ("bbox", "box_", "regression")):
-        raise _no_head(net, f"its last layer with weights, {name!r}, says where things are")
-    if not isinstance(last, (nn.Linear, nn.Conv2d)) and not _is_packed(last):
-        raise _no_head(net, f"its last layer with weights, {name!r}, is a {_kind(last)}")
-    return name
+    end = _end_of_row(net)
+    if end is not None:
+        return end
+    last = next(reversed(weighted))
+    found = _unused(weighted, classes)
+    if not found:
+        kind = _kind(weighted[last])
+        raise _no_head(net, f"its last layer with weights, {last!r}, is a {kind}")
+    if len(found) > 1:
+        raise _no_head(
+            net, f"{quoted_list(found)} could each be it, and only a forward pass tells which"
+        )
+    return found[0]
+
+
+def _end_of_row(net: nn.Module) -> str | None:
+    """The last layer of a Sequential, whose layers are called as they are written down."""
+    if not isinstance(net, nn.Sequential):
+        return None
+    for name, child in reversed(list(net.named_children())):
+        if any(map(_has_weights, child.modules())):
+            if not named_parts(child):
+                if not _is_linear(child):
+                    kind = _kind(child)
+                    raise _no_head(net, f"its last layer with weights, {name!r}, is a {kind}")
+                return name
+            within = _end_of_row(child)
+            return None if within is None else f"{name}.{within}"
+    return None
+
+
+def _unused(weighted: Mapping[str, nn.Module], classes: int | None) -> list[str]:
+    """The linear layers whose output no other layer takes, the outermost ones where there are more."""
+    widths = {name: _matrix(part).shape[0] for name, part in weighted.items() if _is_linear(part)}
+    widths = {name: width for name, width in widths.items() if not _says_where(name)}
+    fitting = {name: width for name, width in widths.items() if width == classes} or widths
+    taken = {name: _width_taken(part) for name, part in weighted.items()}
+    free = [
+        name
+        for name, width in fitting.items()
+        if not any(width == given for other, given in taken.items() if other != name)
+    ]
+    found = free or list(fitting)
+    least = min(map(_depth, found), default=(0, 0))
+    return [name for name in found if _depth(name) == least]
+
+
+def _depth(name: str) -> tuple[int, int]:
+    """How deep in rows of blocks a layer is; within rows, how deep at all."""
+    steps = name.split(".")
+    rows = sum(step.isdigit() for step in steps)
+    return rows, len(steps) if rows else 0
+
+
+def _says_where(name: str) -> bool:
+    """Whether a layer of a detector gives places rather than names."""
+    return any(word in name for word in ("bbox", "box_", "regression"))
+
+
+def _width_taken(part: nn.Module) -> int | None:
+    """The width of what a layer takes, where its weights tell."""
+    for name in ("in_features", "in_channels", "num_features", "input_size", "embed_dim"):
+        width = getattr(part, name, None)
+        if isinstance(width, int):
+            return width
+    shape = getattr(part, "normalized_shape", None)
+    return int(shape[-1]) if isinstance(shape, tuple) and shape else None
+
+
+def _is_linear(part: nn.Module) -> bool:
+    """Whether a layer is a matrix: linear, a convolution of 1 x 1 windows, or quantised."""
+    if isinstance(part, nn.Embedding):
+        return False
+    kinds = (nn.Linear, nn.Conv2d)
+    return (isinstance(part, kinds) or _is_packed(part)) and getattr(_matrix(part), "ndim", 0) == 2
 
 
 def _kind(part: nn.Module) -> str:

@@ -68,3 +68,14 @@ def inner(net: nn.Module) -> nn.Module:
     while isinstance(net, wrappers):
         net = net.net if isinstance(net, Normalised) else net.module
     return net
+
+
+def bare(net: nn.Module) -> nn.Module:
+    """The network inside everything that adds no layers to look at, compilation too.
+
+    >>> bare(nn.DataParallel(nn.Linear(2, 2)))
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    inside = inner(net)
+    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
+    return bare(compiled) if isinstance(compiled, nn.Module) else inside

@@ -41,16 +41,17 @@ def extract(
     batch_size: int = 256,
     device: Any = None,
     name: str | None = None,
+    head: str | None = None,
     progress: bool = True,
 ) -> Any:
     """What layers of a network give on data: one `Activations`, or `Views` of several by layer.
 
     `network` is an address or a module; `data` an address, data, an array `(n, ...)`, a dataset or
     any iterable of batches. `layers` is a name (`layer1.0`), a glob (`layer*.conv1`), a list of
-    those, `all`, `blocks`, `penultimate` (what the classifier is given) or `logits`; of one name
-    comes one view. Maps and tokens need a `reduce` (see `likewise.views.reduced`). With a folder as
-    `store`, rows stream to disk and are mapped back. What the network answered comes along as
-    `outputs`.
+    those, `all`, `blocks`, `penultimate` (what the classifier is given) or `logits`; a single name
+    gives a single view. `head` names the classifier where it cannot be found. Maps and tokens need
+    a `reduce` (see `likewise.views.reduced`). With a folder as `store`, rows stream to disk and are
+    mapped back. What the network answered comes along as `outputs`.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
@@ -71,12 +72,14 @@ def extract(
         "likewise": likewise.__version__,
         "torch": torch.__version__,
     }
+    if head is not None:
+        facts["head"] = head
 
     def title(layer: str) -> str:
         return f"{called}/{layer}" if several else called
 
     def watch(sink: Any) -> Any:
-        watcher = Watcher(module, layers, reduce, label=repr(called), device=device)
+        watcher = Watcher(module, layers, reduce, label=repr(called), device=device, head=head)
         return run(watcher, shown, sink, batch_size=batch_size, progress=progress)
 
     if store is None:
@@ -138,5 +141,6 @@ def _request(
     else:
         return None
     asked = layers if isinstance(layers, str) else list(layers)
-    known = {key: facts[key] for key in ("fingerprint", "reduction")}
+    kinds = ("fingerprint", "reduction", "head")
+    known = {str(key): facts[key] for key in kinds if key in facts}
     return {**known, "layers": asked, "probe": probe}

@@ -25,7 +25,7 @@ from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, r
 Title = Callable[[str], str]
 Answered = tuple[Outputs | None, Mapping[str, str]]
 _RULES = 4  # raised where rows come out otherwise than before: what is older answers no request
-_IDENTITY = ("fingerprint", "layer", "reduction", "probe")
+_IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head")
 
 
 class Views(Mapping[str, Activations]):
@@ -123,7 +123,9 @@ class InFolder:
                 known_labels = None if labels is None else labels.tolist()
                 facts |= answered | {"reduction": digest({"labels": known_labels, **answered})}
             known = self._facts | facts
-            files[layer] = f"{digest({key: known[key] for key in _IDENTITY})}.safetensors"
+            files[layer] = (
+                f"{digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
+            )
             sink.finish(self.folder / files[layer], facts, labels)
         return files
 

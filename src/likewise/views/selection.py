@@ -22,21 +22,10 @@ from torch.nn.parameter import is_lazy
 
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks.heads import has_matrix, named_parts
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import bare as bare
 
 LOGITS, PENULTIMATE = "logits", "penultimate"
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-
-
-def bare(network: nn.Module) -> nn.Module:
-    """The network inside everything that adds no layers to look at.
-
-    >>> bare(nn.DataParallel(nn.Linear(2, 2)))
-    Linear(in_features=2, out_features=2, bias=True)
-    """
-    inside = inner(network)
-    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
-    return bare(compiled) if isinstance(compiled, nn.Module) else inside
 
 
 def is_pattern(layers: str | Sequence[str]) -> bool:

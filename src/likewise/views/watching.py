@@ -8,7 +8,7 @@ memory, so that an in-place operation further on in the network cannot change th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,17 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
-from likewise.networks import head
 from likewise.networks.call import ready
-from likewise.networks.heads import said
 from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
-from likewise.views.answering import answering_layer
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.capture import answered, at_rest, first_tensor, watched
 from likewise.views.layouts import Layouts
+from likewise.views.penultimate import answering_call
 from likewise.views.reduction import check_reduction, reduced
-from likewise.views.selection import LOGITS, PENULTIMATE, Selection, bare
+from likewise.views.selection import LOGITS, PENULTIMATE, Selection
 
 
 class _NoRowsError(InputError):
@@ -54,10 +52,12 @@ class Watcher:
         *,
         label: str,
         device: Any = None,
+        head: str | None = None,
     ) -> None:
         if reduce is not None:
             check_reduction(reduce)
         self.network, self.reduce, self.label, self.device = network, reduce, label, device
+        self.head, self._answering = head, ""
         self.selection = Selection(network, layers, label)
         self.kinds: dict[str, str] = {}
         self.dtypes: dict[str, str] = {}
@@ -134,7 +134,9 @@ class Watcher:
         ask = partial(answered, self._bare, shown, self._batch, number, self.label)
         self._hooks.close()
         if PENULTIMATE in self.selection.asked:
-            self._inputs_of = self._head(ask)
+            call = answering_call(self._bare, ask, self.head)
+            self._answering = call.partition("#")[2]
+            self._inputs_of = {PENULTIMATE: self.selection.modules[call.partition("#")[0]]}
         time_first = not all(getattr(part, "batch_first", True) for part in self._bare.modules())
         if time_first and few is not None and self._batch.shown > 1:
             # where this fails, the batch itself will, and says so better
@@ -144,27 +146,8 @@ class Watcher:
 
     def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
         """A layer may give as many steps as there are inputs: only the inputs can become fewer."""
-        value = first_tensor(output)
+        value, name = first_tensor(output), self._meant(name)
         self._few[name] = () if value is None else tuple(value.shape)
-
-    def _head(self, ask: Callable[[], Any]) -> dict[str, nn.Module]:
-        """The layer whose input is the penultimate representation."""
-        inside, name, wrong = bare(self.network), None, None
-        stated = said(inside) is not None
-        try:
-            name = head(inside).layer_name
-        except InputError as error:
-            if stated:
-                raise
-            wrong = error
-        if not stated:
-            # the last layer to be written down need not be the last to be called
-            with suppress(ForwardError):
-                name = answering_layer(self._bare, ask, name)
-        if name is None:
-            assert wrong is not None  # no guess, and no tensor to go by
-            raise wrong
-        return {PENULTIMATE: self.selection.modules[name]}
 
     def _settle(self) -> None:
         """After the first batch: which calls are meant, and no more hooks than they need."""
@@ -184,7 +167,15 @@ class Watcher:
         self._hooked = {name: part for name, part in self._hooked.items() if name in bases}
         self._hook()
 
+    def _meant(self, name: str) -> str:
+        """A call under the name it is asked for: the answering one is what `penultimate` means."""
+        base, _, number = name.partition("#")
+        if base != PENULTIMATE or number == self._answering:
+            return base if base == PENULTIMATE else name
+        return f"{PENULTIMATE}#{number or 1}"
+
     def _receive(self, name: str, module: nn.Module, output: Any) -> None:
+        name = self._meant(name)
         if self.chosen is not None and name not in self.chosen:
             return
         try:

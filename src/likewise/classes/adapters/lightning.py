@@ -76,8 +76,8 @@ class _Hooks:
         return fitting and self.inspector.due(trainer.current_epoch + 1)
 
     def _open(self, trainer: Any, pl_module: Any) -> None:
-        if self.inspector.features and "tap" not in self._taps and self._busy(trainer):
-            self._taps["tap"] = Tap(pl_module, self.inspector.head)
+        if "tap" not in self._taps and self._busy(trainer):
+            self._taps["tap"] = Tap(pl_module, self.inspector.head, trusts_network=False)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self.inspector.reset()
@@ -96,7 +96,7 @@ class _Hooks:
         except InputError:  # a training step returns its loss alone, as most do
             self._train_known = False
             return
-        self.inspector.update(logits, labels, self._seen(), split="train")
+        self.inspector.update(logits, labels, self._seen(logits), split="train")
 
     def on_validation_batch_end(
         self,
@@ -110,12 +110,32 @@ class _Hooks:
         if not self._busy(trainer) or dataloader_idx:
             return
         logits, labels = self.get(outputs, batch)
-        self.inspector.update(logits, labels, self._seen())
+        self.inspector.update(logits, labels, self._seen(logits))
         if self.inspector.attacks(trainer.current_epoch + 1):
             self.inspector.update_adversarial(pl_module, batch[0], labels)
 
-    def _seen(self) -> Any:
-        return self._taps["tap"].take() if "tap" in self._taps else None
+    def _seen(self, logits: Any) -> Any:
+        tap = self._taps.get("tap")
+        return None if tap is None else self.inspector.features_of(tap, logits)
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self._start()
+
+    def on_validation_batch_start(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        for tap in self._taps.values():
+            tap.start()
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if not self._busy(trainer):

@@ -14,6 +14,7 @@ import numpy as np
 from likewise._compat import prepare_torchvision
 from likewise._optional import require
 from likewise.classes.inspector import Inspector
+from likewise.classes.tap import Tap
 
 
 def hook(
@@ -33,14 +34,21 @@ class _Hooks:
         self.inspector, self.more = inspector, compute_metrics
         self._model: Any = None
         self._epoch = 0
+        self._tap: Tap | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         self._model = given.get("model")
+        if self._model is not None:
+            self._tap = Tap(self._model, self.inspector.head)
         done = round(state.epoch or 0)
         known = self.inspector.records.reports
         if any(epoch > done for epoch in known):  # it goes on from an earlier checkpoint
             earlier = {str(epoch): report for epoch, report in known.items() if epoch <= done}
             self.inspector.load_state_dict({"reports": earlier})
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        if self._tap is not None:
+            self._tap.close()
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         self._epoch = round(state.epoch or 0)
@@ -52,6 +60,9 @@ class _Hooks:
         epoch = self._epoch or self.inspector.next_epoch
         if not self.inspector.due(epoch):
             return metrics
+        if self._tap is not None:  # the batches before have shown which layer answers
+            self.inspector.answering = self._tap.layer
+            self._tap.start()
         self.inspector.reset()
         self.inspector.update(np.asarray(logits), np.asarray(prediction.label_ids))
         return metrics | self.inspector.report(self._model, epoch=epoch)

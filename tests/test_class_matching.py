@@ -36,6 +36,10 @@ def test_lists_are_matched_across_spelling_case_and_order() -> None:
 def test_published_labels_are_found_by_any_of_their_words() -> None:
     published = ClassNames(("tench, Tinca tinca", "goldfish, Carassius auratus", "junco, snowbird"))
     assert match(ClassNames(("n01443537", "snowbird", "Tench")), published) == [1, 2, 0]
+    # the first word counts more than the others
+    published = ClassNames(("spiny lobster, crawfish, crayfish", "crayfish, crawfish, crawdad"))
+    assert match(ClassNames(("crayfish", "spiny lobster")), published) == [1, 0]
+    assert match(ClassNames(("crawfish",)), published) == [None]
 
 
 def test_an_ambiguous_word_is_no_match() -> None:

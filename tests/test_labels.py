@@ -12,6 +12,7 @@ from torch import nn
 
 import likewise
 from likewise import measures, wordnet
+from likewise._compat import prepare_torchvision
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks import evaluate, network, save, train
@@ -269,6 +270,33 @@ def test_published_cifar_networks_keep_their_labels(real_data: Path) -> None:
     assert float((view.outputs.predictions == view.outputs.labels).float().mean()) > 0.8
 
 
+def test_an_inspection_counts_classes_as_the_network_does(tmp_path: Path) -> None:
+    data = pets()
+    train("zoo:mlp", data, epochs=2, out=tmp_path / "run", keep_epochs=True)
+    turned = Data("turned", "image", data.inputs, 2 - data.labels, PETS[::-1])
+    one, other = (
+        likewise.classes.inspect(tmp_path / "run", shown, train=shown, progress=False)
+        for shown in (data, turned)
+    )
+    assert one.classes == other.classes == PETS
+    assert one.curves().equals(other.curves())
+    other = pets(("cat", "dog", "newt"))
+    assert "'newt' are not surely among the network's 3" in refused(
+        lambda: likewise.classes.inspect(tmp_path / "run", other, progress=False)
+    )
+
+
+def test_an_inspection_is_held_against_a_list_by_id(tmp_path: Path) -> None:
+    ids = [wordnet.classes("mini-imagenet").wnids[i] for i in (7, 3, 5)]
+    data = pets(wnids=tuple(ids))
+    train("zoo:mlp", data, epochs=1, out=tmp_path / "run", keep_epochs=True)
+    found = likewise.classes.inspect(
+        tmp_path / "run", data, reference="mini-imagenet", progress=False
+    )
+    assert found.reference is not None
+    np.testing.assert_array_equal(found.reference.values, wordnet.similarity(ids))
+
+
 # Published networks
 
 
@@ -311,6 +339,7 @@ def test_a_folder_of_pets_has_no_labels_for_imagenet(vision: None, tmp_path: Pat
 
 
 def test_labels_of_transformers_are_carried_over_by_name() -> None:
+    prepare_torchvision()  # transformers does not import where torchvision does not
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
         hidden_size=16,
@@ -332,6 +361,12 @@ def test_labels_of_transformers_are_carried_over_by_name() -> None:
     assert extract(net, data).outputs.labels is None
     net.config.id2label = {0: "LABEL_0", 1: "LABEL_1"}  # says nothing
     assert extract(net, data).outputs.labels.tolist() == [1, 0, 1]
+    config.id2label = {0: "Negative", 1: "Neutral", 2: "Positive"}
+    three = transformers.BertForSequenceClassification(config)
+    three.tokenize = net.tokenize
+    assert extract(three, data).outputs.labels.tolist() == [2, 0, 2]
+    three.config.id2label = {i: f"LABEL_{i}" for i in range(3)}
+    assert extract(three, data).outputs.labels is None
 
 
 def test_data_that_names_no_classes_is_taken_at_its_word() -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
+from likewise._compat import prepare_torchvision
 from likewise.classes import Inspector, from_weights
 from likewise.classes.tap import Tap
 from likewise.data import Data
@@ -188,6 +189,27 @@ def test_a_layer_can_be_named_wherever_the_refusal_says_so(tmp_path: Path) -> No
         Tap(net, "fc")
 
 
+def test_compare_and_layerwise_take_the_name_too() -> None:
+    import likewise
+
+    net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
+    options: dict[str, Any] = {"data": ROWS, "progress": False}
+    expected = likewise.compare(net[:2](ROWS).detach(), ROWS, "cka")
+    assert likewise.compare(net, ROWS, "cka", head="2", **options) == pytest.approx(float(expected))
+    both = {"named": net, "found": Backwards()}
+    found = likewise.compare(both, "cka", head={"named": "2"}, **options)
+    assert found.values[0, 1] < 1
+    assert refused(lambda: likewise.compare(both, "cka", head={"other": "2"}, **options)) == (
+        "head names a layer of 'other', and the networks are 'named', 'found'. Give "
+        "head={network: layer} by these names."
+    )
+    for measure in ("cka-debiased", "cka"):  # streamed, and not
+        matrix = likewise.layerwise(
+            net, layers=["0", "penultimate"], head="2", measure=measure, **options
+        )
+        assert list(matrix.rows) == ["0", "penultimate"]
+
+
 def images() -> Data:
     draw = torch.Generator().manual_seed(2)
     return Data(
@@ -272,6 +294,7 @@ def test_the_networks_of_the_libraries_are_found_without_inputs(vision: None) ->
 
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "DistilBert", "GPT2"])
 def test_classifiers_of_transformers_are_found_either_way(kind: str) -> None:
+    prepare_torchvision()  # transformers does not import where torchvision does not
     transformers = pytest.importorskip("transformers")
     sizes = {
         "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,

@@ -57,6 +57,7 @@ def compare(  # type: ignore[misc]
     *,
     data: Any = None,
     layers: str = "penultimate",
+    head: str | Mapping[str, str] | None = None,
     reduce: Reduction | None = None,
     batch_size: int = 256,
     device: Any = None,
@@ -79,6 +80,7 @@ def compare(  # type: ignore[misc]
 
     data       what networks (addresses or modules) are shown, `batch_size` at a time on `device`
     layers     the layer to look at in each of them, `reduce` how its tokens and maps become rows
+    head       the classifier, for `penultimate`, where it cannot be found: for all, or by network
     store      a folder: every score is kept there at once; rerun with the same folder to resume
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
     memory     the most to hold at a time, like "4GB"; two thirds of what is free if not said
@@ -97,7 +99,7 @@ def compare(  # type: ignore[misc]
         measure, on=("representation", "outputs")
     )  # known before any network has to run
     null = Null(permutations_of(calibrate, within), within)
-    how = {"batch_size": batch_size, "device": device}
+    how = {"batch_size": batch_size, "device": device, "head": head}
     views, other = shown(views, other, data, layers, reduce, store, **how)
     several = isinstance(views, Mapping)
     if several or is_set(measure):

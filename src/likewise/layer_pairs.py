@@ -40,6 +40,7 @@ def layerwise(
     *,
     measure: Any = STREAMED,
     layers: str | Sequence[str] = "blocks",
+    head: str | None = None,
     reduce: str | None = None,
     batch_size: int = 512,
     device: Any = None,
@@ -55,6 +56,7 @@ def layerwise(
     since batches of one class alone would mislead; other iterables as they come. Any other measure
     takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
     maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
+    `head` names the classifier, for `penultimate`, where it cannot be found.
     Undefined pairs are NaN, their reasons in `reasons`.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -69,13 +71,15 @@ def layerwise(
     wanted = [layers] if isinstance(layers, str) else list(layers)
     how = reduce or ("mean" if _is_text(shown) else "flatten")
     if chosen.key == STREAMED:
-        watchers = [Watcher(m, wanted, how, label=repr(n), device=device) for m, n in nets]
+        watchers = [
+            Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets
+        ]
         values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         views = [
             extract(m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n,
-                    progress=progress) for m, n in nets
+                    head=head, progress=progress) for m, n in nets
         ]  # fmt: skip
         values, names, reasons = _pairwise(views, chosen)
         saturation = _saturated(views, chosen, values)

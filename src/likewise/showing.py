@@ -8,12 +8,19 @@ from typing import Any
 
 from torch.nn import Module
 
-from likewise.errors import InputError
+from likewise.errors import InputError, quoted_list
 from likewise.store import Store
 
 
 def shown(
-    views: Any, other: Any, data: Any, layers: str, reduce: Any, store: Any, **how: Any
+    views: Any,
+    other: Any,
+    data: Any,
+    layers: str,
+    reduce: Any,
+    store: Any,
+    head: str | Mapping[str, str] | None = None,
+    **how: Any,
 ) -> tuple[Any, Any]:
     """Networks as their views of the data; everything else as it is. `how` goes to `extract`."""
     given = views.values() if isinstance(views, Mapping) else (views, other)
@@ -38,14 +45,27 @@ def shown(
         known = inputs if isinstance(inputs, Data) else None
         called = name or (network if isinstance(network, str) else None)
         built = build(network, data=known) if isinstance(network, str) else network
-        return extract(built, inputs, layers, reduce, store=place, name=called, **how)
+        own = head.get(str(called)) if isinstance(head, Mapping) else head
+        return extract(built, inputs, layers, reduce, store=place, name=called, head=own, **how)
 
+    if isinstance(views, Mapping) and isinstance(head, Mapping):
+        _check_names(head, views)
     if isinstance(views, Mapping):
         if store is not None and data is not None and not isinstance(store, Store):
             with Store(store):  # the folder is ours before views are put into it
                 pass
         return {name: view(network, name) for name, network in views.items()}, other
     return view(views), view(other)
+
+
+def _check_names(head: Mapping[str, str], views: Mapping[str, Any]) -> None:
+    """Refuse a classifier for a network that is not among those compared."""
+    for name in head:
+        if name not in views:
+            raise InputError(
+                f"head names a layer of {name!r}, and the networks are {quoted_list(list(views))}. "
+                "Give head={network: layer} by these names."
+            )
 
 
 def named_networks(networks: Iterable[Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from likewise.data import Data, load
 from likewise.errors import InputError
 from likewise.networks import network
 from likewise.networks.call import logits as answer
+from likewise.networks.class_names import as_counted
 
 
 def inspect(
@@ -36,10 +37,12 @@ def inspect(
     `data` is what mistakes are counted on, `train` (part of) the training data, for what is asked of
     both. Checkpoints are any network addresses, in the order of their epochs, counted from 1; of a
     folder, epochs have the numbers of their files. With `out`, epochs already inspected are not
-    inspected again.
+    inspected again. Classes are those of the network, in its order, where it knows them by name.
     """
     shown = load(data) if isinstance(data, str) else data
     seen = load(train, split="train") if isinstance(train, str) else train
+    addresses = checkpoints(run)
+    shown, seen = _as_counted(next(iter(addresses.values())), shown, seen, device)
     inspector = Inspector(
         shown,
         reference=reference,
@@ -47,9 +50,7 @@ def inspect(
         out=out,
         adversarial_every=adversarial_every,
     )
-    todo = {
-        n: address for n, address in checkpoints(run).items() if n not in inspector.records.reports
-    }
+    todo = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
     for number, address in tracked(todo.items(), "inspecting", total=len(todo), show=progress):
         net = network(address, data=shown)
         net = net.to(device) if device is not None else net
@@ -82,6 +83,21 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
             "checkpoints themselves."
         )
     return {1: str(run)}
+
+
+def _as_counted(
+    address: str, shown: Data, seen: Data | None, device: Any
+) -> tuple[Data, Data | None]:
+    """Both data with their classes as the network at this address counts them."""
+    net = network(address, data=shown)
+    net = net.to(device) if device is not None else net
+    with torch.inference_mode():
+        inputs, _ = next(shown[:2].batches(2, device=device))
+        count = answer(net, inputs).shape[1]
+    return (
+        as_counted(shown, net, count, address),
+        None if seen is None else as_counted(seen, net, count, address),
+    )
 
 
 def _count(

@@ -30,6 +30,7 @@ def compare(
     layers: Annotated[
         str, typer.Option(help="The layer to look at in each network.")
     ] = "penultimate",
+    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")
     ] = None,

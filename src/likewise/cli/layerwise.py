@@ -19,6 +19,7 @@ def layerwise(
     layers: Annotated[
         list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")
     ] = None,
+    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
     reduce: Annotated[
         str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")
     ] = None,
@@ -38,6 +39,7 @@ def layerwise(
         data,
         measure=measure,
         layers=layers or "blocks",
+        head=head,
         reduce=reduce,
         batch_size=batch_size,
         seed=seed,

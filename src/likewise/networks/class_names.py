@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from likewise import wordnet
 from likewise._optional import require
+from likewise.data.dataset import Data
 from likewise.errors import InputError, quoted_list
 from likewise.networks.normalise import bare
 from likewise.wordnet import ClassNames, listed, match, recognised
@@ -103,6 +105,20 @@ def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
     if places is None or places == list(range(len(places))):
         return labels
     return torch.tensor(places, device=labels.device)[labels]
+
+
+def as_counted(data: Data, net: nn.Module, count: int, label: str) -> Data:
+    """The data with its labels and classes as a network with `count` outputs counts them."""
+    places, known = output_places(data, net, count, label), class_names(net, count)
+    if places is None or known is None:
+        return data
+    names = [*known.names, *(f"output {i}" for i in range(len(known), count))]
+    wnids: list[str | None] = [*known.ids, *[None] * (count - len(known))]
+    for own, place in enumerate(places):
+        wnids[place] = (data.wnids and data.wnids[own]) or wnids[place]
+    ids = tuple(wnids) if any(wnids) else None
+    labels = output_labels(data.labels, places)
+    return replace(data, labels=labels, classes=tuple(names), wnids=ids)
 
 
 def _called(data: Any) -> str:

@@ -88,7 +88,7 @@ def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
     if wanted.names == known.names and not any(map(_apart, wanted.ids, known.ids)):
         return list(range(len(wanted)))  # also where a name comes twice
     found: list[int | None] = [None] * len(wanted)
-    for keys in (_by_id, _by_name, _by_words):
+    for keys in (_by_id, _by_name, _by_first, _by_words):
         if None in found:
             _match_by(keys(wanted), keys(known), wanted, known, found)
     return found
@@ -152,6 +152,10 @@ def _by_id(given: ClassNames) -> Keys:
 
 def _by_name(given: ClassNames) -> Keys:
     return [{_spelled(name)} for name in given.names]
+
+
+def _by_first(given: ClassNames) -> Keys:
+    return [{_spelled(re.split(r"[,;]", name)[0])} for name in given.names]
 
 
 def _by_words(given: ClassNames) -> Keys:

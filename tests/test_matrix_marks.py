@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import likewise
+from likewise.tables import numbers
 from likewise.trust import false_discovery
 
 REASON = (
@@ -144,3 +145,10 @@ def test_calibrations_and_intervals_can_be_read_in_a_notebook():
     assert repr(several) == "Calibration('cka', 4 networks)"
     assert len(str(several).splitlines()) == 14
     assert several._repr_html_().count("<tr>") == 12
+
+
+def test_numbers_of_a_measure_that_is_not_symmetric_are_listed_both_ways():
+    frame = numbers(likewise.compare(views(), ["cka", "linear-regression"], calibrate=9))
+    assert (frame.measure == "cka").sum() == 6
+    assert (frame.measure == "linear-regression").sum() == 12
+    assert list(frame.columns)[:4] == ["a", "b", "measure", "value"]

@@ -49,8 +49,7 @@ def pairs(comparison: Comparison) -> pd.DataFrame:
     import pandas as pd
 
     names = next(iter(comparison.values())).names
-    grids = [matrix.values for matrix in comparison.values()]
-    both_ways = not all(np.array_equal(each, each.T, equal_nan=True) for each in grids)
+    both_ways = not all(map(_symmetric, comparison.values()))
     places = [(a, b) for i, a in enumerate(names) for j, b in enumerate(names)
               if (i != j if both_ways else i < j)]  # fmt: skip
     sign = " → " if both_ways else " ~ "
@@ -60,6 +59,23 @@ def pairs(comparison: Comparison) -> pd.DataFrame:
     ]
     columns = pd.Index([f"{a}{sign}{b}" for a, b in places], name="pair")
     return pd.DataFrame(rows, index=pd.Index(list(comparison), name="measure"), columns=columns)
+
+
+def numbers(comparison: Comparison) -> pd.DataFrame:
+    """One row per measure and pair, without words; both ways where a measure is not symmetric."""
+    import pandas as pd
+
+    parts = []
+    for matrix in comparison.values():
+        frame = matrix.to_frame(long=True).drop(columns=["larger_is", "reason", "saturated"])
+        place = {name: i for i, name in enumerate(matrix.names)}
+        first, second = frame.a.map(place), frame.b.map(place)
+        parts.append(frame[first < second if _symmetric(matrix) else first != second])
+    return pd.concat(parts)
+
+
+def _symmetric(matrix: SimilarityMatrix) -> bool:
+    return np.array_equal(matrix.values, matrix.values.T, equal_nan=True)
 
 
 def legend(matrices: Iterable[SimilarityMatrix]) -> list[str]:
@@ -74,7 +90,7 @@ def legend(matrices: Iterable[SimilarityMatrix]) -> list[str]:
 def _significance(matrix: SimilarityMatrix) -> str:
     q = np.asarray(matrix.extra["q"])
     count = int((~np.isnan(q)).sum())
-    count = count // 2 if np.array_equal(matrix.values, matrix.values.T, equal_nan=True) else count
+    count = count // 2 if _symmetric(matrix) else count
     groups = int(matrix.about.get("groups", 0))
     within = f" within {groups} classes" if groups else ""
     return (

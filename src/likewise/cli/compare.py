@@ -86,7 +86,7 @@ def compare(
 
 
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
-    from likewise.tables import grid, legend
+    from likewise.tables import grid, legend, numbers
 
     for name, matrix in comparison.items():
         typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
@@ -95,5 +95,4 @@ def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
         for pair, reason in list(matrix.reasons.items())[:3]:
             typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
     if "p" in frame:
-        shown = frame[frame.a < frame.b].drop(columns=["larger_is", "reason", "saturated"])
-        typer.echo("\n" + shown.to_string(index=False))
+        typer.echo("\n" + numbers(comparison).to_string(index=False))

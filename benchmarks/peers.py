@@ -1,9 +1,10 @@
-"""Beside other libraries and plain textbook code: same input, same run, value and CPU seconds.
+"""Beside other libraries and plain numpy: same input, same run, value and CPU seconds.
 
 Everyone gets one thread, so that CPU seconds are work and not threads waiting for each other.
-Peers that are not installed are skipped and noted (`pip install torch-cka ckatorch rsatoolbox`).
-Each is given what its documentation asks for; torch-cka takes networks and a loader and works in
-float32, so it is shown identity layers and one batch of all inputs, and agrees to fewer digits.
+Peers that are not installed are skipped and noted (`pip install torch-cka ckatorch pytorch-cka
+rsatoolbox`; netrep comes from its repository). Each is given what its documentation asks for, in
+the precision of the input where it can; torch-cka takes networks and a loader, so it is shown
+identity layers and one batch of all inputs. `ours` is `likewise.compare`, with all its checks.
 """
 
 from __future__ import annotations
@@ -21,43 +22,46 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.spatial.distance import cdist
 
+import likewise
 from benchmarks.common import Cost, cost, networks, write
-from likewise import measures
 
-SIZES = ((1000, 256), (2000, 512))
+SIZES = ((100, 64), (1000, 512), (5000, 512))
+LARGE = 2000  # inputs above which only what is quick is tried
 Score = Callable[[np.ndarray, np.ndarray], float]
 
 
-def textbook_cka(x: np.ndarray, y: np.ndarray) -> float:
-    """Two Gram matrices, centred on both sides, and their inner products."""
-    k, h = (_doubly_centred(v @ v.T) for v in (x, y))
-    return float((k * h).sum() / np.sqrt((k * k).sum() * (h * h).sum()))
+def numpy_cka(x: np.ndarray, y: np.ndarray) -> float:
+    """Centre the columns, and three products: the line everybody writes."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    own = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return float(np.linalg.norm(x.T @ y) ** 2 / own)
 
 
-def textbook_cka_debiased(x: np.ndarray, y: np.ndarray) -> float:
-    """HSIC1 of Song et al. 2012, term by term."""
+def numpy_cka_debiased(x: np.ndarray, y: np.ndarray) -> float:
+    """HSIC1 of Song et al. 2012 from two Gram matrices."""
     k, h = (v @ v.T for v in (x, y))
     for gram in (k, h):
         np.fill_diagonal(gram, 0)
     return float(_hsic1(k, h) / np.sqrt(_hsic1(k, k) * _hsic1(h, h)))
 
 
-def textbook_rsa(x: np.ndarray, y: np.ndarray) -> float:
+def numpy_rsa(x: np.ndarray, y: np.ndarray) -> float:
     """Correlations of rows above the diagonal, ranked, and the correlation of the ranks."""
     above = np.triu_indices(len(x), 1)
     ranks = [np.corrcoef(v)[above].argsort().argsort() for v in (x, y)]
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def textbook_procrustes(x: np.ndarray, y: np.ndarray) -> float:
+def numpy_procrustes(x: np.ndarray, y: np.ndarray) -> float:
     """Centre, scale to norm 1, and the singular values of the cross-covariance."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
     return float(np.sqrt(2 - 2 * np.linalg.svd(x.T @ y, compute_uv=False).sum()))
 
 
-def textbook_jaccard(x: np.ndarray, y: np.ndarray, k: int = 10) -> float:
+def numpy_jaccard(x: np.ndarray, y: np.ndarray, k: int = 10) -> float:
     """Neighbour lists by cosine, compared as sets, input by input."""
     lists = []
     for values in (x, y):
@@ -68,15 +72,21 @@ def textbook_jaccard(x: np.ndarray, y: np.ndarray, k: int = 10) -> float:
     return float(np.mean([len(a & b) / len(a | b) for a, b in zip(*lists, strict=True)]))
 
 
-def _doubly_centred(gram: np.ndarray) -> np.ndarray:
-    return gram - gram.mean(axis=0) - gram.mean(axis=1, keepdims=True) + gram.mean()
+def numpy_distance_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Distances by scipy, centred on both sides, and their inner products."""
+    a, b = (_doubly_centred(cdist(v, v)) for v in (x, y))
+    return float(np.sqrt((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum())))
+
+
+def _doubly_centred(matrix: np.ndarray) -> np.ndarray:
+    return matrix - matrix.mean(axis=0) - matrix.mean(axis=1, keepdims=True) + matrix.mean()
 
 
 def _hsic1(k: np.ndarray, h: np.ndarray) -> float:
     n = len(k)
-    product = k @ h
-    total = np.trace(product) + k.sum() * h.sum() / (n - 1) / (n - 2)
-    return float(total - 2 / (n - 2) * product.sum())
+    r, s = k.sum(axis=0), h.sum(axis=0)
+    total = np.vdot(k, h) + r.sum() * s.sum() / (n - 1) / (n - 2)
+    return float(total - 2 / (n - 2) * (r @ s))
 
 
 def torch_cka(x: np.ndarray, y: np.ndarray) -> float:
@@ -100,6 +110,27 @@ def ckatorch(x: np.ndarray, y: np.ndarray, unbiased: bool = False) -> float:
     return float(cka_base(torch.from_numpy(x), torch.from_numpy(y), unbiased=unbiased))
 
 
+def pytorch_cka(x: np.ndarray, y: np.ndarray) -> float:
+    from cka import cka_from_features
+
+    return float(cka_from_features(torch.from_numpy(x), torch.from_numpy(y))[0, 0])
+
+
+def netrep(x: np.ndarray, y: np.ndarray) -> float:
+    from netrep.metrics import LinearMetric
+
+    return float(LinearMetric(alpha=1.0, score_method="angular").fit_score(x, y))
+
+
+def pot(x: np.ndarray, y: np.ndarray) -> float:
+    """Neurons as points of equal weight, as the authors of soft matching compute it."""
+    import ot
+
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    weights = np.full(x.shape[1], 1 / x.shape[1])
+    return float(np.sqrt(ot.emd2(weights, weights, ot.dist(x.T, y.T))))
+
+
 def rsatoolbox(x: np.ndarray, y: np.ndarray) -> float:
     from rsatoolbox.data import Dataset
     from rsatoolbox.rdm import calc_rdm, compare
@@ -109,31 +140,43 @@ def rsatoolbox(x: np.ndarray, y: np.ndarray) -> float:
 
 
 PEERS: dict[str, dict[str, Score]] = {
-    "cka": {"textbook": textbook_cka, "ckatorch": ckatorch},
+    "cka": {"numpy": numpy_cka, "ckatorch": ckatorch},
     "cka-debiased": {
-        "textbook": textbook_cka_debiased,
+        "numpy": numpy_cka_debiased,
         "ckatorch": lambda x, y: ckatorch(x, y, unbiased=True),
+        "pytorch-cka": pytorch_cka,
         "torch-cka": torch_cka,
     },
-    "rsa": {"textbook": textbook_rsa, "rsatoolbox": rsatoolbox},
-    "procrustes": {"textbook": textbook_procrustes},
-    "jaccard": {"textbook": textbook_jaccard},
+    "distance-correlation": {"numpy": numpy_distance_correlation},
+    "rsa": {"numpy": numpy_rsa, "rsatoolbox": rsatoolbox},
+    "procrustes": {"numpy": numpy_procrustes},
+    "angular-shape": {"netrep": netrep},
+    "soft-matching": {"pot": pot},
+    "jaccard": {"numpy": numpy_jaccard},
 }
 
 
 def rows() -> Iterator[dict[str, Any]]:
     for n, d in SIZES:
-        x, y = networks(n, d).values()
-        for name, others in PEERS.items():
-            ours = _cost(measures.get(name), x, y)
-            for peer, score in others.items():
-                what = {"measure": name, "n": n, "d": d, "peer": peer}
-                yield what | _beside(peer, score, ours, x, y)
+        for kind in (np.float32, np.float64):
+            x, y = (view.astype(kind) for view in networks(n, d).values())
+            for name, others in PEERS.items():
+                if n <= LARGE or name.startswith("cka"):
+                    yield from _measured(name, others, x, y)
+
+
+def _measured(
+    name: str, others: dict[str, Score], x: np.ndarray, y: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    ours = _cost(lambda a, b: float(likewise.compare(a, b, name)), x, y)
+    for peer, score in others.items():
+        what = {"measure": name, "n": len(x), "d": x.shape[1], "dtype": x.dtype.name, "peer": peer}
+        yield what | _beside(peer, score, ours, x, y)
 
 
 def _cost(score: Score, x: np.ndarray, y: np.ndarray) -> Cost:
     score(x[:50], y[:50])  # so that imports are not counted
-    return cost(lambda: score(x, y))
+    return cost(lambda: score(x, y), enough=1.0)
 
 
 def _beside(peer: str, score: Score, ours: Cost, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
@@ -145,9 +188,9 @@ def _beside(peer: str, score: Score, ours: Cost, x: np.ndarray, y: np.ndarray) -
         "version": release,
         "value": ours.value,
         "peer_value": theirs.value,
-        "cpu_seconds": ours.seconds,
-        "peer_cpu_seconds": theirs.seconds,
-        "times_faster": theirs.seconds / ours.seconds,
+        "milliseconds": 1e3 * ours.seconds,
+        "peer_milliseconds": 1e3 * theirs.seconds,
+        "share": ours.seconds / theirs.seconds,
         "peak_mb": ours.first_mb,
         "peer_peak_mb": theirs.first_mb,
     }
@@ -155,7 +198,7 @@ def _beside(peer: str, score: Score, ours: Cost, x: np.ndarray, y: np.ndarray) -
 
 def _release(peer: str) -> str | None:
     try:
-        return version("numpy" if peer == "textbook" else peer)
+        return version(peer)
     except PackageNotFoundError:
         return None
 

@@ -78,7 +78,8 @@ def test_one_measure_gives_a_matrix_several_give_a_mapping():
     several = likewise.compare(VIEWS, measure=["cka", measures.get("jaccard", k=3)])
     assert list(several) == ["cka", "jaccard[k=3]"]
     frame = several.to_frame()
-    assert list(frame.columns) == ["a", "b", "measure", "value", "larger_is", "reason"]
+    columns = ["a", "b", "measure", "value", "larger_is", "reason", "saturated"]
+    assert list(frame.columns) == columns
     assert len(frame) == 2 * 16
     assert several["Jaccard"].measure == "jaccard[k=3]"
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.representation import Representation
+from likewise.measures.workspace import SMALL
 
 ROUNDING = 64  # units of rounding that turning the rows may leave in them
 BINS = 1 << 16
@@ -176,6 +177,9 @@ def directions(rep: Representation, centred: bool = False) -> Tensor:
 def condensed(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:
     """The part of an n x n matrix above its diagonal as one vector, row after row."""
     n = rep.n
+    if n <= SMALL:
+        whole = rows(0, n)
+        return whole[torch.ones_like(whole, dtype=torch.bool).triu_(1)]
     rep.workspace.reserve(8 * n * n // 2)
     out = torch.empty(n * (n - 1) // 2, dtype=rep.values.dtype, device=rep.values.device)
     position = 0

@@ -26,7 +26,9 @@ from likewise.errors import InputError, brief
 if TYPE_CHECKING:
     from likewise.measures.shared import SharedFolder
 
+LEAST = 10**7  # the smallest limit there may be
 SLICE = 2**25
+SMALL = 256  # inputs whose n x n matrices are no burden: half a megabyte each
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -48,7 +50,7 @@ def parse_memory(memory: str | int | float | None) -> int:
                 f"memory={brief(memory)} is not a size. Write it like '4GB' or '500MB'."
             )
         amount = int(float(match[1]) * _UNITS.get(unit, _UNITS.get(unit + "B", 1)))
-    if amount < 10**7:
+    if amount < LEAST:
         raise InputError(f"memory={memory!r} is less than 10 MB, too little for any comparison.")
     return amount
 
@@ -109,8 +111,9 @@ class Workspace:
         return self.networks > 2 or self.resampled
 
     def keeps_squares(self, n: int) -> bool:
-        """Whether three n x n matrices a network fit beside the rest."""
-        return 3 * self.networks * n * n * 8 <= self.room
+        """Whether three n x n matrices per network fit beside the rest."""
+        needed = 3 * self.networks * n * n * 8
+        return needed <= LEAST * 7 // 10 or needed <= self.room  # without asking for what is free
 
     @property
     def room(self) -> int:
@@ -122,7 +125,10 @@ class Workspace:
 
         Few enough to stay in the processor's cache where they come from a kept matrix; more where a
         product makes them. A quarter at most: of a symmetric matrix, little is then made twice.
+        Small matrices are made at once, since calls cost more there than numbers.
         """
+        if n <= SMALL:
+            return n
         room = min(self.limit // 8, SLICE if self.keeps_squares(n) else 8 * SLICE)
         return max(1, min(-(-n // 4), room // (8 * n * max(copies, 1))))
 

@@ -202,6 +202,18 @@ def test_networks_of_other_classes_are_not_compared_by_their_answers() -> None:
         )
 
 
+def test_inputs_are_shuffled_within_classes_whatever_their_order() -> None:
+    one, other = (answers((*PETS, "newt"), order) for order in ([0, 1, 2, 3], [2, 3, 0, 1]))
+    assert one.outputs.labels.tolist() != other.outputs.labels.tolist()
+    options: dict[str, Any] = {"permutations": 20, "within": "labels", "progress": False}
+    assert likewise.calibrate(one, other, "cka", **options).value == pytest.approx(1)
+    lost = extract(Blind(5), pets(), name="net")
+    assert refused(lambda: likewise.calibrate(lost, lost, "cka", **options)) == (
+        "within='labels' needs the true labels of the inputs, and no view has them: "
+        f"{lost.unlabelled} Pass within=<one label per input>, or views with Outputs(logits, labels)."
+    )
+
+
 # Accuracy
 
 

@@ -60,16 +60,25 @@ def _as_array(labels: Any) -> np.ndarray:
     return labels.detach().cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
 
 
+def _grouping(labels: np.ndarray) -> np.ndarray:
+    """Labels counted as they first come: networks may count the same classes in another order."""
+    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[groups]
+
+
 def _own_labels(views: Sequence[Activations]) -> np.ndarray:
     known = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
     if not known:
+        reason = next((f": {v.unlabelled}" for v in views if v.unlabelled), ".")
         raise InputError(
-            "within='labels' needs the true labels of the inputs, and no view has them. Pass "
+            f"within='labels' needs the true labels of the inputs, and no view has them{reason} Pass "
             "within=<one label per input>, or views with Outputs(logits, labels)."
         )
     first, *others = (_as_array(view.outputs.labels) for view in known if view.outputs)
     for view, labels in zip(known[1:], others, strict=True):
-        if not np.array_equal(first, labels):
+        named = known[0].classes is not None and view.classes is not None
+        count = _grouping if named else np.asarray
+        if not np.array_equal(count(first), count(labels)):
             raise InputError(
                 f"{known[0].label} and {view.label} have different labels for the same inputs. Pass "
                 "within=<one label per input>."

@@ -13,6 +13,7 @@ REASON = (
     "independent gets this score. Show the networks more inputs."
 )
 CHANCE = "* more alike than chance: q <= 0.05 over 6 pairs, from 99 shuffles of the inputs"
+NEEDED = "; one pair alone would need calibrate=119"  # 6 pairs x 1 of 120 is 5 %
 
 
 def views():
@@ -84,9 +85,9 @@ def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate():
     assert (frame.q[[("wide", "noise"), ("a", "noise")]] > 0.05).all()
     lines = str(matrix).splitlines()
     assert [word.endswith("*") for word in lines[2].split()[1:]] == [False, True, True, False]
-    assert lines[-1] == CHANCE
+    assert lines[-1] == CHANCE + NEEDED
     shown = str(comparison).splitlines()
-    assert shown[-1] == CHANCE
+    assert shown[-1] == CHANCE + NEEDED
     assert shown[1].split()[0] == "pair"
     assert shown[3].split()[0] == "cka"
     assert [word.endswith("*") for word in shown[3].split()[1:]] == [
@@ -105,7 +106,9 @@ def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate():
 def test_the_legend_says_when_classes_were_kept():
     labels = np.repeat(np.arange(4), 10)
     matrix = likewise.compare(views(), "cka", calibrate=99, within=labels)
-    assert str(matrix).splitlines()[-1] == CHANCE + " within 4 classes"
+    assert str(matrix).splitlines()[-1] == CHANCE + " within 4 classes" + NEEDED
+    enough = likewise.compare(views(), "cka", calibrate=119)
+    assert "need" not in str(enough)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -7,6 +7,7 @@ discovery rate over all pairs held at 5 %.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -93,9 +94,11 @@ def _significance(matrix: SimilarityMatrix) -> str:
     count = count // 2 if _symmetric(matrix) else count
     groups = int(matrix.about.get("groups", 0))
     within = f" within {groups} classes" if groups else ""
+    shuffles, needed = int(matrix.about.get("permutations", 0)), math.ceil(count / LEVEL) - 1
     return (
         f"more alike than chance: q <= {LEVEL} over {count} pairs, "
-        f"from {matrix.about.get('permutations', '?')} shuffles of the inputs{within}"
+        f"from {shuffles} shuffles of the inputs{within}"
+        + (f"; one pair alone would need calibrate={needed}" if shuffles < needed else "")
     )
 
 

@@ -381,6 +381,12 @@ def test_labels_of_transformers_are_carried_over_by_name() -> None:
     assert extract(three, data).outputs.labels is None
 
 
+def test_classes_that_are_numbers_are_counted_too() -> None:
+    numbered = pets((0, 1, 2))  # type: ignore[arg-type]
+    assert extract(Blind(3), numbered).outputs.labels is not None
+    assert extract(Blind(4), numbered).outputs.labels is None
+
+
 def test_data_that_names_no_classes_is_taken_at_its_word() -> None:
     batches = [(torch.rand(4, 3, 2, 2), torch.arange(4))]
     assert classes_of(batches) is None

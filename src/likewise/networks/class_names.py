@@ -65,10 +65,11 @@ def classes_of(data: Any) -> ClassNames | None:
     ('cat', 'dog')
     """
     names = getattr(data, "classes", None)
-    if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+    if isinstance(names, (list, tuple)) and all(isinstance(name, (str, int)) for name in names):
+        names = tuple(map(str, names))
         wnids = getattr(data, "wnids", None)
         if isinstance(wnids, (list, tuple)) and len(wnids) == len(names):
-            return ClassNames(tuple(names), tuple(wnids))
+            return ClassNames(names, tuple(wnids))
         return recognised(names)
     within = getattr(data, "dataset", None)
     return None if within is None else classes_of(within)

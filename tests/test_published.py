@@ -422,6 +422,16 @@ def test_rsa_and_distance_correlation_by_scipy():
     assert measures.distance_correlation(X, Y) == pytest.approx(expected, abs=1e-10)
 
 
+def test_rtd_takes_up_to_500_inputs_as_its_authors_do():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 130, 3))
+    alone = measures.get("rtd", batch=130)(x, y)
+    assert measures.rtd(x, y) == alone  # all of them, once
+    assert measures.rtd.defaults["batch"] == 500
+    few = measures.get("rtd", batch=40, trials=3)
+    assert few(x, y) < alone / 2  # the sum of bars grows with the inputs
+
+
 def test_rtd_sees_a_ring_that_the_other_network_fills():
     pytest.importorskip("ripser")
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)

@@ -174,3 +174,48 @@ def test_single_precision_that_is_fast_for_large_inputs_stays_in_its_range(scale
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 1200, 60)).astype("f4")
     assert measures.cka(x * np.float32(scale), y) == pytest.approx(measures.cka(x, y), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cka-debiased", "cka-minibatch"])
+def test_an_unbiased_estimate_lost_to_one_large_input_is_refused(name):
+    x, y = with_a_large_row(1e9)
+    with pytest.raises(UndefinedError) as refusal:
+        measures.get(name)(x, y)
+    assert str(refusal.value) == (
+        "the unbiased estimate of the similarity of 'x' with itself is lost to rounding: some inputs are "
+        "far larger than others. Scale the rows, or leave those out."
+    )
+    x, y = with_a_large_row(1e4)  # of extended precision: 14 digits of it
+    rows = (x - x.mean(axis=0)).astype(np.longdouble), (y - y.mean(axis=0)).astype(np.longdouble)
+    k, l = (v @ v.T * (1 - np.eye(N)) for v in rows)
+
+    def hsic(k, l):
+        whole = k.sum() * l.sum() / ((N - 1) * (N - 2))
+        return (k * l).sum() + whole - 2 / (N - 2) * (k.sum(axis=0) @ l.sum(axis=0))
+
+    expected = float(hsic(k, l) / np.sqrt(hsic(k, k) * hsic(l, l)))
+    assert measures.get(name)(x, y) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("power", [-900, 900])
+def test_classes_of_logits_of_any_scale_are_alike(power):
+    x, y = related()
+    measure = measures.get("class-alignment")
+    far = math.ldexp(1.0, power)
+    assert measure(x * far, y[:, :5]) == pytest.approx(measure(x, y[:, :5]), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_network_that_is_zero_does_not_hide_a_tiny_one(name):
+    x, _ = related()
+    measure = measures.get(name)
+    expected = measure(np.zeros_like(x), x)
+    tiny = math.ldexp(1.0, -900)
+    assert measure(np.zeros_like(x), x * tiny) / tiny == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_references_pwcca_keeps_its_digits_beside_a_large_input():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(24, 8))
+    x[5] *= 1e8
+    assert measures.get("pwcca", variant="resi")(x, x) == pytest.approx(1, abs=1e-6)

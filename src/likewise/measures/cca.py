@@ -122,7 +122,7 @@ def pwcca_resi(pair: Pair) -> float:
             "or dependent neuron, and no more neurons on the first side than on the second. "
             "Use the default variant."
         )
-    white = pair.kept("white_cross", lambda: _whitening(a) @ pair.cross @ _whitening(b))
+    white = pair.kept("white_cross", lambda: _white_cross(pair))
     directions, rho, _ = torch.linalg.svd(white.cpu(), full_matrices=False)
     u = directions.to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
@@ -136,6 +136,14 @@ def pwcca_resi(pair: Pair) -> float:
         products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
     weights = products.abs().sum(dim=1).cpu()
     return float(weights @ rho / weights.sum())
+
+
+def _white_cross(pair: Pair) -> Tensor:
+    """The cross-covariance of both networks whitened without a turn."""
+    (_, v, u), (_, w, p) = pair.a.spectrum, pair.b.spectrum
+    if u.numel() or p.numel():  # products of the values would have lost digits
+        return v @ pair.principal_overlap() @ w.T
+    return _whitening(pair.a) @ pair.cross @ _whitening(pair.b)
 
 
 def _whitening(rep: Representation) -> Tensor:

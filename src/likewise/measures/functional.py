@@ -18,7 +18,7 @@ from likewise.errors import InputError, UndefinedError, quoted_list
 from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
-from likewise.views.activations import UNLABELLED, Activations, Outputs
+from likewise.views.activations import UNLABELLED, Activations, Outputs, scaled
 
 FACTS: dict[str, Any] = {
     "family": "functional",
@@ -257,7 +257,9 @@ def _class_similarities(pair: Pair, of: str, labels: Any) -> Any:
 
     logits = _logits(pair)
     if of == "logits":
-        return [from_logits(rows) for rows in logits]
+        powers = [rep.outputs.exponent for rep in (pair.a, pair.b)]
+        rows = zip(logits, powers, strict=True)
+        return [from_logits(scaled(v.double(), -power) if power else v) for v, power in rows]
     names, truth = [str(i) for i in range(logits[0].shape[1])], _labels(pair, labels)
     if of == "features":
         both = zip((pair.a, pair.b), truth, strict=True)

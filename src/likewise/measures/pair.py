@@ -70,7 +70,7 @@ class Pair:
         """The pair with both sides divided by the same power of two, for measures that notice scale."""
         if self.a.exponent == self.b.exponent:
             return self
-        largest = max(self.a.exponent, self.b.exponent)
+        largest = max((rep.exponent for rep in (self.a, self.b) if rep.norm), default=0)
         return self.kept("one scale", lambda: Pair(self.a.at(largest), self.b.at(largest)))
 
     def in_units(self, length: float) -> float:

@@ -27,6 +27,9 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
 from likewise.views import Activations
 
+COARSE = 1e-3  # share of the terms of an estimate below which they must be exact
+LOST = 1e-9  # share below which doubles are not exact enough either
+SMALLEST = 1e-280  # below, doubles lose digits
 KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
 
 
@@ -49,15 +52,28 @@ def cka(pair: Pair) -> float:
     return table.dot(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
 
 
-def _debiased(pair: Pair, kernel: Any) -> float:
-    table = pair.table(kernel)
-    own = table.unbiased(pair.a, pair.a), table.unbiased(pair.b, pair.b)
-    if min(own) <= 0:
-        raise UndefinedError(
-            f"the unbiased estimate of a network's own similarity is not positive for {pair}. "
-            "Show the networks more inputs."
-        )
+def _debiased(pair: Pair) -> float:
+    table = pair.table(Linear())
+    shares = [table.unbiased(rep, rep) / table.dot(rep, rep) for rep in (pair.a, pair.b)]
+    if min(shares) < COARSE:  # single precision might not do
+        table = pair.table(Linear(exact=True))
+    own = [table.unbiased(rep, rep) for rep in (pair.a, pair.b)]
+    for rep, value in zip((pair.a, pair.b), own, strict=True):
+        _refuse_lost(rep, value, table.dot(rep, rep), "Show the networks more inputs.")
     return table.unbiased(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
+
+
+def _refuse_lost(rep: Representation, own: float, terms: float, remedy: str) -> None:
+    """Refuse an unbiased estimate that is below zero, or a small rest of the terms it is made of."""
+    if abs(own) <= LOST * terms or terms < SMALLEST:
+        raise UndefinedError(
+            f"the unbiased estimate of the similarity of {rep.name} with itself is lost to rounding: some "
+            "inputs are far larger than others. Scale the rows, or leave those out."
+        )
+    if own < 0:
+        raise UndefinedError(
+            f"the unbiased estimate of the similarity of {rep.name} with itself is not positive. {remedy}"
+        )
 
 
 @measure(
@@ -72,7 +88,7 @@ def cka_debiased(pair: Pair) -> float:
     their means corrected for. 0: unrelated (a little below is chance); 1: equal up to rotation and scale.
     """
     pair.refuse_constant()
-    return _debiased(pair, Linear())
+    return _debiased(pair)
 
 
 @measure(
@@ -88,18 +104,16 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
     `cka-debiased` as batches grow.
     """
-    sums = np.zeros(3)
+    sums, terms = np.zeros(3), np.zeros(2)
     for start, stop in pair.a.batches(batch):
         if stop - start >= 4:
             k, l = (_hollow(rep.centred_neurons[start:stop]) for rep in (pair.a, pair.b))
             sums += (stop - start) * np.array([_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)])
+            terms += (stop - start) * np.array([float(m.square().mean()) for m in (k, l)])
     pair.refuse_constant()
-    if min(sums[1:]) <= 0:
-        raise UndefinedError(
-            f"the unbiased estimate of a network's own similarity is not positive for {pair}. "
-            "Use larger batches."
-        )
-    return float(sums[0] / math.sqrt(sums[1] * sums[2]))
+    for i, rep in enumerate((pair.a, pair.b)):
+        _refuse_lost(rep, float(sums[i + 1]), float(terms[i]), "Use larger batches.")
+    return float(sums[0] / math.sqrt(sums[1]) / math.sqrt(sums[2]))
 
 
 def _hollow(rows: Tensor) -> Tensor:

@@ -104,8 +104,12 @@ class Groups:
     def kept(self) -> list[np.ndarray]:
         """The inputs that stay where each group is left out, then where it is with the next one."""
         pairs = np.concatenate([self.members, np.roll(self.members, -1, axis=0)], axis=1)
-        everyone = np.arange(self.n)
-        return [np.setdiff1d(everyone, out) for out in (*self.members, *pairs)]
+        kept = []
+        for out in (*self.members, *pairs):
+            stays = np.ones(self.n, dtype=bool)
+            stays[out] = False
+            kept.append(np.flatnonzero(stays))
+        return kept
 
 
 def bootstrap(

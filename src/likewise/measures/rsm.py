@@ -374,14 +374,17 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     and shrunk towards the identity, (1 - s) K + s I, so that they are invertible. 0: equal up to rotation
     and scale. The affine-invariant metric.
     """
-    # Outside the span of both networks K and L are both s I and add nothing: work inside it.
-    bases = torch.cat([pair.a.principal_basis, pair.b.principal_basis], dim=1)
-    joint, scales, _ = torch.linalg.svd(bases, full_matrices=False)
-    joint = joint[:, scales > 1e-10 * scales[0]]
+    # Outside the span of both networks K and L are both s I and add nothing: work inside it,
+    # unless it is about all there is.
+    bases = [rep.principal_basis for rep in (pair.a, pair.b)]
+    if bases[0].shape[1] + bases[1].shape[1] < pair.n:
+        joint, scales, _ = torch.linalg.svd(torch.cat(bases, dim=1), full_matrices=False)
+        joint = joint[:, scales > 1e-10 * scales[0]]
+        bases = [joint.T @ basis for basis in bases]
     shrunk = []
-    for rep in (pair.a, pair.b):
-        factors = (joint.T @ rep.principal_basis) * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
-        identity = torch.eye(joint.shape[1], dtype=joint.dtype, device=joint.device)
+    for rep, basis in zip((pair.a, pair.b), bases, strict=True):
+        factors = basis * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
+        identity = torch.eye(basis.shape[0], dtype=basis.dtype, device=basis.device)
         shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().numpy())
     eigenvalues = scipy.linalg.eigh(shrunk[0], shrunk[1], eigvals_only=True)
     return float(np.sqrt(np.square(np.log(eigenvalues)).sum()))

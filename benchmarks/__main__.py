@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHMARKS = ("single", "matrix", "growth", "peers", "wordnet", "inspector")
+BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "wordnet", "inspector")
 
 
 def main() -> int:

@@ -8,9 +8,9 @@ one thread. Scores stand in arrays: with many networks, an object per pair would
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -284,12 +284,9 @@ def filled_tables(
     workspace: Workspace,
 ) -> dict[Kernel, Table]:
     """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
-    kernels = {kernel for m in measures for kernel in m.kernels}
-    if Linear() in kernels and _cross_is_cheaper(measures, pairs, reps):
-        kernels.discard(Linear())
     tables: dict[Kernel, Table] = {}
-    for kernel in kernels:
-        sound = [rep for rep in reps.values() if _prepared(kernel, rep)]
+    for kernel in kernels_of(measures, pairs, list(reps.values())):
+        sound = [rep for rep in reps.values() if prepared(kernel, rep)]
         table = tables[kernel] = Table()
         groups = _groups(sound, workspace.limit)
         for p, left in enumerate(groups):
@@ -299,7 +296,17 @@ def filled_tables(
     return tables
 
 
-def _prepared(kernel: Kernel, rep: Representation) -> bool:
+def kernels_of(
+    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
+) -> set[Kernel]:
+    """Kernels whose inner products are best taken for many pairs at once."""
+    kernels = {kernel for m in measures for kernel in m.kernels}
+    if Linear() in kernels and _cross_is_cheaper(measures, pairs, views):
+        kernels.discard(Linear())
+    return kernels
+
+
+def prepared(kernel: Kernel, rep: Representation) -> bool:
     """Whether a network has this kernel; one that has not will say so when its pairs are scored."""
     try:
         kernel.prepare(rep)
@@ -308,14 +315,16 @@ def _prepared(kernel: Kernel, rep: Representation) -> bool:
     return True
 
 
-def _cross_is_cheaper(measures: Iterable[Measure], pairs: int, reps: Any) -> bool:
+def _cross_is_cheaper(
+    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
+) -> bool:
     """Whether linear inner products should come from the pairs' cross-covariances."""
-    some = next(iter(reps.values()))
-    if any(rep.wide for rep in reps.values()):
+    some = views[0]
+    if any(view.d > view.n for view in views):
         return False
     if any(m.info.cross and Linear() not in m.kernels for m in measures):
         return True  # they are computed anyway
-    return bool(pairs * some.d < len(reps) * some.n)
+    return pairs * some.d < len(views) * some.n
 
 
 def _groups(reps: list[Representation], limit: int) -> list[list[Representation]]:

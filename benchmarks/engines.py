@@ -1,0 +1,157 @@
+"""Engines: how much sooner two processes are done than one thread, and what the driver holds meanwhile.
+
+Every run is a process of its own and the best of several counts, since whatever else the machine does
+only adds. `python -m benchmarks.engines` runs them all, `python -m benchmarks.engines speed 40 cold` one.
+Runs of one job alternate, so that a busy minute falls on all of them.
+
+cold    the first call: importing torch in a worker is part of it
+warm    the second call of a program, whose workers start from a process that has imported it
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+
+import likewise
+from benchmarks.common import (
+    _give_back,
+    _resident_and_reset,
+    _status,
+    about,
+    apart,
+    networks,
+    unit,
+    write,
+)
+
+TEN = [
+    "cka",
+    "rsa",
+    "distance-correlation",
+    "procrustes",
+    "svcca",
+    "pwcca",
+    "linear-regression",
+    "jaccard",
+    "rank-similarity",
+    "soft-correlation",
+]
+WORKERS = 2
+SIZES = (40, 80)  # networks; start-up counts for less in the longer job
+KINDS = ("serial", "threads", "cold", "warm")
+HELD = (50, 300)  # networks, for the memory of the driver
+REPEATS = 3
+GOAL = 1.7
+
+
+class Children:
+    """CPU seconds of all processes below this one, as far as they were seen."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Children:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            for child in psutil.Process().children(recursive=True):
+                try:
+                    times = child.cpu_times()
+                except psutil.Error:
+                    continue
+                self._seconds[child.pid] = times.user + times.system
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._seconds.values())
+
+
+def measured(work: Callable[[], Any]) -> dict[str, float]:
+    """Seconds on the clock, and CPU seconds of this process and of those it started."""
+    start, cpu = time.perf_counter(), time.process_time()
+    with Children() as children:
+        work()
+        wall, own = time.perf_counter() - start, time.process_time() - cpu
+    return {"wall_seconds": wall, "driver_cpu": own, "workers_cpu": children.seconds}
+
+
+def speed(m: int, kind: str, n: int = 1000, d: int = 128) -> dict[str, Any]:
+    """One run of the job in this process."""
+    torch.set_num_threads(WORKERS if kind == "threads" else 1)
+    views = networks(n, d, m)
+    engine = f"processes:{WORKERS}" if kind in ("cold", "warm") else None
+
+    def work(views: Any = views) -> None:
+        likewise.compare(views, TEN, engine=engine, progress=False)
+
+    few = {name: view[:100] for name, view in list(views.items())[:3]}
+    likewise.compare(few, TEN, progress=False)  # the first call wakes the libraries
+    if kind == "warm":
+        work(few)
+    return measured(work)
+
+
+def memory(m: int, n: int = 500, d: int = 128) -> dict[str, Any]:
+    """The driver's peak above what it held with the views in it."""
+    views = {name: view.astype(np.float32) for name, view in networks(n, d, m).items()}
+    wanted, engine = ["cka", "procrustes"], f"processes:{WORKERS}"
+    few = dict(list(views.items())[:3])
+    likewise.compare(few, wanted, engine=engine, progress=False)
+    _give_back()
+    before = _resident_and_reset()
+    likewise.compare(views, wanted, engine=engine, progress=False)
+    return {"peak_mb": (_status("VmHWM") - before) / 1024}
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    for m in SIZES:
+        yield from _speeds(m)
+    for m in HELD:
+        runs = [apart("benchmarks.engines", "memory", m) for _ in range(REPEATS)]
+        yield {"job": "memory", "m": m, "n": 500, "d": 128, "measures": 2} | min(
+            runs, key=lambda row: row["peak_mb"]
+        )
+
+
+def _speeds(m: int) -> Iterator[dict[str, Any]]:
+    runs: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for _ in range(REPEATS):
+        for kind in KINDS:
+            runs[kind].append(apart("benchmarks.engines", "speed", m, kind))
+    best = {kind: min(done, key=lambda row: row["wall_seconds"]) for kind, done in runs.items()}
+    for kind, row in best.items():
+        ratio = best["serial"]["wall_seconds"] / row["wall_seconds"]
+        goal = {"target": GOAL, "met": ratio >= GOAL} if kind in ("cold", "warm") else {}
+        facts = {"job": kind, "m": m, "n": 1000, "d": 128, "measures": len(TEN)}
+        walls = " ".join(f"{run['wall_seconds']:.3g}" for run in runs[kind])
+        yield facts | {"speedup": ratio} | goal | row | {"all_wall_seconds": walls}
+
+
+def main(what: str | None = None, m: str = "", kind: str = "") -> None:
+    if what is None:
+        write("engines", rows())
+        return
+    found = speed(int(m), kind) if what == "speed" else memory(int(m))
+    unit()
+    print(json.dumps({**found, **about()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

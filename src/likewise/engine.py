@@ -17,13 +17,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
 from likewise._optional import require
 from likewise.errors import InputError, WorkerError, brief
+from likewise.processes import Processes
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -99,17 +101,6 @@ def _finished(running: dict[Future[T], S]) -> Iterator[tuple[S, T]]:
         yield running.pop(future), future.result()
 
 
-class Pool(Protocol):
-    """The processes behind a `Remote` engine."""
-
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]: ...
-    def replace(self, error: BaseException) -> None:
-        """Start again after a worker was lost, or raise an error that says why not."""
-
-    def close(self, *, at_once: bool) -> None:
-        """End the processes, after the tasks under way or at once."""
-
-
 class Remote:
     """Other processes, here or elsewhere, through an executor.
 
@@ -117,8 +108,8 @@ class Remote:
     worker a second time is handed back as `Lost`, and all others go on.
     """
 
-    def __init__(self, pool: Pool, workers: int) -> None:
-        self.pool, self.workers = pool, workers
+    def __init__(self, executor: Any, workers: int) -> None:
+        self.executor, self.workers = executor, workers
 
     def run(
         self, function: Callable[[S], T], tasks: Iterable[S]
@@ -130,7 +121,7 @@ class Remote:
         try:
             while True:
                 alone = bool(again)
-                self._keep_busy(function, again or fresh, 1 if alone else self.workers + 1, running)
+                self._send(function, iter([again.popleft()]) if alone else fresh, running)
                 if not running:
                     finished = True
                     return
@@ -150,27 +141,29 @@ class Remote:
                         else:
                             again.append(task)
                 if broken is not None:
-                    self.pool.replace(broken)
+                    self._restart(broken)
         finally:
             for future in running:
                 future.cancel()
-            self.pool.close(at_once=not finished)
+            if isinstance(self.executor, Processes):  # others end those they started
+                self.executor.close(at_once=not finished)
 
-    def _keep_busy(
-        self,
-        function: Callable[[S], T],
-        tasks: deque[S] | Iterator[S],
-        most: int,
-        running: dict[Future[T], S],
+    def _restart(self, error: BaseException) -> None:
+        if not isinstance(self.executor, Processes):
+            raise WorkerError(
+                f"the executor given as engine lost a worker and takes no more work ({error}). Pass a "
+                "new one, or engine='processes', which starts workers again; with a store, what was "
+                "computed is kept."
+            ) from error
+        self.executor.restart(error)
+
+    def _send(
+        self, function: Callable[[S], T], tasks: Iterator[S], running: dict[Future[T], S]
     ) -> None:
-        """Send tasks out until `most` are under way: one more than workers, so that none waits."""
-        while len(running) < most:
+        """Have one task more under way than there are workers, so that none of them waits."""
+        for task in islice(tasks, self.workers + 1 - len(running)):
             try:
-                task = tasks.popleft() if isinstance(tasks, deque) else next(tasks)
-            except (StopIteration, IndexError):
-                return
-            try:
-                future = self.pool.submit(function, task)
+                future = self.executor.submit(function, task)
             except BrokenExecutor as error:  # a worker was lost while it had nothing to do
                 future = Future()
                 future.set_exception(error)
@@ -185,23 +178,6 @@ def _settled(running: dict[Future[T], S]) -> list[tuple[S, Future[T]]]:
     return [(running.pop(future), future) for future in done]
 
 
-class Borrowed:
-    """An executor that somebody else started and ends."""
-
-    def __init__(self, executor: Any) -> None:
-        self.submit = executor.submit
-
-    def replace(self, error: BaseException) -> None:
-        raise WorkerError(
-            f"the executor given as engine lost a worker and takes no more work ({error}). Pass a new "
-            "one, or engine='processes', which starts workers again; with a store, what was computed "
-            "is kept."
-        ) from error
-
-    def close(self, *, at_once: bool) -> None:
-        """It is not ours to end."""
-
-
 Engine = Local | Remote
 
 
@@ -212,9 +188,9 @@ def engine_of(engine: Any) -> Engine:
     if isinstance(engine, str):
         return _named(engine)
     if hasattr(engine, "get_executor"):  # a Dask client
-        return Remote(Borrowed(engine.get_executor()), max(1, len(engine.nthreads())))
+        return Remote(engine.get_executor(), max(1, len(engine.nthreads())))
     if hasattr(engine, "submit"):
-        return Remote(Borrowed(engine), int(getattr(engine, "_max_workers", 4)))
+        return Remote(engine, int(getattr(engine, "_max_workers", 4)))
     raise InputError(
         f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."
     )
@@ -228,14 +204,12 @@ def _named(name: str) -> Engine:
                 f"engine={name!r} does not say how many processes, at least 1. Write it like "
                 "'processes:2', or 'processes' for one per core."
             )
-        from likewise.processes import Processes
-
         workers = int(count or torch.get_num_threads())
         return Remote(Processes(workers), workers)
     if name == "dask":
         return engine_of(require("distributed", extra="distributed", to="run on Dask").Client())
     if name == "ray":
-        return Remote(Borrowed(_Ray(require("ray", extra="distributed", to="run on Ray"))), 8)
+        return Remote(_Ray(require("ray", extra="distributed", to="run on Ray")), 8)
     raise InputError(f"no engine named {name!r}. There are processes, dask and ray.")
 
 

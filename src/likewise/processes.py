@@ -53,7 +53,7 @@ class Processes:
             self._workers, mp_context=self._context, initializer=_begin, initargs=(held, told)
         )
 
-    def replace(self, error: BaseException) -> None:
+    def restart(self, error: BaseException) -> None:
         """Let what is left of a broken pool go; the next task starts another."""
         if not self._heard():
             self.close(at_once=True)

@@ -23,7 +23,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.resampled import Permuted
 from likewise.resampling import representations
-from likewise.shuffles import Orders
+from likewise.shuffles import Orders, null_groups
 from likewise.trust import calibrated
 from likewise.views import Activations, Outputs
 
@@ -56,13 +56,16 @@ def p_values(n: int, number: int) -> dict[str, float]:
     tried = measures(n, number)
     a, b = representations(unrelated(n, number), 10**9)
     values = [attempt(m, Pair(a, b))[0] for m in tried]
-    nulls = []
-    for order in Orders(SHUFFLES, number).draw(n):
-        pair = Pair(a, Permuted(b, torch.from_numpy(order)))
-        nulls.append([attempt(m, pair)[0] for m in tried])
+    nulls = np.empty((SHUFFLES, len(tried)))
+    for by_label in (False, True):
+        chosen_now = [(i, m) for i, m in enumerate(tried) if m.info.by_label == by_label]
+        groups = null_groups(chosen_now[0][1], None, [a.view, b.view])
+        for k, order in enumerate(Orders(SHUFFLES, number, groups).draw(n)):
+            pair = Pair(a, Permuted(b, torch.from_numpy(order)))
+            for i, measure in chosen_now:
+                nulls[k, i] = attempt(measure, pair)[0]
     return {
-        m.name: _p(m, value, null)
-        for m, value, null in zip(tried, values, np.array(nulls).T, strict=True)
+        m.name: _p(m, value, null) for m, value, null in zip(tried, values, nulls.T, strict=True)
     }
 
 

@@ -77,6 +77,45 @@ def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike():
     assert made["cka"].extra["null_mean"][0, 1] == pytest.approx(pair.null_mean)
 
 
+def wrong_answers(seed, n=200, classes=5):
+    """Two networks that guess, and the labels they are held against."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, n, classes)), rng.integers(0, classes, size=n)
+
+
+def test_mistakes_are_shuffled_among_inputs_of_one_label():
+    """Networks that guess among five classes share one in four mistakes; across labels it was 3 / 16."""
+    means, small = [], 0
+    for seed in range(60):
+        logits, labels = wrong_answers(seed)
+        result = likewise.calibrate(*logits, measures.get("same-mistake", labels=labels), 19)
+        means.append(result.null_mean)
+        small += result.p <= 0.05
+    assert np.mean(means) == pytest.approx(0.25, abs=0.01)
+    assert small <= 9  # of 60 at 5 %: more in one of 500 runs; across labels it was about 18
+
+
+def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups():
+    logits, labels = wrong_answers(0)
+    views = [
+        Activations(v, outputs=Outputs(v, labels), name=n)
+        for v, n in zip(logits, "ab", strict=True)
+    ]
+    alone = likewise.calibrate(*views, "same-mistake", 19)
+    assert alone.groups == 5
+    table = likewise.calibrate(
+        {"a": views[0], "b": views[1]}, measure="same-mistake", permutations=19
+    )
+    assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
+    pair = Pair(*(Representation(v) for v in views))
+    assert null_scores(pair, measures.get("same-mistake"), 19, 0).mean() == pytest.approx(
+        alone.null_mean
+    )
+    halves = np.arange(200) % 2
+    assert likewise.calibrate(*views, "same-mistake", 5, within=halves).groups == 10
+    assert likewise.calibrate(*views, "disagreement", 5).groups == 0
+
+
 @pytest.mark.parametrize(
     ("within", "sentence"),
     [

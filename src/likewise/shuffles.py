@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from likewise.errors import InputError
+from likewise.measures.facts import Measure
 from likewise.views import Activations
 
 
@@ -54,6 +55,23 @@ def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
             "Pass labels that several inputs share."
         )
     return groups.reshape(-1)
+
+
+def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> np.ndarray | None:
+    """The groups that shuffles of a measure keep to: those asked for, and true labels where it counts by them.
+
+    Two networks that are wrong on the same input can agree on any class but one; on two inputs of different
+    classes there are two that they cannot agree on. Shuffled across labels, mistakes would be less alike.
+    """
+    groups = groups_of(within, views)
+    if not measure.info.by_label:
+        return groups
+    labels = measure.options.get("labels")
+    if labels is None and not any(v.outputs and v.outputs.labels is not None for v in views):
+        return groups  # there is no score either, and it says why
+    own = _own_labels(views) if labels is None else _as_array(labels)
+    both = own[:, None] if groups is None else np.stack([own, groups], axis=1)
+    return np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _as_array(labels: Any) -> np.ndarray:

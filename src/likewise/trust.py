@@ -38,7 +38,7 @@ from likewise.resampling import (
     score_table,
     table_of,
 )
-from likewise.shuffles import Orders, groups_of
+from likewise.shuffles import Orders, null_groups
 from likewise.views import Activations
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def calibrate(
     """
     check_count("permutations", permutations)
     views, bound, single = prepared(x, y, measure, seed)
-    groups = groups_of(within, views)
+    groups = null_groups(bound, within, views)
     count = permutations if bound.info.paired else 0
     values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), progress, groups)
     parts: dict[str, Any] = calibrated(values, nulls, bound)
@@ -162,7 +162,7 @@ def null_draws(
     """`null_scores` one after another, for who may want to stop before the last."""
     if not measure.info.paired:
         return
-    groups = groups_of(within, [pair.a.view, pair.b.view])
+    groups = null_groups(measure, within, [pair.a.view, pair.b.view])
     pair.a.workspace.resampled = pair.b.workspace.resampled = True
     attempt(measure, pair)  # what the pair shares with its shuffles is there from now on
     try:
@@ -250,8 +250,9 @@ def calibrated_matrices(
     seed: int, limit: int, permutations: int = 200, within: Any = None,
 ) -> dict[str, SimilarityMatrix]:  # fmt: skip
     """Matrices with null, calibrated score and p of every pair beside their values."""
-    made, groups = {}, groups_of(within, views)
+    made = {}
     for measure in measures:
+        groups = null_groups(measure, within, views)
         matrix = matrices[measure.key]
         count = permutations if measure.info.paired else 0
         try:

@@ -58,6 +58,7 @@ class Info:
     saturates     where the score follows from the sizes alone, by the options
     limits        smallest and largest value of an option, or its choices
     shapes        how the reference turns maps into rows (the variant "resi" only)
+    by_label      counts inputs by their true label, so that shuffles keep to inputs of one label
     joint         how much of what two groups of inputs change together an interval takes off its variance
     version       raised where values change, so that a store does not give old ones
     """
@@ -83,6 +84,7 @@ class Info:
     limits: Mapping[str, Limit] = field(default_factory=dict)
     shapes: Literal["spatial", "flatten"] = "spatial"
     on: Literal["representation", "outputs"] = "representation"
+    by_label: bool = False
     joint: float = 0.2
     version: int = 2
     variant: str | None = None

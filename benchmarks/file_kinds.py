@@ -250,6 +250,14 @@ def _write_beside(folder: Path) -> None:
     (folder / "models.json").write_text(json.dumps(listed))
 
 
+def _stored(folder: Path) -> Any:
+    views = {"a": _X, "b": _X[:, ::-1] ** 2, "c": np.abs(_X)}
+    found = likewise.compare(views, "cka", store=folder / "store")
+    net = network("zoo:mlp,size=8,channels=1,hidden=6")
+    view = likewise.extract(net, likewise.data("digits:test[:20]"), store=folder / "store")
+    return found.values, np.asarray(view)
+
+
 _MLP = "zoo:mlp,size=4,hidden=6@"
 KINDS = (
     Kind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
@@ -308,6 +316,7 @@ KINDS = (
     ),
     Kind("inspection", _write_inspection, _inspection, True, "*.safetensors"),
     Kind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
+    Kind("store", _stored, _stored, True),
     Kind("text", _write_text, _data("sst2:{folder}/:dev"), True),
     Kind("png", lambda f: _write_images(f, ".png"), _data("imagefolder:{folder}")),
     Kind("jpg", lambda f: _write_images(f, ".jpg"), _data("imagefolder:{folder}")),

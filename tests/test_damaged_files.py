@@ -344,3 +344,28 @@ def test_a_damaged_checkpoint_is_named_before_it_is_trained_on(tmp_path: Path) -
     assert str(error.value) == (
         f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
     )
+
+
+def test_a_note_of_a_store_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
+    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.data("digits:test[:20]")
+    view = likewise.extract(net, data, store=tmp_path / "store")
+    (note,) = (tmp_path / "store" / "views").glob("*.json")
+    precious = tmp_path / "precious.safetensors"
+    precious.write_bytes(b"precious")
+    for name in ("../../precious.safetensors", str(precious), "9" * 400):
+        files = dict.fromkeys(json.loads(note.read_text()), name)
+        note.write_text(json.dumps(files))
+        again = likewise.extract(net, data, store=tmp_path / "store")
+        assert np.array_equal(np.asarray(again), np.asarray(view))
+    assert precious.read_bytes() == b"precious"
+
+
+def test_a_leftover_without_a_process_is_left_alone(tmp_path: Path) -> None:
+    import socket
+
+    (tmp_path / "views").mkdir()
+    odd = tmp_path / "views" / f"{socket.gethostname()}-x-y.partial"
+    odd.touch()
+    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.data("digits:test[:20]")
+    likewise.extract(net, data, store=tmp_path)
+    assert odd.exists()

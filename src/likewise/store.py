@@ -24,7 +24,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from likewise._files import check_regular, guarded, write_whole
+from likewise._files import check_regular, guarded, replace_whole, write_whole
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
 from likewise.views import Activations, Outputs
@@ -247,17 +247,14 @@ class Store:
             "probe": view.probe or "",
             "about": json.dumps(dict(view.about)),
         }
-        with guarded(path):
-            part = path.with_suffix(f".{uuid.uuid4().hex}.part")
+
+        def write_to(part: Path) -> None:
             try:
                 save_file(tensors, part, metadata=facts)
-                part.replace(path)
             except SafetensorError as error:  # it wraps the operating system's error in words
-                part.unlink(missing_ok=True)
                 raise OSError(errno.ENOSPC, str(error)) from error
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+
+        replace_whole(path, write_to)
         return path
 
     def load_view(self, digest: str) -> Activations:

@@ -56,6 +56,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Compare networks by their activations and answers on the same inputs."""
+    from likewise._files import write_whole
     from likewise.comparing import compare as run
 
     comparison = run(
@@ -75,7 +76,7 @@ def compare(
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")
-        frame.to_csv(out / "scores.csv", index=False)
+        write_whole(out / "scores.csv", frame.to_csv(index=False).encode())
         comparison.plot(out / "matrices.png")
     if as_json:
         typer.echo(json.dumps(json.loads(frame.to_json(orient="records"))))

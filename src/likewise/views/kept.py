@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from likewise._files import guarded, write_whole
+from likewise._files import guarded, is_file, write_whole
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
 from likewise.views.identity import digest
@@ -25,6 +26,7 @@ from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, r
 Title = Callable[[str], str]
 Answered = tuple[Outputs | None, Mapping[str, str]]
 _RULES = 4  # raised where rows come out otherwise than before: what is older answers no request
+_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head")
 
 
@@ -138,7 +140,10 @@ class InFolder:
             files = {str(k): str(v) for k, v in json.loads(self._note(request).read_text()).items()}
         except (FileNotFoundError, ValueError, AttributeError):
             return None
-        if not files or not all((self.folder / name).exists() for name in files.values()):
+        # a note may be damaged, or a stranger's: it names files of this folder or none
+        if not files or not all(_NAME.fullmatch(name) for name in files.values()):
+            return None
+        if not all(is_file(self.folder / name) for name in files.values()):
             return None
         damaged = [
             self.folder / name

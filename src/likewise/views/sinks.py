@@ -23,7 +23,7 @@ from uuid import uuid4
 import torch
 from torch import Tensor
 
-from likewise._files import guarded
+from likewise._files import guarded, is_alive
 from likewise.errors import InputError, StoreError
 from likewise.views.identity import as_bytes
 
@@ -216,8 +216,8 @@ def _opened(path: Path) -> tuple[dict[str, Any], Tensor]:
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed extractions of this machine left unfinished."""
     for path in folder.glob(f"{socket.gethostname()}-*.partial"):
-        pid = int(path.stem.split("-")[-2])
-        if not _alive(pid):
+        pid = path.stem.split("-")[-2]
+        if pid.isdecimal() and not is_alive(int(pid)):
             path.unlink(missing_ok=True)
 
 
@@ -232,15 +232,3 @@ def check_width(label: str, width: int, rows: Tensor) -> None:
             f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
             "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
         )
-
-
-def _alive(pid: int) -> bool:
-    if os.name == "nt":  # there, os.kill ends the process whatever the signal
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -219,3 +219,53 @@ def test_the_references_pwcca_keeps_its_digits_beside_a_large_input():
     x = rng.normal(size=(24, 8))
     x[5] *= 1e8
     assert measures.get("pwcca", variant="resi")(x, x) == pytest.approx(1, abs=1e-6)
+
+
+def test_neurons_whose_squares_vanish_still_correlate():
+    x, y = related()
+    tiny = x * np.where(np.arange(5) == 1, 1e-160, 1.0)
+    other = y * np.where(np.arange(6) == 2, 1e-160, 1.0)
+    for name in ("hard-correlation", "soft-correlation"):
+        measure = measures.get(name)
+        assert measure(tiny, other) == pytest.approx(measure(x, y), rel=1e-9)
+
+
+def test_the_riemannian_distance_is_the_same_either_way_with_little_shrinkage():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)) * [1, 1e-6], rng.normal(size=(20, 15))
+    measure = measures.get("riemann", shrinkage=1e-6)
+    assert measure(x, y) == pytest.approx(measure(y, x), rel=1e-9)
+
+
+def test_an_input_at_the_mean_of_both_networks_keeps_its_place():
+    line = np.linspace(1, 2, 5)[:, None]  # the third is the mean, up to rounding
+    x, y = line * [1.3, -0.7, 2.1], line * [0.2, 5.1]
+    assert measures.pnka(x, y) == pytest.approx(1, abs=1e-12)
+    assert likewise.measures.pointwise(x, y)[2] == 1
+
+
+def test_distances_between_small_rows_keep_their_digits_beside_a_large_one():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 30, 6))
+    x[4] *= 1e7
+    distances = np.sqrt(((x[:, None] - x).astype(np.longdouble) ** 2).sum(axis=-1))
+    others = np.sqrt(((y[:, None] - y).astype(np.longdouble) ** 2).sum(axis=-1))
+    kernels = []
+    for d in (distances, others):
+        width = 0.5 * np.median(d[np.triu_indices(30, 1)])
+        k = np.exp(-(d**2) / (2 * width**2))
+        kernels.append(k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean())
+    k, l = kernels
+    expected = float((k * l).sum() / np.sqrt((k * k).sum() * (l * l).sum()))
+    assert measures.cka_rbf(x, y) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["procrustes", "angular-shape", "nbs", "procrustes-size", "cka"])
+def test_a_wide_network_on_a_huge_mean_is_itself(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 9)) + 1e12 * rng.normal(size=9)
+    y = rng.normal(size=(4, 9))
+    measure = measures.get(name)
+    assert measure(x, x) == pytest.approx(measure.info.identity, abs=1e-6)
+    centred = x - x.mean(axis=0)
+    assert measure(x, y) == pytest.approx(measure(centred, y), rel=1e-6)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._optional import require
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of
+from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, nuclear_norm, polar
 from likewise.measures.registry import measure
@@ -247,7 +247,10 @@ def _correlations(pair: Pair) -> Tensor:
     def compute() -> Tensor:
         pair.refuse_constant()
         x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
-        return x[:, None] * pair.neuron_cross * y
+        if max(float(x.max()), float(y.max())) < 1e100:
+            return x[:, None] * pair.neuron_cross * y
+        # products of neurons this small would be lost
+        return (pair.a.centred_neurons * x).T @ (pair.b.centred_neurons * y)
 
     return pair.kept("neuron correlations", compute)
 
@@ -257,6 +260,8 @@ def _inverse_spreads(rep: Representation) -> Tensor:
         # some rows at a time: torch's norm down long columns is ten times slower
         parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
         spread = torch.stack(parts).sum(dim=0).sqrt_()
+        if float(spread.min()) < 1e-100:
+            spread = lengths(rep.centred_neurons, dim=0)
         rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
         return torch.where(spread > rounding, spread, torch.inf).reciprocal()
 

@@ -19,6 +19,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.workspace import SMALL
 
 ROUNDING = 64  # units of rounding that turning the rows may leave in them
+CROWDED = 1e-6  # share of the rows' squares below which squared distances lack digits
 BINS = 1 << 16
 
 
@@ -75,7 +76,7 @@ class Gaussian:
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         width = self.bandwidth * median_distance(rep)
-        squares = rep.squared_distance_rows(start, stop, upper=True)
+        squares = _squares(rep, start, stop)
         return squares.mul_(-0.5 / width**2).expm1_()
 
 
@@ -97,9 +98,25 @@ def median_distance(rep: Representation) -> float:
                 f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
                 "have no scale. Use cka, or show the networks inputs that differ."
             )
+        if _crowded(rep, high) and rep.workspace.keeps_squares(rep.n):
+            found = torch.pdist(rep.values).sort().values
+            return float(found[(pairs - 1) // 2] + found[pairs // 2]) / 2
         return (low**0.5 + high**0.5) / 2
 
     return rep.kept("median distance", compute)
+
+
+def _crowded(rep: Representation, square: float) -> bool:
+    """Whether half of the squared distances are so small beside the rows that a product has lost digits."""
+    return square < CROWDED * 2 * float(rep.squares.median())
+
+
+def _squares(rep: Representation, start: int, stop: int) -> Tensor:
+    """Squared distances of some rows from the diagonal on, by differences where those are small."""
+    if not _crowded(rep, median_distance(rep) ** 2):
+        return rep.squared_distance_rows(start, stop, upper=True)
+    exact = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(rep.values[start:stop], rep.values[start:], compute_mode=exact).square_()
 
 
 def _lost(rep: Representation) -> float:

@@ -32,7 +32,7 @@ from likewise.measures.algebra import (
 )
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
-from likewise.views.activations import scaled
+from likewise.views.activations import column_means, scaled
 
 T = TypeVar("T")
 _counter = itertools.count()
@@ -114,7 +114,7 @@ class Representation:
         """The mean activation of every neuron, (d,)."""
         if not self.exponent:
             return self.view.mean
-        return self.kept("mean", lambda: self.values.mean(dim=0))
+        return self.kept("mean", lambda: column_means(self.values))
 
     @property
     def outputs(self) -> Outputs:
@@ -172,16 +172,33 @@ class Representation:
         """A matrix with the inner products of the values, (n, min(n, d)): Xᵀ = Q R, so X ~ Rᵀ."""
         if not self.wide:
             return self.values
+        if self._far:
+            return self.centred + self.compact_mean
         return torch.linalg.qr(self.values.T, mode="r").R.T.contiguous()
 
     @quantity
     def compact_mean(self) -> Tensor:
+        if self.wide and self._far:
+            return self._turned[:, self.n]
         return self.compact.mean(dim=0) if self.wide else self.mean
 
     @quantity
     def centred(self) -> Tensor:
         """`compact` with column means taken off."""
+        if self.wide and self._far:
+            return self._turned[:, : self.n].T.contiguous()
         return self.compact - self.compact_mean
+
+    @quantity
+    def _far(self) -> bool:
+        """Whether the mean is so large beside the rest that turning both at once would cost digits."""
+        return self.norm > 1e6 * float(torch.linalg.vector_norm(self.centred_neurons))
+
+    @quantity
+    def _turned(self) -> Tensor:
+        """The centred rows and then the mean as columns, turned into their span."""
+        both = torch.cat([self.centred_neurons, self.mean[None]])
+        return torch.linalg.qr(both.T, mode="r").R
 
     @quantity
     def _centred_wide(self) -> Tensor:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 SAME = {
     "mean", "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
     "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
-    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons", "_not_constant",
+    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons", "_not_constant", "_far",
     "single_energy",
 }  # fmt: skip
 BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",

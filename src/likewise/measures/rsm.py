@@ -23,7 +23,7 @@ from likewise.measures.kernels import Distance, Gaussian, Linear
 from likewise.measures.pair import Pair, pair_of
 from likewise.measures.ranks import Ranks
 from likewise.measures.registry import measure
-from likewise.measures.representation import Representation
+from likewise.measures.representation import CONSTANT, Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
 from likewise.views import Activations
 
@@ -284,7 +284,7 @@ def eos(pair: Pair) -> float:
     1: the same column space; 0: orthogonal ones. With n <= d both span everything and the score is 1.
     """
     shared = float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2
-    return shared / max(pair.raw_overlap.shape)
+    return min(1.0, shared / max(pair.raw_overlap.shape))
 
 
 def _eos_of_sizes(sizes: Sizes) -> float:
@@ -358,7 +358,8 @@ def gulp_resi(pair: Pair) -> float:
                 f"the reference's GULP is undefined for {pair}: {rep.name} has {rep.d} neurons that span "
                 f"{rep.rank} dimensions on {pair.n} inputs. Use the default variant."
             )
-    return pair.a.d + pair.b.d - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
+    shared = float(torch.linalg.vector_norm(pair.overlap)) ** 2
+    return max(0.0, pair.a.d + pair.b.d - 2 * shared)
 
 
 @measure(
@@ -386,8 +387,17 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
         factors = basis * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
         identity = torch.eye(basis.shape[0], dtype=basis.dtype, device=basis.device)
         shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().numpy())
-    eigenvalues = scipy.linalg.eigh(shrunk[0], shrunk[1], eigvals_only=True)
-    return float(np.sqrt(np.square(np.log(eigenvalues)).sum()))
+    return float(np.linalg.norm(_log_eigenvalues(*shrunk)))
+
+
+def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
+    """Logarithms of the generalised eigenvalues of two positive definite matrices."""
+    found = scipy.linalg.eigh(k, l, eigvals_only=True)
+    if found[0] > 1e-8 * found[-1]:
+        return np.asarray(np.log(found))
+    # Rounding is a share of the largest: those below 1 are found as the large ones the other way round.
+    back = scipy.linalg.eigh(l, k, eigvals_only=True)[::-1]
+    return np.log(np.where(found > 1, found, 1)) - np.log(np.where(found > 1, 1, back))
 
 
 @measure(
@@ -399,7 +409,7 @@ def pnka(pair: Pair) -> float:
     """How alike two networks place each single input among the others, on average.
 
     The mean over inputs of `pointwise(x, y)`: the cosine between row i of the centred Gram matrices of X
-    and Y. 1: every input keeps its place; 0: unrelated.
+    and Y. 1: every input keeps its place; 0: unrelated. An input at the mean of both networks keeps it.
     """
     return float(_pnka_points(pair).mean())
 
@@ -409,11 +419,21 @@ def pointwise(x: Any, y: Any) -> np.ndarray:
     return _pnka_points(pair_of(x, y)).cpu().numpy()
 
 
+def _at_the_mean(rep: Representation) -> Tensor:
+    """Which inputs differ from the mean by rounding only, and so have no direction from it."""
+    return rep.squares.sqrt() <= CONSTANT * (rep.norms + rep.norm / rep.n**0.5)
+
+
 def _pnka_points(pair: Pair) -> Tensor:
     pair.refuse_constant()
     points = []
     for start, stop in pair.a.blocks(4):
         k, l = pair.a.gram_rows(start, stop), pair.b.gram_rows(start, stop)
-        x, y = (inverse_of(lengths(rows, dim=1)) for rows in (k, l))
-        points.append((k * l).sum(dim=1) * x * y)
+        x, y = (inverse_of(lengths(rows, dim=1))[:, None] for rows in (k, l))
+        if max(float(x.max()), float(y.max())) < 1e100:
+            found = (k * l).sum(dim=1) * (x * y)[:, 0]
+        else:  # products of rows this small would be lost
+            found = ((k * x) * (l * y)).sum(dim=1)
+        a, b = (_at_the_mean(rep)[start:stop] for rep in (pair.a, pair.b))
+        points.append(torch.where(a | b, (a & b).to(found.dtype), found))
     return torch.cat(points)

@@ -189,8 +189,15 @@ def _means_and_exponent(values: Tensor, label: str) -> tuple[Tensor, int]:
     if not math.isfinite(peak):
         raise InputError(_not_finite(values, label))
     exponent = math.frexp(peak)[1]
-    mean = scaled(values.to(means.dtype), -exponent).mean(dim=0)
+    mean = column_means(scaled(values.to(means.dtype), -exponent))
     return scaled(mean, exponent), exponent
+
+
+def column_means(values: Tensor) -> Tensor:
+    """The mean of every column, added up in the same order whatever the scale."""
+    if values.device.type != "cpu":
+        return values.mean(dim=0)
+    return torch.from_numpy(_means_and_square(values.numpy())[0])
 
 
 def scaled(values: Tensor, exponent: int) -> Tensor:

@@ -62,6 +62,8 @@ class Children:
         self._thread = threading.Thread(target=self._watch)
 
     def __enter__(self) -> Children:
+        self._look()
+        self._before = sum(self._seconds.values())  # of an earlier call
         self._thread.start()
         return self
 
@@ -71,16 +73,19 @@ class Children:
 
     def _watch(self) -> None:
         while not self._over.wait(0.5):
-            for child in psutil.Process().children(recursive=True):
-                try:
-                    times = child.cpu_times()
-                except psutil.Error:
-                    continue
-                self._seconds[child.pid] = times.user + times.system
+            self._look()
+
+    def _look(self) -> None:
+        for child in psutil.Process().children(recursive=True):
+            try:
+                times = child.cpu_times()
+            except psutil.Error:
+                continue
+            self._seconds[child.pid] = times.user + times.system
 
     @property
     def seconds(self) -> float:
-        return sum(self._seconds.values())
+        return sum(self._seconds.values()) - self._before
 
 
 def measured(work: Callable[[], Any]) -> dict[str, float]:

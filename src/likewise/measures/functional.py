@@ -18,7 +18,7 @@ from likewise.errors import InputError, UndefinedError, quoted_list
 from likewise.measures.facts import SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
-from likewise.views.activations import UNLABELLED, Activations, Outputs, scaled
+from likewise.views.activations import UNLABELLED, Activations, Outputs
 
 FACTS: dict[str, Any] = {
     "family": "functional",
@@ -252,15 +252,21 @@ def class_alignment(
     return value
 
 
+def _at_one_scale(logits: Tensor) -> Tensor:
+    """Each class by its largest logit where scales are extreme: correlations do not notice."""
+    peaks = logits.abs().amax(dim=0).double()
+    if not bool(((peaks > 1e100) | ((peaks > 0) & (peaks < 1e-100))).any()):
+        return logits
+    return logits.double() / torch.where(peaks > 0, peaks, 1)
+
+
 def _class_similarities(pair: Pair, of: str, labels: Any) -> Any:
     """How alike each network finds the classes, both in the order of the first's."""
     from likewise.classes import from_confusion, from_features, from_logits
 
     logits = _logits(pair)
     if of == "logits":
-        powers = [rep.outputs.exponent for rep in (pair.a, pair.b)]
-        rows = zip(logits, powers, strict=True)
-        return [from_logits(scaled(v.double(), -power) if power else v) for v, power in rows]
+        return [from_logits(_at_one_scale(rows)) for rows in logits]
     names, truth = [str(i) for i in range(logits[0].shape[1])], _labels(pair, labels)
     if of == "features":
         both = zip((pair.a, pair.b), truth, strict=True)

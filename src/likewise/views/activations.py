@@ -39,7 +39,6 @@ class Outputs:
 
     logits: Any
     labels: Any = None
-    exponent: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         logits = as_tensor(self.logits, LOGITS)
@@ -47,8 +46,7 @@ class Outputs:
             raise InputError(
                 f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input."
             )
-        exponent = _means_and_exponent(logits, LOGITS)[1]
-        object.__setattr__(self, "exponent", exponent)
+        _means_and_exponent(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
             object.__setattr__(self, "labels", _labels(self.labels, logits))

@@ -146,15 +146,15 @@ REFUSED = [
         "mean-cca",
         (60, 57),
         "mean-cca has no interval: leaving out 3 of the 60 inputs tells how far it would move, and then "
-        "57 neurons can express anything on 57 inputs, so any network of this width gets this score. "
-        "Show the networks more inputs.",
+        "57 neurons can express anything on 57 inputs, so any network with as many that are independent "
+        "gets this score. Show the networks more inputs.",
     ),
     (
         "mean-cca",
         (60, 54),
         "mean-cca has no interval: leaving out 6 of the 60 inputs tells how far it would move, and then "
-        "54 neurons can express anything on 54 inputs, so any network of this width gets this score. "
-        "Show the networks more inputs.",
+        "54 neurons can express anything on 54 inputs, so any network with as many that are independent "
+        "gets this score. Show the networks more inputs.",
     ),
     (
         "jaccard",

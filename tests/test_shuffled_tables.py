@@ -82,10 +82,11 @@ def test_a_network_that_is_undefined_stays_so():
 
 
 def test_kernels_too_large_to_keep_are_computed_as_before():
-    x, y, _ = networks()
-    small = Workspace(10**5, resampled=True)
+    x, y, _ = networks(n=400)
+    small = Workspace(10**7, resampled=True)
+    assert not small.keeps_squares(400)
     a, b = (Representation(Activations(v), small) for v in (x, y))
-    back = torch.arange(60).flip(0)
+    back = torch.arange(400).flip(0)
     tables = {Distance(): Table(), Gaussian(0.5): Table()}
     [([moved], shared)] = shuffled_tables(tuple(tables), tables, [a], [b], back[None])
     assert shared == {}

@@ -203,6 +203,8 @@ def test_classes_of_logits_of_any_scale_are_alike(power):
     measure = measures.get("class-alignment")
     far = math.ldexp(1.0, power)
     assert measure(x * far, y[:, :5]) == pytest.approx(measure(x, y[:, :5]), rel=1e-12)
+    crowded = x + 1e15  # digits that a division would round away
+    assert measure(crowded * far, y[:, :5]) == measure(crowded, y[:, :5])
     tiny = x * np.where(np.arange(5) == 2, 1e-160, 1.0)
     assert measure(tiny, y[:, :5]) == pytest.approx(measure(x, y[:, :5]), rel=1e-12)
 

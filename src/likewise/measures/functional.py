@@ -253,11 +253,14 @@ def class_alignment(
 
 
 def _at_one_scale(logits: Tensor) -> Tensor:
-    """Each class by its largest logit where scales are extreme: correlations do not notice."""
+    """Each class over a power of two where scales are extreme: correlations do not notice."""
     peaks = logits.abs().amax(dim=0).double()
     if not bool(((peaks > 1e100) | ((peaks > 0) & (peaks < 1e-100))).any()):
         return logits
-    return logits.double() / torch.where(peaks > 0, peaks, 1)
+    half = (
+        torch.frexp(peaks).exponent.double() / -2
+    )  # in two steps, as one may be more than a float holds
+    return logits.double() * half.floor().exp2() * half.ceil().exp2()
 
 
 def _class_similarities(pair: Pair, of: str, labels: Any) -> Any:

@@ -19,7 +19,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 
-SHARE = 0.6  # of the space of functions on the inputs that the confounder may explain
+SHARE = 0.75  # of the space of functions on the inputs that the confounder may explain
 LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inputs
 
 

@@ -13,7 +13,7 @@ from likewise._optional import require
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, nuclear_norm, polar
+from likewise.measures.pair import Pair, levelled, nuclear_norm, polar
 from likewise.measures.registry import measure
 from likewise.measures.representation import CONSTANT, Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
@@ -194,8 +194,14 @@ def aligned_cosine(pair: Pair) -> float:
 
 def _turn(pair: Pair, directed: Tensor) -> Tensor:
     """The rotation of X nearest to Y, refused if it is lost for the directions of the inputs."""
+    cross = levelled(pair.raw_cross)
+    noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
+    if cross.shape[0] == cross.shape[1]:
+        squares, vectors = torch.linalg.eigh(cross.T @ cross)
+        weakest = float(squares[0])
+        if weakest > max(1e-9 * float(squares[-1]), (1e6 * noise) ** 2):
+            return cross @ (vectors / squares.sqrt()) @ vectors.T
     left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)
-    noise = torch.finfo(sizes.dtype).eps * pair.a.norm * pair.b.norm
     if float(sizes[-1]) < 1e6 * noise:
         # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
         x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (pair.a, pair.b))

@@ -272,3 +272,25 @@ def polar(matrix: Tensor) -> Tensor:
         return matrix @ (vectors / squares.sqrt()) @ vectors.T
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     return left @ right
+
+
+def levelled(matrix: Tensor) -> Tensor:
+    """The matrix with its largest singular value, where that towers above the rest, brought down to them.
+
+    Activations are mostly positive, so uncentred products have one direction, that of the means, many times
+    larger than all others. The singular vectors stay, and so does the nearest rotation, but squares of
+    the rest keep more of their digits.
+    """
+    right = matrix.sum(dim=0)
+    for _ in range(8):
+        left = matrix @ right
+        left /= torch.linalg.vector_norm(left)
+        right = matrix.T @ left
+        peak = torch.linalg.vector_norm(right)
+        right /= peak
+    gap = float(torch.linalg.vector_norm(matrix @ right - peak * left))
+    square = float(torch.linalg.vector_norm(matrix)) ** 2 - float(peak) ** 2
+    level = math.sqrt(max(square, 0.0) / max(min(matrix.shape) - 1, 1))  # of the rest, on average
+    if not 0 < level < float(peak) / 4 or not gap < 1e-13 * float(peak):
+        return matrix  # nothing towers, or not one direction alone
+    return torch.addr(matrix, left, right, alpha=level - float(peak))

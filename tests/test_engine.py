@@ -229,6 +229,9 @@ def test_an_engine_runs_any_tasks_and_names_the_one_that_was_lost():
 
 
 SLOW = """
+import signal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in the background
 import sys, time, numpy as np, likewise
 
 def slow(x, y):
@@ -270,28 +273,19 @@ def _stored(tmp_path):
         database.close()
 
 
-def _interrupted(tmp_path):
-    """Seconds from a Ctrl-C to the end of a run that had 45 s of work left."""
-    tmp_path.mkdir()
+def test_a_ctrl_c_ends_the_run_and_its_workers_at_once(tmp_path):
     process, children = _started(tmp_path)
     assert len(children) >= 2
     kept = _stored(tmp_path)
     start = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
-    process.wait(timeout=120)
+    process.wait(timeout=60)
     seconds = time.monotonic() - start
-    assert 0 < kept <= _stored(tmp_path)  # scores were kept as they came
+    assert seconds < 5  # less than one where the machine is not busy; 45 s of work are left
+    assert 0 < kept <= _stored(tmp_path) < 900  # scores were kept as they came
     _, left = psutil.wait_procs(children, timeout=20)
     assert [child.cmdline() for child in left] == []
-    return seconds
-
-
-def test_a_ctrl_c_ends_the_run_and_its_workers_at_once(tmp_path):
-    # a second try where the machine was busy with something else: it takes less than a second
-    assert _interrupted(tmp_path / "a") < 5 or _interrupted(tmp_path / "b") < 5
-    folder = tmp_path / ("b" if (tmp_path / "b").exists() else "a")
-    assert _stored(folder) < 900
-    log = (folder / "log").read_text()
+    log = (tmp_path / "log").read_text()
     assert log.count("KeyboardInterrupt") == 1  # of the run, not of its workers
 
 

@@ -218,7 +218,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
 @measure(
     name="permutation-procrustes", family="alignment", aliases=("PermProc",), larger_is="less alike",
     bounds=(0, None), identity=0, invariant_to={PERMUTATION}, metric=True, cost="n·d² + d³", cross=True,
-    source=WILLIAMS,
+    joint=0.3, source=WILLIAMS,
 )  # fmt: skip
 def permutation_procrustes(pair: Pair) -> float:
     """How far apart two networks stay after the best one-to-one matching of neurons.
@@ -310,7 +310,7 @@ def soft_correlation(pair: Pair) -> float:
 @measure(
     name="soft-matching", family="alignment", aliases=("soft-matching-distance",), larger_is="less alike",
     bounds=(0, None), identity=0, invariant_to={PERMUTATION, SHIFT}, metric=True, cost="n·d² + d³·log d",
-    cross=True, source="Khosla & Williams 2024, arXiv:2311.09466",
+    joint=0.25, cross=True, source="Khosla & Williams 2024, arXiv:2311.09466",
 )  # fmt: skip
 def soft_matching(pair: Pair) -> float:
     """How far apart neurons stay after the best matching, split between partners if widths differ.
@@ -362,7 +362,7 @@ def linear_regression(pair: Pair) -> float:
     name="ridge-predictivity", family="alignment", aliases=("predictivity", "ridge"),
     larger_is="more alike", bounds=(None, 1), symmetric=False, invariant_to={ROTATION, SCALE, SHIFT},
     cost="folds·n·d²", rows=lambda o: 2 * int(o["folds"]), limits={"folds": (2, None), "seed": (0, None)},
-    source="Schrimpf et al. 2018, doi:10.1101/407007",
+    joint=0.0, source="Schrimpf et al. 2018, doi:10.1101/407007",
 )  # fmt: skip
 def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     """How well the first network can be predicted linearly from the second, on inputs not fitted.

@@ -19,7 +19,7 @@ from likewise.measures.saturation import either_wide
 
 @measure(
     name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
-    joint=0.8,
+    joint=0.65,
     invariant_to={LINEAR, SHIFT}, cross=True, saturates=lambda o: either_wide(),
     source="Raghu et al. 2017, arXiv:1706.05806",
 )  # fmt: skip
@@ -34,7 +34,7 @@ def mean_cca(pair: Pair) -> float:
 
 @measure(
     name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
-    joint=0.3,
+    joint=0.2,
     invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
     saturates=lambda o: either_wide() if o["variance"] == 1 else None,
     source="Raghu et al. 2017, arXiv:1706.05806",
@@ -80,7 +80,7 @@ def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
 
 @measure(
     name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
-    joint=0.3,
+    joint=0.15,
     symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True, saturates=lambda o: either_wide(),
     source="Morcos et al. 2018, arXiv:1806.05759",
 )  # fmt: skip

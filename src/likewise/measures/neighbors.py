@@ -96,7 +96,6 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
 
 @measure(
     name="rank-similarity",
-    joint=0.6,
     aliases=("RankSim",),
     source="Wang et al. 2022, arXiv:2012.11311",
     **FACTS,
@@ -127,7 +126,7 @@ def rank_similarity_resi(pair: Pair, *, k: int = 10) -> float:
 
 
 @measure(
-    name="second-order-cosine", aliases=("2nd-Cos",), source="Hamilton et al. 2016, arXiv:1606.02821",
+    name="second-order-cosine", joint=0.0, aliases=("2nd-Cos",), source="Hamilton et al. 2016, arXiv:1606.02821",
     **{**FACTS, "bounds": (-1, 1)},
 )  # fmt: skip
 def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
@@ -167,7 +166,7 @@ def _second_order(pair: Pair, k: int, metric: str = "cosine") -> float:
     return float(((x * y).sum(dim=1) / norms).mean())
 
 
-CKNNA: dict[str, Any] = {**FACTS, "bounds": (-1, 1), "version": 3}
+CKNNA: dict[str, Any] = {**FACTS, "bounds": (-1, 1), "joint": 0.0, "version": 3}
 
 
 @measure(name="cknna", source="Huh et al. 2024, arXiv:2405.07987", **CKNNA)

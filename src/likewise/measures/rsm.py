@@ -273,7 +273,7 @@ def _spectral_difference(pair: Pair) -> float:
 
 @measure(
     name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
-    joint=1.0,
+    joint=0.6,
     identity=1, invariant_to={LINEAR}, cross=True,
     saturates=lambda o: either_wide(_eos_of_sizes, less=0), source="May et al. 2019, arXiv:1909.01264",
 )  # fmt: skip

@@ -184,7 +184,7 @@ def _quadrature(
     name="rtd", family="topology", aliases=("RTD",), larger_is="less alike", bounds=(0, None), identity=0,
     invariant_to={ROTATION, SCALE, SHIFT}, cost="trials·batch³", rows=4,
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
-    source="Barannikov et al. 2022, arXiv:2201.00058", version=3,
+    joint=0.65, source="Barannikov et al. 2022, arXiv:2201.00058", version=3,
 )  # fmt: skip
 def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> float:
     """How long holes of one network's point cloud stay open while the other has them filled.

@@ -95,7 +95,7 @@ def angular_shape(pair: Pair) -> float:
     cross=True,
     limits={"alpha": (0.0, 1.0)},
     source=WILLIAMS,
-    joint=0.6,
+    joint=0.3,
     saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
     version=3,
 )

@@ -199,7 +199,7 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
 
 
 @measure(
-    name="same-mistake", aliases=("same-mistake-rate",), larger_is="more alike", bounds=(0, 1), identity=1,
+    joint=0.7, name="same-mistake", aliases=("same-mistake-rate",), larger_is="more alike", bounds=(0, 1), identity=1,
     by_label=True,
     source="Klabunde et al. 2023, arXiv:2305.06329", **FACTS,
 )  # fmt: skip

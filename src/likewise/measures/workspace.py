@@ -8,7 +8,6 @@ they may not, they are made a few rows at a time and never stand whole.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import tempfile
 import threading
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._files import free_memory
 from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def parse_memory(memory: str | int | float | None) -> int:
     1500000000
     """
     if memory is None:
-        return max(_available() * 2 // 3, 10**9)
+        return max(free_memory() * 2 // 3, 10**9)
     if isinstance(memory, (int, float)) and not isinstance(memory, bool):
         amount = int(memory)
     else:
@@ -53,20 +53,6 @@ def parse_memory(memory: str | int | float | None) -> int:
     if amount < LEAST:
         raise InputError(f"memory={memory!r} is less than 10 MB, too little for any comparison.")
     return amount
-
-
-def _available() -> int:
-    try:
-        with open("/proc/meminfo") as lines:  # noqa: PTH123
-            for line in lines:
-                if line.startswith("MemAvailable"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
-    except (ValueError, OSError, AttributeError):
-        return 4 * 10**9
 
 
 class Workspace:

@@ -20,14 +20,14 @@ import torch
 
 from benchmarks.common import write_table
 from benchmarks.parts import load_parts, run_parts
-from likewise.intervals import GROUPS, Groups, interval_of, no_interval
-from likewise.job import attempt
+from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
+from likewise.comparison.resampling import drawn, representations
+from likewise.comparison.schedule import attempt
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.representation import Representation
 from likewise.measures.resampled import Drawn
-from likewise.resampling import drawn, representations
 from likewise.views import Activations, Outputs
 
 CELLS = ((100, 20), (100, 60), (50, 20), (50, 30), (400, 20), (400, 240))

@@ -17,14 +17,14 @@ import torch
 import likewise
 from benchmarks.common import write_table
 from benchmarks.parts import Arrays, load_parts, run_parts
-from likewise.job import attempt
+from likewise.comparison.resampling import representations
+from likewise.comparison.schedule import attempt
+from likewise.comparison.shuffles import Orders, null_groups
+from likewise.comparison.significance import calibrated
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.resampled import Permuted
-from likewise.resampling import representations
-from likewise.shuffles import Orders, null_groups
-from likewise.trust import calibrated
 from likewise.views import Activations, Outputs
 
 SHUFFLES = 19

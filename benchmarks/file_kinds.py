@@ -17,12 +17,12 @@ import torch
 from safetensors.torch import save_file
 
 import likewise
-from likewise._compat import prepare_torchvision
+from likewise._base.compat import prepare_torchvision
 from likewise.classes import ClassSimilarity, Inspector
-from likewise.layer_matrix import LayerMatrix
-from likewise.matrix import Comparison, SimilarityMatrix
+from likewise.matrices.layers import LayerMatrix
+from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.networks import network, save, train
-from likewise.views.files import read_arrays
+from likewise.views.array_files import read_arrays
 
 _X = np.random.default_rng(0).normal(size=(12, 5))
 _MASKS = ("train_mask", "val_mask", "test_mask")

@@ -24,9 +24,9 @@ from torch import nn
 from torch.nn import functional
 
 import likewise
-from likewise._geometric import geometric
+from likewise._base.geometric import geometric
 from likewise.networks import evaluate, network, train
-from likewise.networks.graph import resi
+from likewise.networks.zoo.graph import resi
 
 KINDS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT"}
 

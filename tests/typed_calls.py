@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 import likewise
-from likewise.comparing import compare
-from likewise.matrix import Comparison, SimilarityMatrix
-from likewise.score import Score
+from likewise.comparison.compare import compare
+from likewise.matrices.score import Score
+from likewise.matrices.similarity import Comparison, SimilarityMatrix
 
 
 def calls() -> None:

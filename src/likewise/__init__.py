@@ -13,21 +13,21 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise import testing as testing
     from likewise import wordnet as wordnet
     from likewise.classes import Inspector as Inspector
-    from likewise.comparing import compare as compare
-    from likewise.intervals import bootstrap as bootstrap
-    from likewise.layer_matrix import LayerMatrix as LayerMatrix
-    from likewise.layer_pairs import layerwise as layerwise
-    from likewise.matrix import Comparison as Comparison
-    from likewise.matrix import SimilarityMatrix as SimilarityMatrix
+    from likewise.comparison.compare import compare as compare
+    from likewise.comparison.intervals import bootstrap as bootstrap
+    from likewise.comparison.layerwise import layerwise as layerwise
+    from likewise.comparison.significance import calibrate as calibrate
+    from likewise.matrices.layers import LayerMatrix as LayerMatrix
+    from likewise.matrices.score import Score as Score
+    from likewise.matrices.similarity import Comparison as Comparison
+    from likewise.matrices.similarity import SimilarityMatrix as SimilarityMatrix
     from likewise.networks import network as network
     from likewise.networks import train as train
-    from likewise.score import Score as Score
-    from likewise.trust import calibrate as calibrate
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
-    from likewise.views import Views as Views
-    from likewise.views import extract as extract
-    from likewise.views import layers as layers
+    from likewise.views.cache import Views as Views
+    from likewise.views.extract import extract as extract
+    from likewise.views.layer_table import layers as layers
 
     data: Any  # a module that can be called
 
@@ -37,21 +37,21 @@ __version__ = "0.1.0"
 _HOMES = {
     "Activations": "likewise.views",
     "Inspector": "likewise.classes",
-    "LayerMatrix": "likewise.layer_matrix",
+    "LayerMatrix": "likewise.matrices.layers",
     "Outputs": "likewise.views",
-    "Comparison": "likewise.matrix",
-    "Score": "likewise.score",
-    "SimilarityMatrix": "likewise.matrix",
-    "Views": "likewise.views",
-    "bootstrap": "likewise.intervals",
-    "calibrate": "likewise.trust",
+    "Comparison": "likewise.matrices.similarity",
+    "Score": "likewise.matrices.score",
+    "SimilarityMatrix": "likewise.matrices.similarity",
+    "Views": "likewise.views.cache",
+    "bootstrap": "likewise.comparison.intervals",
+    "calibrate": "likewise.comparison.significance",
     "classes": "likewise.classes",
-    "compare": "likewise.comparing",
+    "compare": "likewise.comparison.compare",
     "data": "likewise.data",
     "errors": "likewise.errors",
-    "extract": "likewise.views",
-    "layers": "likewise.views",
-    "layerwise": "likewise.layer_pairs",
+    "extract": "likewise.views.extract",
+    "layers": "likewise.views.layer_table",
+    "layerwise": "likewise.comparison.layerwise",
     "measures": "likewise.measures",
     "network": "likewise.networks",
     "networks": "likewise.networks",

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.errors import InputError
-from likewise.networks.call import logits as answer
+from likewise.networks.forward import logits as answer
 
 
 def pgd(

@@ -7,30 +7,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from likewise.classes.alignment import Alignment, alignment
-from likewise.classes.indices import hierarchical_distance, idm, interval, ranks, wsi
-from likewise.classes.making import (
+from likewise.classes.from_sources import (
     from_confusion,
     from_features,
     from_logits,
     from_weights,
     from_wordnet,
 )
+from likewise.classes.indices import hierarchical_distance, idm, interval, ranks, wsi
 from likewise.classes.phases import Phases, phases
 from likewise.classes.similarity import ClassSimilarity
 from likewise.classes.templates import Templates, templates
 
 if TYPE_CHECKING:
-    from likewise.classes.animation import animate
-    from likewise.classes.inspection import inspect
+    from likewise.classes.films import animate
     from likewise.classes.inspector import Inspector
     from likewise.classes.pictures import curves, histogram, matrices, mistakes
+    from likewise.classes.replay import inspect
 
 _HOMES = {
     "Inspector": "inspector",
-    "animate": "animation",
+    "animate": "films",
     "curves": "pictures",
     "histogram": "pictures",
-    "inspect": "inspection",
+    "inspect": "replay",
     "matrices": "pictures",
     "mistakes": "pictures",
 }

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from likewise.classes.making import cosines
+from likewise.classes.from_sources import cosines
 from likewise.classes.similarity import ClassSimilarity, same_classes
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from likewise.classes.alignment import DECIMALS
-from likewise.classes.making import array, check_counts, check_labels, whole
+from likewise.classes.from_sources import array, check_counts, check_labels, whole
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 

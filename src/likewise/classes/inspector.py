@@ -13,11 +13,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.classes.counts import Counts
-from likewise.classes.making import from_confusion, from_sums, from_weights, from_wordnet, warn
+from likewise.classes.accumulator import Counts
+from likewise.classes.epoch_report import Reporter
+from likewise.classes.from_sources import (
+    from_confusion,
+    from_sums,
+    from_weights,
+    from_wordnet,
+    warn,
+)
 from likewise.classes.phases import Phases, phases
 from likewise.classes.records import Epoch, Records
-from likewise.classes.reporting import Reporter
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.errors import InputError, quoted_list
 from likewise.wordnet import ClassNames, match, recognised
@@ -107,7 +113,7 @@ class Inspector:
     def update_adversarial(self, net: Any, inputs: Any, labels: Any) -> None:
         """Attack a batch of images and count what the network then answers, and how often it was fooled."""
         from likewise.attacks import pgd
-        from likewise.networks.call import logits as answer
+        from likewise.networks.forward import logits as answer
 
         attacked, before = pgd(net, inputs, **self.attack)
         after = answer(net, attacked).detach().argmax(dim=1)
@@ -154,7 +160,7 @@ class Inspector:
         return found
 
     def _fooling_rate(self) -> float:
-        from likewise.classes.counts import everywhere
+        from likewise.classes.accumulator import everywhere
 
         fooled, total = everywhere(self._fooled)
         return float(fooled / total) if total else float("nan")

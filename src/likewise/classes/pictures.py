@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise.classes.from_sources import whole
 from likewise.classes.indices import ranks
-from likewise.classes.making import whole
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
-from likewise.pictures import saved
+from likewise.matrices.heatmap import saved
 from likewise.wordnet import ClassNames
 
 if TYPE_CHECKING:

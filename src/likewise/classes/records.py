@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._files import make_folder, reading, write_whole
-from likewise._sealed import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base.files import make_folder, reading, write_whole
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._files import reading, write_whole
-from likewise._sealed import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base.files import reading, write_whole
 from likewise.errors import (
     InputError,
     StoreError,
@@ -124,7 +124,7 @@ class ClassSimilarity:
             from likewise import wordnet
 
             return [self.classes[i] for i in wordnet.order(ids, wordnet.branches(ids))]
-        from likewise.matrix import SimilarityMatrix
+        from likewise.matrices.similarity import SimilarityMatrix
 
         return SimilarityMatrix(names=self.classes, values=self.values).order()
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from likewise.errors import LikewiseError
 from likewise.networks.heads import weighted_parts
 from likewise.networks.normalise import bare
-from likewise.views.capture import at_rest, first_tensor
+from likewise.views.hooks import at_rest, first_tensor
 from likewise.views.penultimate import answering, same, stated_head
 
 

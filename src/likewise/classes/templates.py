@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise.classes.making import array, check_labels, whole
+from likewise.classes.from_sources import array, check_labels, whole
 from likewise.errors import InputError
 
 

@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def check_words(words: list[str]) -> None:
     """Refuse an option with an empty value, and names that are no text."""
-    from likewise._files import check_name
+    from likewise._base.files import check_name
     from likewise.errors import InputError
 
     for word, following in zip(words, [*words[1:], None], strict=True):

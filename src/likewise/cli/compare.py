@@ -13,7 +13,7 @@ from likewise.cli.inputs import groups, split, views
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.matrix import Comparison
+    from likewise.matrices.similarity import Comparison
 
 
 def compare(
@@ -56,8 +56,8 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Compare networks by their activations and answers on the same inputs."""
-    from likewise._files import write_whole
-    from likewise.comparing import compare as run
+    from likewise._base.files import write_whole
+    from likewise.comparison.compare import compare as run
 
     comparison = run(
         views(files, data, memory),
@@ -87,7 +87,7 @@ def compare(
 
 
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
-    from likewise.tables import grid, legend, numbers
+    from likewise.matrices.tables import grid, legend, numbers
 
     for name, matrix in comparison.items():
         typer.echo(f"\n{name}  (larger is {matrix.larger_is})")

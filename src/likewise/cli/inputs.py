@@ -17,11 +17,11 @@ def split(word: str) -> list[str]:
 
 def views(files: list[str], data: str | None, memory: str | None) -> dict[str, Any]:
     """Arrays from files, or networks under short names."""
+    from likewise.comparison.networks import named_networks
     from likewise.errors import InputError
     from likewise.measures.workspace import parse_memory
     from likewise.networks.address import is_network
-    from likewise.showing import named_networks
-    from likewise.views.files import read_arrays
+    from likewise.views.array_files import read_arrays
 
     if data is not None:
         return named_networks(files)
@@ -36,7 +36,7 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
     """The classes inputs are shuffled within, if they are."""
     from likewise.errors import InputError
-    from likewise.views.files import read_arrays
+    from likewise.views.array_files import read_arrays
 
     if not within_classes:
         return None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._declarations import reading
+from likewise._base.declarations import reading
 
 
 def measures(

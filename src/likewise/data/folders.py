@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from likewise._files import check_name
-from likewise._optional import require
+from likewise._base.files import check_name
+from likewise._base.optional import require
 from likewise.data.dataset import Data
 from likewise.data.images import ImageFiles, opened
-from likewise.data.places import given
+from likewise.data.locations import given
 from likewise.data.registry import dataset
 from likewise.errors import InputError, MissingDataError
 

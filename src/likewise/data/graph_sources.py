@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._arrays import check_room, read_npy, read_npz
-from likewise._files import check_regular, reading
-from likewise._geometric import geometric
-from likewise.data import places, planetoid
+from likewise._base.array_files import check_room, read_npy, read_npz
+from likewise._base.files import check_regular, reading
+from likewise._base.geometric import geometric
+from likewise.data import locations, planetoid
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
 from likewise.data.registry import dataset
 from likewise.data.small_images import digits
@@ -124,7 +124,7 @@ def _planetoid(name: str, root: str | None) -> Any:
 def _found(name: str, root: str | None, folder: str, read: Callable[[Path], Any]) -> Any:
     """The graph from arrays, from a folder a library made, or downloaded into one."""
     home = Path(geometric(f"load {name}").get_home_dir())
-    look = [Path(root).expanduser()] if root else [*places.folders(), home]
+    look = [Path(root).expanduser()] if root else [*locations.folders(), home]
     for file in (place / part for place in look for part in (f"{name}/{name}.npz", f"{name}.npz")):
         if file.exists():
             return _from_arrays(file)
@@ -133,7 +133,7 @@ def _found(name: str, root: str | None, folder: str, read: Callable[[Path], Any]
         return read(next((p for p in made if (p / "raw").is_dir()), home / folder))
     except OSError as error:
         wanted = f"{name}/{name}.npz with x, edge_index, y, {', '.join(_MASKS)}"
-        raise places.missing(name, wanted, error) from error
+        raise locations.missing(name, wanted, error) from error
 
 
 def _from_arrays(file: Path) -> Any:

@@ -10,10 +10,10 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from likewise._files import reading
+from likewise._base.files import reading
 from likewise.data.dataset import Data
 from likewise.data.folders import class_folders, from_groups, images_in, split_folder
-from likewise.data.places import find, given, missing
+from likewise.data.locations import find, given, missing
 from likewise.data.registry import dataset
 from likewise.errors import InputError
 from likewise.wordnet import classes as class_list

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._files import reading
-from likewise._optional import require
+from likewise._base.files import reading
+from likewise._base.optional import require
 from likewise.errors import InputError
 
 _MOST_PIXELS = 178_956_970  # what Pillow takes for an attack

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from likewise._arrays import check_room
-from likewise._files import reading
+from likewise._base.array_files import check_room
+from likewise._base.files import reading
 
 _MOST_NODES = 10**8
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")

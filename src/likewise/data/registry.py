@@ -1,7 +1,7 @@
 """From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`.
 
 An address is `name[:PATH][:split][[slice]]`. A dataset is a function of the split and the path,
-named by the decorator `dataset`; where files are looked for is said in `likewise.data.places`.
+named by the decorator `dataset`; where files are looked for is said in `likewise.data.locations`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from likewise._files import is_folder
-from likewise._registry import Registry
+from likewise._base.files import is_folder
+from likewise._base.registry import Registry
 from likewise.data.dataset import Data, Domain
 from likewise.errors import InputError, did_you_mean
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from likewise._arrays import read_npz
-from likewise._compat import prepare_torchvision
-from likewise._files import check_regular, reading
-from likewise._optional import require
+from likewise._base.array_files import read_npz
+from likewise._base.compat import prepare_torchvision
+from likewise._base.files import check_regular, reading
+from likewise._base.optional import require
 from likewise.data.dataset import Data
-from likewise.data.places import cache_folder, find, given, missing
+from likewise.data.locations import cache_folder, find, given, missing
 from likewise.data.registry import dataset
 from likewise.errors import InputError
 from likewise.wordnet import classes, lists

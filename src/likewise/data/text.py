@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from likewise._files import free_memory, reading
-from likewise._optional import require
-from likewise.data import places
+from likewise._base.files import free_memory, reading
+from likewise._base.optional import require
+from likewise.data import locations
 from likewise.data.dataset import Data
 from likewise.data.registry import dataset
-from likewise.data.sentences import sentences as make_sentences
+from likewise.data.synthetic_text import sentences as make_sentences
 from likewise.errors import InputError
 
 _SENTIMENT = ("negative", "positive")
@@ -62,7 +62,7 @@ def _glue(
     name: str, columns: tuple[str, ...], split: tuple[str, str], root: str | None
 ) -> tuple[list[tuple[str, ...]], list[int]]:
     table, remote = f"{split[0]}.tsv.gz", split[1]
-    look = [Path(root).expanduser()] if root else list(places.folders())
+    look = [Path(root).expanduser()] if root else list(locations.folders())
     for folder in look:
         for file in (folder / table, folder / Path(table).name):
             if file.exists():
@@ -72,7 +72,7 @@ def _glue(
         rows: Any = load("nyu-mll/glue", name, split=remote)
     except OSError as error:
         wanted = f"{table} (tab-separated, first line {' '.join((*columns, 'label'))})"
-        raise places.missing(name, wanted, error) from error
+        raise locations.missing(name, wanted, error) from error
     return [tuple(row[column] for column in columns) for row in rows], list(rows["label"])
 
 

@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 for _family in FAMILIES:  # importing a family declares its measures, in this order
-    import_module(f"likewise.measures.{_family}")
+    import_module(f"likewise.measures.families.{_family}")
 
-from likewise.measures.rsm import pointwise  # noqa: E402
+from likewise.measures.families.rsm import pointwise  # noqa: E402
 
 
 def __getattr__(name: str) -> Any:

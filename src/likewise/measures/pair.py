@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
+from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import single_product_norm
 from likewise.measures.kernels import Kernel, Linear, Table, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
-from likewise.views.arrays import as_tensor, refuse_meta
 
 T = TypeVar("T")
 __all__ = ["Kernel", "Pair", "pair_of"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from likewise._registry import Registry
+from likewise._base.registry import Registry
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Info, Measure, OfArrays, described
 

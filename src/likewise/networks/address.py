@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from likewise._files import is_file
+from likewise._base.files import is_file
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import ZOO
 

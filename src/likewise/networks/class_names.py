@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise import wordnet
-from likewise._optional import require
+from likewise._base.optional import require
 from likewise.data.dataset import Data
 from likewise.errors import InputError, quoted_list
 from likewise.networks.normalise import bare

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.graph import convolution_weights
 from likewise.networks.normalise import bare
+from likewise.networks.zoo.graph import convolution_weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from likewise._files import is_file, reading, replace_whole
-from likewise._sealed import OPEN_SEAL, check_seal, seal_file
+from likewise._base.checksums import OPEN_SEAL, check_seal, seal_file
+from likewise._base.files import is_file, reading, replace_whole
+from likewise._base.torch_files import read_torch
 from likewise.errors import InputError, MissingDataError
 from likewise.networks.normalise import Normalised, inner
-from likewise.networks.torch_files import read_torch
 
 TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net")

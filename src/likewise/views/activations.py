@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import as_tensor, plain_tensor
 from likewise.errors import InputError
-from likewise.views.arrays import as_tensor, plain_tensor
 from likewise.views.reduction import Reduction, reduced
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 def fingerprint(network: nn.Module) -> str:
     """A hash of a network's structure, its weights, and all else that decides what it gives."""
-    from likewise.networks.describing import Description  # who has arrays needs no networks
+    from likewise._base.hashing import Description  # who has arrays needs no networks
 
     # an activation given as a function shows where it lies in memory, another place each time
     content = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", repr(network)).encode())

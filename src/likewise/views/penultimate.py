@@ -24,7 +24,7 @@ from likewise.networks.heads import (
     weighted_parts,
 )
 from likewise.networks.normalise import bare
-from likewise.views.capture import first_tensor, watched
+from likewise.views.hooks import first_tensor, watched
 
 Calls = dict[str, Tensor | None]
 

@@ -23,7 +23,7 @@ from uuid import uuid4
 import torch
 from torch import Tensor
 
-from likewise._files import guarded, is_alive
+from likewise._base.files import guarded, is_alive
 from likewise.errors import InputError, StoreError
 from likewise.views.identity import as_bytes
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from likewise._compat import prepare_torchvision
-from likewise._optional import require
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
 from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
 from likewise.errors import InputError

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from likewise._compat import prepare_torchvision
-from likewise._optional import require
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
 from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
 

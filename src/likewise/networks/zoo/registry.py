@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from likewise._registry import Registry
+from likewise._base.registry import Registry
 from likewise.data.dataset import Domain
 from likewise.errors import InputError, OptionError
 

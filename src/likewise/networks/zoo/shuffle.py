@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from torch import nn
 
-from likewise._compat import prepare_torchvision
-from likewise._optional import require
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
 from likewise.networks.zoo.registry import add
 
 

@@ -1,0 +1,129 @@
+"""Arrays from npy and npz files: what a header claims is checked before anything is read.
+
+numpy believes a header: one that claims terabytes is given them, and one that claims too little gives
+part of the values. Here the claim has to agree with the size of the file, an archive is weighed before
+it is unpacked, its checksums are read to the end, and pickled objects are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from likewise._base.files import free_memory
+from likewise.errors import InputError
+
+_CHUNK = 2**24
+Array = np.ndarray[Any, Any]
+_HEADERS: dict[tuple[int, int], Any] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """The array of an npy file. Call it within `reading`, which names the file in every error."""
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        check_room(size, path, on_disk=size)
+        return _array(file, size, path)
+
+
+def read_npz(
+    path: str | os.PathLike[str], names: Iterable[str] | None = None, memory: int | None = None
+) -> dict[str, Array]:
+    """The arrays of an npz file by name, or some of them; `memory` is the most they may take."""
+    with zipfile.ZipFile(path) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        chosen = list(members) if names is None else [name for name in names if name in members]
+        need = sum(members[name].file_size for name in chosen)
+        check_room(need, path, on_disk=Path(path).stat().st_size, memory=memory)
+        found = {}
+        for name in chosen:
+            with archive.open(members[name]) as file:
+                found[name] = _array(file, members[name].file_size, path)
+                file.read(1)  # past the end, which is where the checksum is compared
+    return found
+
+
+def check_room(
+    need: int, path: str | os.PathLike[str], *, on_disk: int, memory: int | None = None
+) -> None:
+    """Refuse what would not fit: into free memory, or where it grows when unpacked, into the limit."""
+    free = free_memory()
+    if need > free:
+        room = f"{_size(free)} are free"
+    elif memory is not None and need > max(memory, on_disk):
+        room = f"the limit is {_size(memory)}"
+    else:
+        return
+    raise InputError(
+        f"{str(path)!r} would take {_size(need)} of memory, and {room}. Save fewer rows or columns."
+    )
+
+
+def pickled(path: str | os.PathLike[str]) -> InputError:
+    """The error for a file that holds more than plain arrays."""
+    return InputError(
+        f"{str(path)!r} holds pickled objects, which can run code when read. "
+        "Save plain arrays with numpy.save or safetensors."
+    )
+
+
+def _array(file: IO[bytes], size: int, path: str | os.PathLike[str]) -> Array:
+    start = file.read(1)
+    if start == b"\x80":  # how every pickle of the last twenty years begins
+        raise pickled(path)
+    version = np.lib.format.read_magic(_Prefixed(start, file))  # type: ignore[arg-type]
+    if version not in _HEADERS:
+        raise ValueError(f"it is of version {version} of the format, with names for its columns")
+    shape, by_column, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise pickled(path)
+    need = _bytes_of(shape, dtype)
+    if need != size - file.tell():
+        raise ValueError(
+            f"its header claims an array {shape} of {dtype} ({need:,} bytes), and "
+            f"{size - file.tell():,} bytes follow"
+        )
+    raw = np.empty(need, dtype=np.uint8)
+    for start_at in range(0, need, _CHUNK):
+        part = file.read(min(_CHUNK, need - start_at))
+        raw[start_at : start_at + len(part)] = np.frombuffer(part, dtype=np.uint8)
+        if len(part) < min(_CHUNK, need - start_at):
+            raise ValueError("it ends too early")
+    values = np.empty(shape, dtype) if not need else raw.view(dtype)
+    values = values.reshape(shape, order="F" if by_column else "C")
+    return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
+
+
+class _Prefixed:
+    """A file whose first byte was read already."""
+
+    def __init__(self, start: bytes, file: IO[bytes]) -> None:
+        self._start, self._file = start, file
+
+    def read(self, count: int) -> bytes:
+        start, self._start = self._start, b""
+        return start + self._file.read(count - len(start))
+
+
+def _bytes_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    if dtype.kind not in "biufcUS":
+        raise ValueError(f"it holds {dtype}, not numbers")
+    if any(side < 0 for side in shape):
+        raise ValueError(f"its header claims the shape {shape}")
+    return math.prod(shape) * dtype.itemsize
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:,} bytes"

@@ -1,0 +1,159 @@
+"""The matrices of a training as a film: one HTML file with a slider, or a GIF.
+
+The page needs nothing from outside. Matrices travel as one byte an entry; more than 200 classes are
+averaged down to 200 x 200, which is what a screen shows anyway.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise._base.files import write_whole
+from likewise.classes.inspector import Inspector
+from likewise.classes.pictures import PANELS, borders, hollow, matrices
+from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError
+
+LARGEST = 200
+TITLES = {
+    "weights": "weights (NCSM)",
+    "confusion": "mistakes (CCSM)",
+    "features": "features (TNCSM)",
+}
+
+
+def animate(
+    inspector: Inspector,
+    path: str | Path,
+    *,
+    epochs: Sequence[int] | None = None,
+    title: str = "What the network finds alike",
+    seconds: float = 0.4,
+) -> Path:
+    """Write the film of an inspected training; the ending of `path`, .html or .gif, says which kind."""
+    target = Path(path)
+    numbers = sorted(inspector.records.reports) if epochs is None else list(epochs)
+    if not numbers:
+        raise InputError("no epoch was reported yet, so there is nothing to animate.")
+    writers = {".html": _page, ".gif": _gif}
+    if target.suffix not in writers:
+        raise InputError(f"{target.name} must end in .html or .gif.")
+    write_whole(target, writers[target.suffix](inspector, numbers, title, seconds))
+    return target
+
+
+def _frames(
+    inspector: Inspector, numbers: Sequence[int]
+) -> tuple[list[dict[str, ClassSimilarity]], ClassSimilarity]:
+    """The matrices that all epochs have, and the one whose order of classes all are shown in."""
+    found = [inspector.matrices(number) for number in numbers]
+    kinds = [kind for kind in TITLES if all(kind in frame for frame in found)]
+    if not kinds:
+        raise InputError("these epochs have no matrix in common, so there is nothing to animate.")
+    shown = [{kind: frame[kind] for kind in kinds} for frame in found]
+    return shown, inspector.reference or shown[-1][kinds[0]]
+
+
+def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:
+    from matplotlib import colormaps
+
+    shown, some = _frames(inspector, numbers)
+    names = some.order()
+    films = [
+        {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in shown])}
+        for kind in shown[0]
+    ]
+    if inspector.reference is not None:
+        still = _bytes([inspector.reference.only(names)])
+        films.append({"title": "meaning (WordNet)", "frames": still})
+    table = inspector.curves().loc[list(numbers)]
+    lines = {
+        PANELS[name]: [None if v != v else round(v, 5) for v in table[name].tolist()]
+        for name in PANELS
+        if name in table
+    }
+    colours = (colormaps["viridis"](np.arange(256))[:, :3] * 255).round().astype(int)
+    content = {
+        "title": title,
+        "epochs": list(numbers),
+        "classes": names,
+        "size": min(len(names), LARGEST),
+        "borders": [start / len(names) for start, _, _ in borders(some, names)[1:]],
+        "films": films,
+        "curves": lines,
+        "chance": {PANELS[k]: round(v, 5) for k, v in inspector.chance().items() if k in PANELS},
+        "colours": colours.tolist(),
+        "seconds": seconds,
+    }
+    page = files("likewise.classes").joinpath("film.html").read_text(encoding="utf-8")
+    # no sign that could open or close an element or a comment is left inside the script
+    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    return page.replace("/*DATA*/null", data).encode()
+
+
+def _bytes(frames: Sequence[ClassSimilarity]) -> dict[str, Any]:
+    """Frames of one kind on one scale, 255 for the largest entry off the diagonal, 0 for undefined ones."""
+    grids = np.stack([_reduced(matrix) for matrix in frames])
+    if frames[0].kind == "confusion":  # most entries are near 0
+        grids = np.sqrt(np.maximum(grids, 0))
+    low, high = _limits(grids)
+    scaled = (grids - low) / (high - low if high > low else 1)
+    whole = np.nan_to_num(1 + 254 * scaled, nan=0.0).round().astype(np.uint8)
+    return {
+        "data": base64.b64encode(whole.tobytes()).decode(),
+        "count": len(frames),
+        "low": round(low**2 if frames[0].kind == "confusion" else low, 4),
+        "high": round(high**2 if frames[0].kind == "confusion" else high, 4),
+    }
+
+
+def _limits(grids: np.ndarray | list[np.ndarray]) -> tuple[float, float]:
+    """The smallest and the largest entry of all frames, so that they can be held against each other."""
+    known = np.asarray(grids)[np.isfinite(grids)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+
+
+def _reduced(matrix: ClassSimilarity) -> np.ndarray:
+    values = hollow(matrix)
+    if len(values) <= LARGEST:
+        return values
+    cuts = np.linspace(0, len(values), LARGEST + 1).astype(int)[:-1]
+    known = np.isfinite(values)
+    sums, counts = (
+        np.add.reduceat(np.add.reduceat(part, cuts, axis=0), cuts, axis=1)
+        for part in (np.where(known, values, 0.0), known.astype(float))
+    )
+    return sums / np.where(counts > 0, counts, np.nan)
+
+
+def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    shown, some = _frames(inspector, numbers)
+    names, pictures = some.order(), []
+    limits = {kind: _limits([hollow(frame[kind]) for frame in shown]) for kind in shown[0]}
+    for number, found in zip(numbers, shown, strict=True):
+        titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
+        figure = matrices(titled, order=names)
+        figure.suptitle(title, fontsize=10)
+        for axis, kind in zip(figure.axes, found, strict=False):  # the scales come after
+            axis.images[0].set_clim(*limits[kind])
+        figure.set_dpi(80)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
+    content = io.BytesIO()
+    pause = [int(1000 * seconds)] * (len(pictures) - 1) + [int(4000 * seconds)]
+    pictures[0].save(
+        content, format="GIF", save_all=True, append_images=pictures[1:], duration=pause, loop=0
+    )
+    return content.getvalue()

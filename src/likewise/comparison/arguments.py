@@ -1,0 +1,80 @@
+"""What `compare` was given: which arguments are networks, which are measures, and which are options of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch.nn import Module
+
+from likewise.comparison.networks import named_networks
+from likewise.errors import InputError, OptionError, brief
+from likewise.measures.facts import Measure
+from likewise.measures.registry import FAMILIES, get, registry
+
+DEFAULT = "cka-debiased"
+NEEDS = "compare needs two arrays or networks, or a list or mapping of them"
+
+
+def sorted_out(views: Any, other: Any, measure: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """Views (a mapping where there are many), the second of two, and the measure with its options."""
+    if "measures" in options:
+        raise OptionError("compare has no option 'measures'. It is called measure: measure='cka'.")
+    if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
+        measure, other = other, None
+    if isinstance(views, (list, tuple)) and other is None:
+        views = named(views)
+    if isinstance(views, Mapping) and other is not None:
+        raise InputError(
+            f"{NEEDS}; it was given a mapping and {brief(other)}. Put all into the mapping."
+        )
+    if not isinstance(views, Mapping) and other is None:
+        given = "" if measure is None else f" and the measure {brief(measure)}"
+        raise InputError(f"{NEEDS}; it was given {brief(views)} alone{given}.")
+    return views, other, with_options(DEFAULT if measure is None else measure, options)
+
+
+def named(views: list[Any] | tuple[Any, ...]) -> dict[str, Any]:
+    """Networks under short names, arrays under their place in the list, views under their own names."""
+    if any(isinstance(view, (str, Module)) for view in views):
+        return named_networks(views)
+    names = [getattr(view, "name", "") for view in views]
+    own = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
+    return dict(zip(names if own else map(str, range(len(views))), views, strict=True))
+
+
+def _stands_for_measure(views: Any, other: Any) -> bool:
+    """Whether the second argument can only be a measure, be it one that nobody knows."""
+    if isinstance(views, Mapping):
+        return other is not None
+    words = isinstance(other, (list, tuple)) and any(isinstance(each, str) for each in other)
+    return isinstance(views, (list, tuple)) and (words or isinstance(other, str))
+
+
+def _is_measure(item: Any) -> bool:
+    """Whether an argument that may be a network or a measure is a measure, or several."""
+    if isinstance(item, (list, tuple)):
+        return bool(item) and all(_is_measure(each) for each in item)
+    if isinstance(item, str):
+        return item in ("all", "resi", *FAMILIES) or item.partition("[")[0] in registry
+    return isinstance(item, Measure) or (callable(item) and not isinstance(item, Module))
+
+
+def is_set(measure: Any) -> bool:
+    """Whether several measures were asked for, even if it came to one."""
+    if isinstance(measure, str):
+        return measure in ("all", "resi", *FAMILIES)
+    return isinstance(measure, (list, tuple))
+
+
+def with_options(measure: Any, options: dict[str, Any]) -> Any:
+    """A single measure with its options bound."""
+    if not options:
+        return measure
+    first = next(iter(options))
+    if is_set(measure) or not isinstance(measure, (str, Measure)):
+        raise OptionError(
+            f"compare has no option {first!r}, and options of a measure are for one measure alone. "
+            f"Name them in its key, as in 'jaccard[k=5]', or bind them with likewise.measures.get."
+        )
+    return get(measure, **options)

@@ -1,0 +1,265 @@
+"""Blocks of pairs that other processes score: what is sent to them, and what comes back.
+
+A block names files and numbers, and comes back as an array, so that it can go to any process that sees
+the same files. A process keeps what it has computed of a job from block to block. Blocks are cut so that
+each takes a fraction of a second: what a killed run loses is no more than that. The first blocks are pairs
+of which no two have a network in common: whatever follows from one network alone is then computed once, by
+whichever process is first, and the others find it in a folder they share. Measures that are inner products
+of n x n matrices come in tiles of many networks, since there one product serves all pairs.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from likewise.comparison.schedule import (
+    Item,
+    Ledger,
+    Outcome,
+    filled_tables,
+    in_tiles,
+    items_of,
+    kernels_of,
+    prepared,
+    score_pair,
+    unordered,
+)
+from likewise.measures.representation import Representation
+from likewise.measures.sending import packed, unpacked
+from likewise.measures.shared import SharedFolder
+from likewise.measures.workspace import Workspace
+from likewise.work.engines.base import Lost, Remote, one_thread
+from likewise.work.store import Store, read_view
+
+SECONDS = 0.3  # what a block should take
+MOST = 50  # pairs in a block
+TILE_SECONDS = 2.0  # what a tile of inner products may take
+ENTRY_SECONDS = 1e-8  # of an entry of an n x n matrix, for one network of a tile
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some pairs of a job. `views` are file and name of each network in it."""
+
+    job: str
+    measures: bytes
+    views: dict[int, tuple[str, str]]
+    items: list[Item]
+    networks: int
+    limit: int
+    shared: str
+    first: bool = False  # of its networks; what all others need of them is computed
+
+    def halves(self) -> list[Block]:
+        middle = len(self.items) // 2
+        return [self.holding(part) for part in (self.items[:middle], self.items[middle:])]
+
+    def holding(self, items: list[Item], also: Iterable[int] = ()) -> Block:
+        used = {i for _, *pair in items for i in pair} | {int(i) for i in also}
+        return replace(self, items=items, views={i: self.views[i] for i in used})
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What became of a block: values in the order of its items, reasons by their place."""
+
+    values: np.ndarray
+    reasons: dict[int, tuple[str, bool]]
+    seconds: float
+
+
+def work_elsewhere(todo: np.ndarray, engine: Remote, limit: int, ledger: Ledger) -> None:
+    """Send blocks of pairs out and record scores as they come back."""
+    with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
+        place = ledger.store or Store(Path(folder) / "store")
+        try:
+            blocks = Blocks(todo, ledger, place, engine.workers, limit, folder)
+            tasks: Iterator[Block] = iter(blocks)
+            while True:
+                lost = blocks.record_all(engine, tasks)
+                if not lost:
+                    return
+                tasks = iter(lost)
+        finally:
+            _desks.clear()  # an executor may work in this process
+            if place is not ledger.store:
+                place.close()
+
+
+class Blocks:
+    """Cuts what is to do into blocks, and records what comes back."""
+
+    def __init__(
+        self, todo: np.ndarray, ledger: Ledger, place: Store, workers: int, limit: int, folder: str
+    ) -> None:
+        self._ledger, self._workers = ledger, workers
+        job, self._pairs = ledger.job, unordered(todo)
+        used = [int(i) for i in np.unique(self._pairs)]
+        views = {i: (str(place.save_view(job.views[i])), job.views[i].name) for i in used}
+        self._whole = Block(
+            uuid.uuid4().hex, packed(job.measures), views, [], len(used), limit // workers, folder
+        )
+        kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
+        tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
+        self._kernels = len(kernels)
+        self._in_tiles = todo & tiled[:, None, None]
+        self._singly = todo & ~tiled[:, None, None]
+        self._seconds = SECONDS  # of a pair, as far as is known
+
+    def __iter__(self) -> Iterator[Block]:
+        first = disjoint(self._pairs)
+        for pair in self._pairs[first]:
+            block = self._whole.holding(self._items(self._singly, [pair]), also=pair)
+            yield replace(block, first=True)
+        yield from self._tiles()
+        rest, start = in_tiles(self._pairs[~first], MOST), 0
+        while start < len(rest):
+            count = max(1, min(MOST, int(SECONDS / self._seconds)))
+            items = self._items(self._singly, rest[start : start + count])
+            if items:
+                yield self._whole.holding(items)
+            start += count
+
+    def _tiles(self) -> Iterator[Block]:
+        """Networks in groups, every two of them a block; few, since each makes its matrices anew."""
+        pairs = unordered(self._in_tiles)
+        if not len(pairs):
+            return
+        networks = np.unique(pairs)
+        n = self._ledger.job.views[int(networks[0])].n
+        whole = 2 * len(networks) * self._kernels * n * n * ENTRY_SECONDS
+        least = 1 if self._singly.any() else math.isqrt(2 * self._workers)  # work for all of them
+        groups = max(least, math.ceil(whole / TILE_SECONDS))
+        side = -(-len(networks) // groups)
+        tile = np.searchsorted(networks, pairs) // side
+        for place in np.unique(tile, axis=0):
+            chosen = pairs[(tile == place).all(axis=1)]
+            yield self._whole.holding(self._items(self._in_tiles, chosen))
+
+    def _items(self, todo: np.ndarray, pairs: Iterable[Any]) -> list[Item]:
+        return [item for i, j in pairs for item in items_of(todo, int(i), int(j))]
+
+    def record_all(self, engine: Remote, tasks: Iterator[Block]) -> list[Block]:
+        """Run blocks; of those that end their process, halves to try again."""
+        lost: list[Block] = []
+        with closing(engine.run(score_block, tasks)) as results:
+            for block, scores in results:
+                if not isinstance(scores, Lost):
+                    self._record(block, scores)
+                elif len(block.items) > 1:
+                    lost += block.halves()
+                else:
+                    self._give_up(block.items[0], scores)
+        return lost
+
+    def _record(self, block: Block, scores: Scores) -> None:
+        for place, (item, value) in enumerate(zip(block.items, scores.values, strict=True)):
+            reason, final = scores.reasons.get(place, ("", True))
+            self._ledger.record(item, Outcome(float(value), reason, final))
+        k = block.items[0][0] if block.items else 0
+        if not block.first and block.items and not self._in_tiles[k].any():
+            pairs = len({(min(i, j), max(i, j)) for _, i, j in block.items})
+            self._seconds = (self._seconds + scores.seconds / pairs) / 2
+
+    def _give_up(self, item: Item, lost: Lost) -> None:
+        job = self._ledger.job
+        k, i, j = item
+        a, b = job.views[i].label, job.views[j].label
+        reason = f"{job.measures[k].key} failed on {a} and {b}: {lost.reason}"
+        self._ledger.record(item, Outcome(float("nan"), reason, final=False))
+
+
+def disjoint(pairs: np.ndarray) -> np.ndarray:
+    """Which pairs to take so that no network is in two of them, as many as come along."""
+    taken = np.zeros(len(pairs), dtype=bool)
+    seen: set[int] = set()
+    for place, (i, j) in enumerate(pairs):
+        if i != j and not {i, j} & seen:
+            taken[place] = True
+            seen |= {i, j}
+    return taken
+
+
+# --- in the other process -------------------------------------------------------------------------
+
+
+class Desk:
+    """What a process keeps of a job between blocks."""
+
+    def __init__(self, block: Block) -> None:
+        shared = SharedFolder(Path(block.shared), block.limit)
+        self.workspace = Workspace(block.limit, networks=block.networks, shared=shared)
+        self.measures = unpacked(block.measures)
+        self.reps: dict[int, Representation] = {}
+        self._shared, self._lock = shared, threading.Lock()
+        self._threads = ThreadpoolController()
+
+    @contextmanager
+    def calm(self) -> Iterator[None]:
+        """One thread inside, as `engine.calm`; libraries are looked up once per job, not per block."""
+        with one_thread(), self._threads.limit(limits=1, user_api="blas"):
+            yield
+
+    def fetch(self, views: dict[int, tuple[str, str]]) -> dict[int, Representation]:
+        with self._lock:
+            for i, (path, name) in views.items():
+                if i not in self.reps:
+                    view = read_view(Path(path)).named(name)
+                    self.reps[i] = rep = Representation(view, self.workspace)
+                    self._shared.names[rep.key] = str(i)
+            return {i: self.reps[i] for i in views}
+
+
+_desks: dict[str, Desk] = {}
+_lock = threading.Lock()
+
+
+def score_block(block: Block) -> Scores:
+    """Score some pairs in this process; the whole task of a worker."""
+    start = time.thread_time()
+    desk = _desk(block)
+    with desk.calm():
+        reps = desk.fetch(block.views)
+        if block.first:
+            kernels = kernels_of(desk.measures, block.networks**2, list(reps.values()))
+            for kernel, rep in product(kernels, reps.values()):
+                prepared(kernel, rep)
+        found = _scored(block.items, desk, reps)
+    results = [found[item] for item in block.items]
+    reasons = {p: (r.reason, r.final) for p, r in enumerate(results) if r.reason}
+    return Scores(np.array([r.value for r in results]), reasons, time.thread_time() - start)
+
+
+def _scored(items: list[Item], desk: Desk, reps: dict[int, Representation]) -> dict[Item, Outcome]:
+    by_pair: dict[tuple[int, int], list[Item]] = {}
+    for k, i, j in items:
+        by_pair.setdefault((min(i, j), max(i, j)), []).append((k, i, j))
+    asked = [desk.measures[k] for k in sorted({k for k, _, _ in items})]
+    tables = filled_tables(asked, len(by_pair), reps, desk.workspace) if items else {}
+    return {
+        item: result
+        for mine in by_pair.values()
+        for item, result in score_pair(mine, desk.measures, reps, tables)
+    }
+
+
+def _desk(block: Block) -> Desk:
+    """The desk of a block's job; that of an earlier job is cleared."""
+    with _lock:
+        if block.job not in _desks:
+            _desks.clear()
+            _desks[block.job] = Desk(block)
+        return _desks[block.job]

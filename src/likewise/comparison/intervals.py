@@ -1,0 +1,285 @@
+"""How far a score would move with other inputs of the same kind.
+
+The inputs are split into random groups and each group is left out once, then each with the next one. The
+target of the interval is the mean score of as many other inputs, so only the spread of a score matters, not its bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy.stats import t as student
+
+from likewise._base.progress import Progress
+from likewise.comparison.resampling import (
+    check_count,
+    drawn,
+    frame_of,
+    html_of,
+    prepared,
+    representations,
+    score_table,
+    table_of,
+)
+from likewise.comparison.schedule import attempt
+from likewise.errors import InputError, UndefinedError, brief
+from likewise.measures.facts import SCALE, Info, Measure
+from likewise.measures.pair import Pair
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Drawn
+from likewise.measures.saturation import saturated
+from likewise.measures.workspace import parse_memory
+from likewise.work.engines.base import one_thread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUPS = 25
+LEAST = 8
+METHOD = "jackknife over groups of inputs"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score with an interval over inputs: floats for a pair, m x m arrays for a mapping.
+
+    value      the score
+    low, high  the ends: they hold the mean score of as many other inputs in `level` of all cases
+    reasons    why pairs that have NaN for ends have none
+    groups     how many groups of inputs were left out in turn
+    method     how it was made
+    """
+
+    measure: str
+    value: Any
+    low: Any
+    high: Any
+    level: float
+    names: tuple[str, ...] = ()
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    groups: int = 0
+    method: str = METHOD
+
+    FIELDS = ("value", "low", "high")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair."""
+        return frame_of(self, self.FIELDS)
+
+    def __repr__(self) -> str:
+        return f"Interval({self if self.names == () else f'{self.measure!r}, {len(self.names)} networks'})"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+    def __str__(self) -> str:
+        if self.names:
+            return table_of(self)
+        return f"{self.measure} = {self.value:.4g}  [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Inputs in random groups of one size; what is left over is in no group."""
+
+    n: int
+    size: int
+    members: np.ndarray  # (groups, size)
+
+    @staticmethod
+    def of(n: int, count: int, seed: int) -> Groups:
+        size = -(-n // count)
+        order = np.random.default_rng(seed).permutation(n)
+        return Groups(n, size, order[: n // size * size].reshape(-1, size))
+
+    @property
+    def count(self) -> int:
+        return len(self.members)
+
+    def kept(self) -> list[np.ndarray]:
+        """The inputs that stay where each group is left out, then where it is with the next one."""
+        pairs = np.concatenate([self.members, np.roll(self.members, -1, axis=0)], axis=1)
+        kept = []
+        for out in (*self.members, *pairs):
+            stays = np.ones(self.n, dtype=bool)
+            stays[out] = False
+            kept.append(np.flatnonzero(stays))
+        return kept
+
+
+def bootstrap(
+    x: Any,
+    y: Any = None,
+    measure: Any = "cka-debiased",
+    groups: int = GROUPS,
+    level: float = 0.95,
+    seed: int = 0,
+    *,
+    memory: str | int | None = None,
+    progress: bool = True,
+) -> Interval:
+    """How far a score would move with other inputs of the same kind.
+
+    `bootstrap(x, y, "cka")` for two networks; `bootstrap({"a": x, "b": y, ...}, measure="cka")` for all pairs.
+
+    Splits the inputs into `groups` random groups and scores what remains where each is left out (the delete-group
+    jackknife): nothing is drawn twice, which would make an input its own nearest neighbour, and nearly all inputs
+    stay, so that the score of what remains is of the same kind. The interval is symmetric on a scale without
+    ends (log-odds between two bounds, logarithm above one) and so stays inside the range of the measure.
+
+    >>> import numpy as np, likewise
+    >>> hidden, *own = np.random.default_rng(0).normal(size=(3, 100, 8))
+    >>> result = likewise.bootstrap(hidden + own[0], hidden + own[1], "cka")
+    >>> bool(result.low < result.value < result.high)
+    True
+    """
+    check_count("groups", groups)
+    if groups < LEAST:
+        raise InputError(f"groups must be at least {LEAST}, got {groups}. The default is {GROUPS}.")
+    if not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, got {brief(level)}.")
+    views, bound, single = prepared(x, y, measure, seed)
+    split = Groups.of(views[0].n, groups, seed)
+    reps = representations(views, parse_memory(memory))
+    values, draws = _draw_table(reps, bound, split, progress)
+    lows, highs = interval_of(bound.info, values, draws, split, level)
+    reasons = _reasons(reps, bound, values, draws, split)
+    if single and reasons:
+        raise UndefinedError(next(iter(reasons.values())))
+    how: dict[str, Any] = {"measure": bound.key, "level": level, "groups": split.count}
+    if single:
+        low, high = float(lows[0, 1]), float(highs[0, 1])
+        return Interval(value=float(values[0, 1]), low=low, high=high, **how)
+    for i, j in reasons:
+        lows[i, j] = highs[i, j] = np.nan
+    names = tuple(view.name for view in views)
+    why = {(names[i], names[j]): reason for (i, j), reason in reasons.items()}
+    return Interval(value=values, low=lows, high=highs, names=names, reasons=why, **how)
+
+
+def _reasons(
+    reps: Sequence[Representation],
+    measure: Measure,
+    values: np.ndarray,
+    draws: np.ndarray,
+    split: Groups,
+) -> dict[tuple[int, int], str]:
+    """Which pairs have no interval, and why."""
+    found = {}
+    pairs = [(0, 1)] if len(reps) == 2 else permutations(range(len(reps)), 2)
+    for i, j in pairs:
+        pair = Pair(reps[i], reps[j])
+        if why := no_interval(pair, measure, values[i, j], draws[:, i, j], split):
+            found[i, j] = why
+    return found
+
+
+def interval_of(
+    info: Info, values: np.ndarray, draws: np.ndarray, split: Groups, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of intervals from scores and those where groups are left out (2 groups first); NaN for none."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        centre, moved = _scaled(info, values), _scaled(info, draws)
+        linear = centre + (draws - values) * _slope(info, values)
+        moved = np.where(np.isfinite(moved), moved, linear)  # some draws may be at an end
+        spread = _spread(centre, moved, split, info.joint)
+        reach = student.ppf((1 + level) / 2, split.count - 1) * spread
+        return _unscaled(info, centre - reach), _unscaled(info, centre + reach)
+
+
+def _spread(values: np.ndarray, moved: np.ndarray, split: Groups, share: float) -> np.ndarray:
+    """The standard deviation of a score over inputs, from what leaving groups out changes.
+
+    The jackknife variance J counts a part of the score that depends on k inputs together k times. How much of it
+    does is seen where two groups are left out at once: I, the variance of what that changes beyond the sum of
+    both. The truth lies between J² / (J + 2 I) and J. Which of J² / (J + share I) it is depends on how smooth
+    a measure is, and `joint` declares the share, as simulations gave it (docs/significance.md).
+    """
+    singles, pairs = moved[: split.count], moved[split.count :]
+    n, size = split.n, split.size
+    jackknife = (n - size) ** 2 / (n * size) * singles.var(axis=0, ddof=1)
+    together = pairs - singles - np.roll(singles, -1, axis=0) + values
+    count = n / size
+    joint = count * (count - 1) / 2 * together.var(axis=0, ddof=1)
+    return np.asarray(jackknife / np.sqrt(jackknife + share * joint))
+
+
+def _scaled(info: Info, values: np.ndarray) -> np.ndarray:
+    """Scores on a scale without ends."""
+    low, high = info.bounds
+    below = np.log(values - low) if low is not None else 0.0
+    above = np.log(high - values) if high is not None else 0.0
+    return np.asarray(values if low is high is None else below - above)
+
+
+def _slope(info: Info, values: np.ndarray) -> np.ndarray:
+    """How fast that scale runs at some scores."""
+    low, high = info.bounds
+    below = 1 / (values - low) if low is not None else 0.0
+    above = 1 / (high - values) if high is not None else 0.0
+    return np.asarray(np.ones_like(values) if low is high is None else below + above)
+
+
+def _unscaled(info: Info, scaled: np.ndarray) -> np.ndarray:
+    low, high = info.bounds
+    if low is not None and high is not None:
+        return low + (high - low) / (1 + np.exp(-scaled))
+    if low is not None:
+        return low + np.exp(scaled)
+    return scaled if high is None else high - np.exp(-scaled)
+
+
+def _draw_table(
+    reps: list[Representation], measure: Measure, split: Groups, progress: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (m, m), and scores where groups are left out (2 groups, m, m)."""
+    draws = []
+    kept = split.kept()
+    views = [rep.view for rep in reps]
+    with (
+        Progress(len(kept), "leaving out", shown=progress) as bar,
+        one_thread(for_inputs=(*views,)),
+    ):
+        values = score_table(measure, reps, reps, {})
+        for inputs in kept:
+            index = torch.from_numpy(inputs).to(reps[0].values.device)
+            some: list[Representation] = [Drawn(rep, index) for rep in reps]
+            draws.append(score_table(drawn(measure, index), some, some, {}))
+            bar.advance()
+    return values, np.array(draws)
+
+
+def no_interval(
+    pair: Pair, measure: Measure, value: float, draws: np.ndarray, split: Groups
+) -> str:
+    """Why a pair has no interval, or nothing."""
+    if np.isnan(value):
+        return attempt(measure, pair)[1]
+    for kept, score in zip(split.kept(), draws, strict=True):
+        index = torch.from_numpy(kept).to(pair.a.values.device)
+        if np.isnan(score):
+            some = Pair(Drawn(pair.a, index), Drawn(pair.b, index))
+            why = attempt(drawn(measure, index), some)[1]
+            return f"{measure.key} has no interval: of {len(kept)} of the {split.n} inputs, {why}"
+        if why := saturated(measure, float(score), (len(kept), pair.a.d, pair.b.d)):
+            return (
+                f"{measure.key} has no interval: leaving out {split.n - len(kept)} of the {split.n} inputs "
+                f"tells how far it would move, and then {why}"
+            )
+    rounding = 1e-12 * max(1.0, abs(value)) if SCALE in measure.info.invariant_to else 0.0
+    if np.ptp(draws) <= rounding:
+        return (
+            f"{measure.key} has no interval: it is {round(value, 12):.4g} whichever inputs are left out, so they do "
+            "not tell how far it would move. Show the networks more inputs."
+        )
+    if any(end is not None and abs(value - end) <= rounding for end in measure.info.bounds):
+        return (
+            f"{measure.key} has no interval: it is {round(value, 12):.4g}, the end of its range. Show the networks "
+            "more inputs."
+        )
+    return ""

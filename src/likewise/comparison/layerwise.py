@@ -1,0 +1,282 @@
+"""`layerwise`: every layer of one network against every layer of another.
+
+Debiased CKA is computed while both networks run, batch by batch, and keeps no activations at all.
+Every other measure takes the layers as views, from memory or mapped from a store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from likewise import __version__
+from likewise._base.progress import Progress
+from likewise.data import Data
+from likewise.errors import InputError
+from likewise.matrices.layers import LayerMatrix
+from likewise.measures.minibatch import SMALLEST, MinibatchCKA
+from likewise.views import Activations
+from likewise.views.batches import Batch, batches, known_length
+from likewise.views.extract import as_data, data_name, extract, resolved
+from likewise.views.watcher import Watcher
+
+if TYPE_CHECKING:
+    from likewise.measures.facts import Measure
+
+STREAMED = "cka-debiased"
+Reasons = dict[tuple[str, str], str]
+
+
+def layerwise(
+    a: str | nn.Module,
+    b: str | nn.Module | None = None,
+    data: Any = None,
+    *,
+    measure: Any = STREAMED,
+    layers: str | Sequence[str] = "blocks",
+    head: str | None = None,
+    reduce: str | None = None,
+    batch_size: int = 512,
+    device: Any = None,
+    seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> LayerMatrix:
+    """How alike every layer of network `a` is to every layer of `b` (or of itself), on data.
+
+    `cka-debiased`, the default, is computed batch by batch in one pass over both networks: the
+    memory needed is that of one batch, and the value nears the whole-data one with the number of
+    inputs, sooner with larger batches. Data and arrays are shown in an order drawn from `seed`,
+    since batches of one class alone would mislead; other iterables as they come. Any other measure
+    takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
+    maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
+    `head` names the classifier, for `penultimate`, where it cannot be found.
+    Undefined pairs are NaN, their reasons in `reasons`.
+
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> layerwise(net, data=torch.randn(50, 4), layers="all")
+    LayerMatrix('Sequential', 'Sequential', 3 x 3, measure='cka-debiased')
+    """
+    if data is None:
+        raise InputError(_without_data(b))
+    chosen = _one_measure(measure, seed)
+    nets = [resolved(a)] if b is None or b is a else [resolved(a), resolved(b)]
+    shown = as_data(data)
+    wanted = [layers] if isinstance(layers, str) else list(layers)
+    how = reduce or ("mean" if _is_text(shown) else "flatten")
+    if chosen.key == STREAMED:
+        watchers = [
+            Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets
+        ]
+        values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
+        saturation: Reasons = {}  # debiased CKA says something at any width
+    else:
+        views = [
+            extract(m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n,
+                    head=head, progress=progress) for m, n in nets
+        ]  # fmt: skip
+        values, names, reasons = _pairwise(views, chosen)
+        saturation = _saturated(views, chosen, values)
+    about = _about(shown, how, batch_size, seed)
+    return LayerMatrix(
+        nets[0][1],
+        nets[-1][1],
+        names[0],
+        names[-1],
+        values,
+        chosen.key,
+        about,
+        reasons,
+        saturation,
+    )
+
+
+def _without_data(b: Any) -> str:
+    remedy = "Pass data, as in data='cifar10:test[:2000]'."
+    if b is None:
+        return f"no data to show the networks. {remedy}"
+    given = repr(b) if isinstance(b, str) else f"a {type(b).__name__}"
+    return (
+        f"no data to show the networks: the second argument, {given}, is another network. {remedy}"
+    )
+
+
+def _one_measure(measure: Any, seed: int) -> Measure:
+    """The measure that is meant, before any network has to run."""
+    from likewise.comparison.compare import seeded
+    from likewise.measures.registry import chosen
+
+    found = chosen(measure, on=("representation", "outputs"))
+    if len(found) > 1:
+        raise InputError(
+            f"layerwise takes one measure and was given {len(found)}. Call it once a measure."
+        )
+    if found[0].info.on == "outputs":
+        raise InputError(
+            f"{found[0].name} looks at what a network answers, which is the same for all its "
+            "layers. Choose a measure of representations, or use likewise.compare."
+        )
+    return seeded(found[0], seed)
+
+
+def _is_text(data: Any) -> bool:
+    if isinstance(data, Data):
+        return data.domain == "text"
+    first = data[0] if isinstance(data, list) and data else None
+    return isinstance(first[0] if isinstance(first, tuple) and first else first, str)
+
+
+def _streamed(
+    watchers: list[Watcher], data: Any, batch_size: int, seed: int, progress: bool
+) -> tuple[np.ndarray, list[list[str]], Reasons]:
+    sums = MinibatchCKA()
+    total = -(-(known_length(data) or 0) // batch_size)
+    with ExitStack() as stack:
+        bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
+        for watcher in watchers:
+            stack.enter_context(watcher)
+        steps = _large_enough(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
+        for number, batch in enumerate(steps, start=1):
+            seen = [watcher.see(batch, number).rows for watcher in watchers]
+            _check_rows(seen, [watcher.label for watcher in watchers], number)
+            for part in _parts([list(rows.values()) for rows in seen], batch, batch_size, seed):
+                sums.add(part[0], part[1] if len(part) > 1 else None)
+            bar.advance()
+    values, names = sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
+    sides = zip([watchers[0], watchers[-1]], [names[0], names[-1]], sums.faults(), strict=True)
+    faults = [
+        [
+            f"{name!r} of {watcher.label} {f}" if f else ""
+            for name, f in zip(layers, told, strict=True)
+        ]
+        for watcher, layers, told in sides
+    ]
+    reasons = {
+        (row, column): faults[0][i] or faults[1][j]
+        for i, row in enumerate(names[0])
+        for j, column in enumerate(names[-1])
+        if faults[0][i] or faults[1][j]
+    }
+    return values, names, reasons
+
+
+def _check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
+    """Refuse what is not finite, and layers whose rows are not the same things."""
+    every = [(f"{n!r} of {label}", r) for rows, label in zip(seen, labels, strict=True)
+             for n, r in rows.items()]  # fmt: skip
+    for label, rows in every:
+        if not rows.sum().isfinite() and not rows.isfinite().all():
+            bad = int((~rows.isfinite()).any(dim=1).sum())
+            raise InputError(
+                f"{label} has NaN or infinite entries in {bad} of {len(rows)} rows of batch "
+                f"{number}. Drop or repair the inputs they come from."
+            )
+    _check_counts([(label, len(rows)) for label, rows in every])
+
+
+def _check_counts(counts: list[tuple[str, int]]) -> None:
+    first, n = counts[0]
+    other = next((found for found in counts if found[1] != n), None)
+    if other is not None:
+        raise InputError(
+            f"{first} gives {n} rows and {other[0]} gives {other[1]}, so their rows are not the "
+            "same inputs. Choose reduce='flatten' or 'mean', or layers with equal maps."
+        )
+
+
+def _pairwise(
+    views: Sequence[Mapping[str, Activations]], measure: Measure
+) -> tuple[np.ndarray, list[list[str]], Reasons]:
+    """The measure for every pair; what follows from one layer alone is computed once for it."""
+    from likewise.comparison.schedule import attempt
+    from likewise.measures.pair import Pair
+    from likewise.measures.representation import Representation
+
+    _check_counts([(repr(view.name), view.n) for part in views for view in part.values()])
+    left = [Representation(view) for view in views[0].values()]
+    right = left if len(views) == 1 else [Representation(view) for view in views[1].values()]
+    names = [list(part) for part in views]
+    values, reasons = np.full((len(left), len(right)), np.nan), {}
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            values[i, j], reason = attempt(measure, Pair(one, other))
+            if reason:
+                reasons[names[0][i], names[-1][j]] = reason
+    return values, names, reasons
+
+
+def _saturated(
+    views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray
+) -> Reasons:
+    """Pairs of layers whose score any layers of their widths would get; not a layer with itself."""
+    from likewise.measures.saturation import saturated
+
+    if measure.saturation is None:
+        return {}
+    left, right = list(views[0].items()), list(views[-1].items())
+    found = {
+        (row, column): saturated(measure, float(values[i, j]), (one.n, one.d, other.d))
+        for i, (row, one) in enumerate(left)
+        for j, (column, other) in enumerate(right)
+        if one is not other
+    }
+    return {pair: reason for pair, reason in found.items() if reason}
+
+
+def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
+    """The batches, with one too small for HSIC1 joined to the one before it."""
+    held: Batch | None = None
+    for batch in steps:
+        if held is not None and min(held.size, batch.size) < SMALLEST:
+            held = Batch(_joined(held.inputs, batch.inputs), None, held.start)
+            continue
+        if held is not None:
+            yield held
+        held = batch
+    if held is not None:
+        yield held
+
+
+def _parts(
+    rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int
+) -> Iterator[list[list[Tensor]]]:
+    """A graph comes in one batch however large it is: its nodes in parts of the size wished for."""
+    if batch.rows is None or batch.size <= batch_size:
+        yield rows
+        return
+    order = torch.randperm(batch.size, generator=torch.Generator().manual_seed(seed))
+    for part in order.tensor_split(-(-batch.size // batch_size)):
+        yield [[values[part] for values in layers] for layers in rows]
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, Tensor) and first.shape[1:] == second.shape[1:]:
+        return torch.cat([first, second])
+    if isinstance(first, list):
+        return [*first, *second]
+    if isinstance(first, dict) and all(first[k].shape[1:] == second[k].shape[1:] for k in first):
+        return {key: torch.cat([first[key], second[key]]) for key in first}
+    raise InputError(
+        f"a batch of fewer than {SMALLEST} inputs cannot be joined to the one before it, since "
+        f"their inputs differ in size. Choose batches of at least {SMALLEST}."
+    )
+
+
+def _about(data: Any, reduce: str, batch_size: int, seed: int) -> dict[str, str]:
+    probe = getattr(data, "probe", None)
+    known = {
+        "data": data_name(data),
+        "probe": probe if isinstance(probe, str) else "",
+        "reduction": reduce,
+        "batch_size": str(batch_size),
+        "seed": str(seed),
+        "likewise": __version__,
+        "torch": torch.__version__,
+    }
+    return {key: value for key, value in known.items() if value}

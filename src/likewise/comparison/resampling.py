@@ -1,0 +1,123 @@
+"""What nulls and intervals have in common: networks prepared for many looks, and tables of their scores."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from likewise.comparison.compare import as_views, seeded
+from likewise.comparison.schedule import attempt
+from likewise.errors import InputError, brief
+from likewise.measures.facts import Measure
+from likewise.measures.families.functional import labelled
+from likewise.measures.kernels import Kernel, Table
+from likewise.measures.pair import Pair
+from likewise.measures.registry import get
+from likewise.measures.representation import Representation
+from likewise.measures.resampled import Drawn
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
+    """Views, the measure with its options, and whether it was a single pair that was asked for."""
+    single = not isinstance(x, Mapping)
+    if single and y is None:
+        raise InputError("two arrays are needed, or a mapping of names to arrays.")
+    if not single and y is not None:  # calibrate(views, "cka")
+        measure = y
+    bound = seeded(get(measure), seed)
+    views = as_views({"x": x, "y": y} if single else x, None, [bound], keep_names=single)
+    labels = bound.options.get("labels")
+    if labels is not None:  # shuffled together with the side they belong to
+        bound = replace(bound, options={k: v for k, v in bound.options.items() if k != "labels"})
+        return labelled(list(views.values()), labels), bound, single
+    return list(views.values()), bound, single
+
+
+def check_count(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")
+
+
+def representations(views: list[Activations], limit: int) -> list[Representation]:
+    """The networks in one workspace that keeps what shuffles and draws take by index."""
+    workspace = Workspace(limit, networks=len(views), resampled=True)
+    return [Representation(view, workspace) for view in views]
+
+
+def score_table(
+    measure: Measure,
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    tables: dict[Kernel, Table],
+) -> np.ndarray:
+    """Scores of all pairs of different networks; the diagonal is the network with itself."""
+    m = len(left)
+    values = np.full((m, m), np.nan)
+    for i in range(m):
+        for j in range(i + 1, m):
+            pair = Pair(left[i], right[j], tables)
+            values[i, j] = values[j, i] = attempt(measure, pair)[0]
+            if not measure.info.symmetric:
+                values[j, i] = attempt(measure, Pair(left[j], right[i], tables))[0]
+    if measure.info.identity is not None:
+        np.fill_diagonal(values, measure.info.identity)
+    return values
+
+
+def reason(views: list[Activations], measure: Measure, index: torch.Tensor | None = None) -> str:
+    """Why two networks have no score, or none on some of the inputs."""
+    workspace = Workspace()
+    a, b = (Representation(view, workspace) for view in views)
+    if index is not None:
+        a, b, measure = Drawn(a, index), Drawn(b, index), drawn(measure, index)
+    return attempt(measure, Pair(a, b))[1]
+
+
+def drawn(measure: Measure, index: torch.Tensor) -> Measure:
+    """The measure with the confounder of the inputs that were drawn."""
+    confounder = measure.options.get("confounder")
+    if confounder is None:
+        return measure
+    return measure.bind(confounder=np.asarray(confounder)[index.cpu().numpy()])
+
+
+def frame_of(result: Any, fields: tuple[str, ...]) -> pd.DataFrame:
+    """One row per pair, with the numbers of a result."""
+    import pandas as pd
+
+    names = result.names or ("x", "y")
+    pairs = [(i, j) for i in range(len(names)) for j in range(len(names)) if i != j]
+    if not result.names:
+        pairs = [(0, 1)]
+    rows = []
+    for i, j in pairs:
+        numbers = {name: _at(getattr(result, name), i, j) for name in fields}
+        rows.append({"a": names[i], "b": names[j], "measure": result.measure, **numbers})
+    return pd.DataFrame(rows)
+
+
+def _at(values: Any, i: int, j: int) -> float:
+    return float(values[i, j]) if isinstance(values, np.ndarray) else float(values)
+
+
+def table_of(result: Any) -> str:
+    """The name of a result and a line per pair."""
+    grid = result.to_frame().drop(columns="measure")
+    return f"{result!r}\n{grid.to_string(index=False, float_format='{:.4g}'.format, max_rows=40)}"
+
+
+def html_of(result: Any) -> str:
+    """What a notebook shows of a result."""
+    grid = result.to_frame().drop(columns="measure")
+    shown = grid.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
+    return f"<p>{html.escape(repr(result))}</p>{shown}"

@@ -1,0 +1,350 @@
+"""What is to be scored: in which order, from which shared work, kept where.
+
+Per-network work is shared by all pairs and measures through one workspace; measures that are inner products
+of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair, several at a time, each on
+one thread. Scores stand in arrays: with many networks, an object per pair would outweigh the views.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from typing import NamedTuple
+
+import numpy as np
+
+from likewise import __version__
+from likewise._base.progress import Progress
+from likewise.errors import (
+    FailedMeasureWarning,
+    InputError,
+    LikewiseError,
+    MeasureError,
+    UndefinedError,
+)
+from likewise.matrices.similarity import SimilarityMatrix
+from likewise.measures.facts import Measure, out_of_memory
+from likewise.measures.kernels import Kernel, Linear, Table, fill
+from likewise.measures.pair import Pair
+from likewise.measures.representation import Representation
+from likewise.measures.saturation import saturated
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
+from likewise.work.engines.base import Engine, Local, calm
+from likewise.work.store import Store, measure_key, pair_key
+
+Item = tuple[int, int, int]  # which measure, of which network, to which
+
+
+class Outcome(NamedTuple):
+    """A score, or NaN and the reason why there is none.
+
+    `final` says that the inputs are the reason. A function that failed may be mended, or what it
+    calls, and a worker may be killed by anything: such pairs are not stored, and tried again.
+    """
+
+    value: float
+    reason: str = ""
+    final: bool = True
+
+
+def outcome(measure: Measure, pair: Pair) -> Outcome:
+    """Score a pair; only a lack of memory, an interrupt or a missing part ends the run."""
+    try:
+        return Outcome(measure.score(pair))
+    except (UndefinedError, InputError) as error:
+        return Outcome(float("nan"), str(error))
+    except MeasureError as error:
+        return Outcome(float("nan"), str(error), final=False)
+    except LikewiseError:
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        reason = f"{measure.key} failed on {pair}: {type(error).__name__}: {error}"
+        return Outcome(float("nan"), reason, final=False)
+
+
+def attempt(measure: Measure, pair: Pair) -> tuple[float, str]:
+    """A score, or NaN and the reason why there is none."""
+    return outcome(measure, pair)[:2]
+
+
+class Job:
+    """What is to be scored, and what has been: `values[k, i, j]` is measure k of networks i and j."""
+
+    def __init__(self, names: list[str], views: list[Activations], measures: list[Measure]) -> None:
+        self.names, self.views, self.measures = names, views, measures
+        m = len(views)
+        self.values = np.full((len(measures), m, m), np.nan)
+        for measure, grid in zip(measures, self.values, strict=True):
+            if measure.info.identity is not None:
+                np.fill_diagonal(grid, measure.info.identity)
+        self.reasons: dict[Item, str] = {}
+        self.failed: dict[Item, str] = {}
+        self.wanted = np.stack([self._wanted(measure) for measure in measures])
+
+    def _wanted(self, measure: Measure) -> np.ndarray:
+        """Ordered pairs to compute; the diagonal too where it is not known beforehand."""
+        m = len(self.views)
+        pairs = np.triu(np.ones((m, m), dtype=bool), 1)
+        if not measure.info.symmetric:
+            pairs |= pairs.T
+        if measure.info.identity is None or m == 1:
+            np.fill_diagonal(pairs, True)
+        return pairs
+
+    @property
+    def total(self) -> int:
+        return int(self.wanted.sum())
+
+    def record(self, item: Item, result: Outcome) -> None:
+        k, i, j = item
+        self.values[item] = result.value
+        if self.measures[k].info.symmetric:
+            self.values[k, j, i] = result.value
+        if result.reason:
+            self.reasons[item] = result.reason
+        if not result.final:
+            self.failed[item] = result.reason
+
+    def matrix(self, measure: Measure) -> SimilarityMatrix:
+        k = self.measures.index(measure)
+        reasons = {}
+        for (which, i, j), reason in self.reasons.items():
+            if which == k:
+                reasons[self.names[i], self.names[j]] = reason
+                if measure.info.symmetric:
+                    reasons[self.names[j], self.names[i]] = reason
+        return SimilarityMatrix(
+            names=self.names,
+            values=self.values[k],
+            measure=measure.key,
+            larger_is=measure.info.larger_is,
+            reasons=reasons,
+            about={"likewise": __version__, "n": self.views[0].n},
+            saturated=self._saturated(measure, k),
+        )
+
+    def _saturated(self, measure: Measure, k: int) -> dict[tuple[str, str], str]:
+        """Pairs whose score any network of their widths would get, with the reason."""
+        found = {}
+        for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
+            a, b = self.views[i], self.views[j]
+            reason = saturated(measure, float(self.values[k, i, j]), (a.n, a.d, b.d))
+            if i != j and reason:
+                found[self.names[i], self.names[j]] = reason
+        return found
+
+    def undefined_alone(self) -> np.ndarray:
+        """Diagonals to look at: a network undefined with every other may be so with itself."""
+        m = len(self.views)
+        hollow = np.zeros_like(self.wanted)
+        for k, measure in enumerate(self.measures):
+            if measure.info.identity is not None and m > 1:
+                missing = np.isnan(self.values[k]) | np.eye(m, dtype=bool)
+                np.fill_diagonal(hollow[k], missing.all(axis=0) & missing.all(axis=1))
+        return hollow
+
+    def warn_of_failures(self) -> None:
+        """Say once per measure that it failed, and how first."""
+        for k, measure in enumerate(self.measures):
+            mine = [reason for (which, _, _), reason in self.failed.items() if which == k]
+            if mine:
+                warnings.warn(
+                    f"{measure.key} gave no score for {len(mine)} of {int(self.wanted[k].sum())} "
+                    f"pairs, and the run went on. The first reason: {mine[0]}",
+                    FailedMeasureWarning,
+                    stacklevel=5,
+                )
+
+
+class Ledger:
+    """Writes down every score as it comes: in the job, in the store, on the bar."""
+
+    def __init__(self, job: Job, store: Store | None, bar: Progress | None) -> None:
+        self.job, self.store, self.bar = job, store, bar
+        if store is not None:
+            self._digests = [view.digest for view in job.views]
+            self._keys = [measure_key(measure) for measure in job.measures]
+
+    def _key(self, item: Item) -> str:
+        k, i, j = item
+        symmetric = self.job.measures[k].info.symmetric
+        return pair_key(self._digests[i], self._digests[j], self._keys[k], symmetric)
+
+    def take_stored(self, todo: np.ndarray) -> None:
+        """Scores that are in the store already; they are no longer to do."""
+        if self.store is None:
+            return
+        open_items = np.argwhere(todo)
+        for start in range(0, len(open_items), 5000):
+            items = [(int(k), int(i), int(j)) for k, i, j in open_items[start : start + 5000]]
+            keys = [self._key(item) for item in items]
+            known = self.store.find(keys)
+            for item, key in zip(items, keys, strict=True):
+                if key in known:
+                    self.job.record(item, Outcome(*known[key]))
+                    todo[item] = False
+                    self._advance()
+
+    def record(self, item: Item, result: Outcome) -> None:
+        self.job.record(item, result)
+        if self.store is not None and result.final:
+            k, i, j = item
+            key, name = self._key(item), self.job.measures[k].key
+            a, b = self._digests[i], self._digests[j]
+            self.store.put(key, result.value, result.reason, name, a, b)
+        self._advance()
+
+    def _advance(self) -> None:
+        if self.bar is not None:
+            self.bar.advance()
+
+
+def run(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:
+    """Score what is not in the store, pair by pair, and keep each score as it comes."""
+    if store is not None:
+        for view in job.views:
+            if "fingerprint" not in view.about:  # extraction has put its views there
+                store.save_view(view)
+    todo = job.wanted.copy()
+    ledger = Ledger(job, store, bar)
+    ledger.take_stored(todo)
+    _work_off(todo, engine, limit, ledger)
+    _work_off(job.undefined_alone(), engine, limit, Ledger(job, None, None))
+    job.warn_of_failures()
+
+
+def _work_off(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
+    if not todo.any():
+        return
+    if isinstance(engine, Local):
+        _work_here(todo, engine, limit, ledger)
+        return
+    from likewise.comparison.blocks import work_elsewhere
+
+    work_elsewhere(todo, engine, limit, ledger)
+
+
+def _work_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> None:
+    job, pairs = ledger.job, unordered(todo)
+    used = [int(i) for i in np.unique(pairs)]
+    workspace = Workspace(limit, networks=len(used))
+    reps = {i: Representation(job.views[i], workspace) for i in used}
+    beside = workspace.keeps_squares(reps[used[0]].n)
+    measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
+    with calm() if beside else nullcontext():
+        tables = filled_tables(measures, len(pairs), reps, workspace)
+
+    def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
+        return score_pair(items_of(todo, *pair), job.measures, reps, tables)
+
+    place = engine if beside else Local(1)  # where memory is short, one at a time on all cores
+    with closing(place.run(score, _tiled(pairs, reps, limit))) as results:
+        for _, scores in results:
+            for item, result in scores:
+                ledger.record(item, result)
+
+
+def unordered(todo: np.ndarray) -> np.ndarray:
+    """The pairs of networks with something to do, (pairs, 2), the smaller number first."""
+    some = todo.any(axis=0)
+    return np.argwhere(np.triu(some | some.T))
+
+
+def items_of(todo: np.ndarray, i: int, j: int) -> list[Item]:
+    """What is to do for two networks, in both directions."""
+    items = [(int(k), i, j) for k in np.flatnonzero(todo[:, i, j])]
+    return items + [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
+
+
+def score_pair(
+    items: Sequence[Item],
+    measures: Sequence[Measure],
+    reps: Mapping[int, Representation],
+    tables: dict[Kernel, Table],
+) -> list[tuple[Item, Outcome]]:
+    """All that is asked of two networks, in both directions, from one `Pair`."""
+    pairs: dict[tuple[int, int], Pair] = {}
+    results = []
+    for k, i, j in items:
+        if (i, j) not in pairs:
+            other = pairs.get((j, i))
+            pairs[i, j] = other.swapped if other else Pair(reps[i], reps[j], tables)
+        results.append(((k, i, j), outcome(measures[k], pairs[i, j])))
+    return results
+
+
+def filled_tables(
+    measures: Sequence[Measure],
+    pairs: int,
+    reps: Mapping[int, Representation],
+    workspace: Workspace,
+) -> dict[Kernel, Table]:
+    """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
+    tables: dict[Kernel, Table] = {}
+    for kernel in kernels_of(measures, pairs, list(reps.values())):
+        sound = [rep for rep in reps.values() if prepared(kernel, rep)]
+        table = tables[kernel] = Table()
+        groups = _groups(sound, workspace.limit)
+        for p, left in enumerate(groups):
+            fill(table, kernel, left)
+            for right in groups[p + 1 :]:
+                fill(table, kernel, left, right)
+    return tables
+
+
+def kernels_of(
+    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
+) -> set[Kernel]:
+    """Kernels whose inner products are best taken for many pairs at once."""
+    kernels = {kernel for m in measures for kernel in m.kernels}
+    if Linear() in kernels and _cross_is_cheaper(measures, pairs, views):
+        kernels.discard(Linear())
+    return kernels
+
+
+def prepared(kernel: Kernel, rep: Representation) -> bool:
+    """Whether a network has this kernel; one that has not will say so when its pairs are scored."""
+    try:
+        kernel.prepare(rep)
+    except LikewiseError:
+        return False
+    return True
+
+
+def _cross_is_cheaper(
+    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
+) -> bool:
+    """Whether linear inner products should come from the pairs' cross-covariances."""
+    some = views[0]
+    if any(view.d > view.n for view in views):
+        return False
+    if any(m.info.cross and Linear() not in m.kernels for m in measures):
+        return True  # they are computed anyway
+    return pairs * some.d < len(views) * some.n
+
+
+def _groups(reps: list[Representation], limit: int) -> list[list[Representation]]:
+    """Networks that fit into memory together, two groups at a time."""
+    if not reps:
+        return []
+    size = 8 * reps[0].n * max(min(rep.d, 2 * rep.n) for rep in reps) * 3
+    count = max(1, limit // 4 // size)
+    return [reps[i : i + count] for i in range(0, len(reps), count)]
+
+
+def _tiled(
+    pairs: np.ndarray, reps: Mapping[int, Representation], limit: int
+) -> Iterator[tuple[int, int]]:
+    """Pairs by blocks of networks, so that what was moved to disk comes back seldom."""
+    block = max(1, len(_groups(list(reps.values()), limit)[0]) // 2)
+    return ((int(i), int(j)) for i, j in in_tiles(pairs, block))
+
+
+def in_tiles(pairs: np.ndarray, side: int) -> np.ndarray:
+    """Pairs of networks in the order of tiles that many networks wide."""
+    i, j = pairs.T
+    return pairs[np.lexsort((j, i, j // side, i // side))]

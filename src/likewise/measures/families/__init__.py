@@ -1,0 +1,1 @@
+"""The measures, one file per family. The registry imports these files when a name is first looked up."""

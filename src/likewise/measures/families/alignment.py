@@ -1,0 +1,401 @@
+"""Alignment measures: two networks are alike if one can be turned, permuted or regressed onto the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from likewise._base.optional import require
+from likewise.errors import UndefinedError
+from likewise.measures.algebra import inverse_of, lengths
+from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.pair import Pair, levelled, nuclear_norm, polar
+from likewise.measures.registry import measure
+from likewise.measures.representation import CONSTANT, Representation
+from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
+
+SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
+LOST = 1e-5  # the error of a mean cosine above which it is not given
+WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
+
+
+def _procrustes(pair: Pair, a: float, b: float) -> float:
+    """The least |X Q / a - Y / b| over rotations Q, X and Y centred."""
+    own = (pair.a.size / a) ** 2 + (pair.b.size / b) ** 2
+    square = own - 2 * pair.nuclear / (a * b)
+    if square > 1e-4 * own:
+        return math.sqrt(square)
+    # Near zero the difference above is rounding: turn one onto the other and look.
+    x, y, turn = pair.a.centred / a, pair.b.centred / b, pair.rotation
+    residual = x @ turn - y if turn.shape[0] <= turn.shape[1] else x - y @ turn.T
+    return float(torch.linalg.vector_norm(residual))
+
+
+@measure(
+    name="procrustes", family="alignment", aliases=("OrthProc", "orthogonal-procrustes"),
+    joint=0.4,
+    larger_is="less alike", bounds=(0, math.sqrt(2)), identity=0, invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True, cross=True, source=SCHOENEMANN,
+)  # fmt: skip
+def procrustes(pair: Pair) -> float:
+    """How far apart two networks stay after the best rotation, at equal size.
+
+    min over rotations Q of |X Q - Y|, X and Y centred and divided by their Frobenius norm; the narrower is
+    padded with zeros. 0: equal up to rotation and scale; sqrt 2: nothing in common.
+    """
+    return _procrustes(pair, pair.a.size, pair.b.size)
+
+
+@measure(
+    name="procrustes-size", family="alignment", aliases=("ProcDist", "bures", "size-and-shape"),
+    larger_is="less alike", bounds=(0, None), identity=0, invariant_to={ROTATION, SHIFT}, metric=True,
+    cross=True, source=f"{WILLIAMS}; as Bures distance: Harvey et al. 2023, arXiv:2311.11436",
+)  # fmt: skip
+def procrustes_size(pair: Pair) -> float:
+    """How far apart two networks stay after the best rotation, in the units of the activations.
+
+    min over rotations Q of |X Q - Y|, X and Y centred. 0: equal up to rotation. The same number as the
+    Bures distance of the centred Gram matrices, sqrt(tr K + tr L - 2 tr (K½ L K½)½).
+    """
+    pair = pair.on_one_scale
+    sizes = [float(torch.linalg.vector_norm(rep.centred)) for rep in (pair.a, pair.b)]
+    if min(sizes) <= 1e-13 * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
+        return pair.in_units(max(sizes))
+    return pair.in_units(_procrustes(pair, 1.0, 1.0))
+
+
+@measure(
+    name="angular-shape", family="alignment", aliases=("AngShape",), larger_is="less alike",
+    joint=0.4,
+    bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
+    source=WILLIAMS,
+)  # fmt: skip
+def angular_shape(pair: Pair) -> float:
+    """The angle between two networks after the best rotation.
+
+    arccos of the largest <X Q, Y> over rotations Q, X and Y centred and of Frobenius norm 1. 0: equal up to
+    rotation and scale; pi/2: nothing in common.
+    """
+    return 2 * math.asin(min(1.0, _procrustes(pair, pair.a.size, pair.b.size) / 2))
+
+
+@measure(
+    name="shape",
+    family="alignment",
+    aliases=("shape-metric",),
+    larger_is="less alike",
+    bounds=(0, math.pi / 2),
+    identity=0,
+    invariant_to={ROTATION, SHIFT},
+    metric=True,
+    cross=True,
+    limits={"alpha": (0.0, 1.0)},
+    source=WILLIAMS,
+    joint=0.3,
+    saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
+    version=3,
+)
+def shape(pair: Pair, *, alpha: float = 0.5) -> float:
+    """The angle between two partly whitened networks: from CCA (alpha 0) to Procrustes (alpha 1).
+
+    The angle after the best rotation between X (alpha I + (1 - alpha) (Xᵀ X)^-1/2) and the same of Y, both
+    centred: of X = U S Vᵀ the singular values become alpha S + 1 - alpha. 0: the same shape; pi/2:
+    nothing in common. Between 0 and 1, alpha means more whitening the smaller the activations are:
+    multiplied by ten, or with a hundred times as many inputs, networks score nearer to alpha 1.
+    variant="scale-free" takes the size out.
+    """
+    return _shape(pair, [_partly_whitened(rep, alpha) for rep in (pair.a, pair.b)])
+
+
+def _whitened_angle(sizes: Sizes) -> float:
+    low, high = ranks(sizes)
+    return math.acos(math.sqrt(low / high))
+
+
+def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
+    """Singular values alpha S + 1 - alpha, up to a factor, which an angle does not notice."""
+    power = max(-1000, min(rep.exponent, 1000))
+    return alpha * 2.0 ** min(power, 0) * rep.spectrum[0] + (1 - alpha) * 2.0 ** -max(power, 0)
+
+
+@shape.variant(
+    "scale-free",
+    differs="Singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that scale and the number "
+    "of inputs do not matter.",
+    invariant_to=frozenset({PERMUTATION, ROTATION, SCALE, SHIFT}),
+)
+def shape_scale_free(pair: Pair, *, alpha: float = 0.5) -> float:
+    """The angle between two partly whitened networks, both parts at the same size.
+
+    With X = U S Vᵀ centred the singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that the
+    part left as it is and the whitened part both have norm 1; then the angle after the best rotation.
+    """
+    weights = [
+        alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank)
+        for rep in (pair.a, pair.b)
+    ]
+    return _shape(pair, weights)
+
+
+def _shape(pair: Pair, weights: list[Tensor]) -> float:
+    """The angle after the best rotation of U x and V y, U and V the left singular vectors."""
+    x, y = (weight / weight.norm() for weight in weights)
+    cross = x[:, None] * pair.principal_overlap() * y
+    cosine = nuclear_norm(cross)
+    if cosine < 1 - 1e-4:
+        return math.acos(cosine)
+    # Near zero the cosine is rounding: turn one onto the other and look.
+    turn, u, v = polar(cross), pair.a.principal_basis * x, pair.b.principal_basis * y
+    residual = u @ turn - v if turn.shape[0] <= turn.shape[1] else u - v @ turn.T
+    return 2 * math.asin(min(1.0, float(torch.linalg.vector_norm(residual)) / 2))
+
+
+@measure(
+    name="nbs", family="alignment", aliases=("normalized-bures",), larger_is="more alike", bounds=(0, 1),
+    joint=0.4,
+    identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    source="Tang et al. 2020, arXiv:2003.11498",
+)  # fmt: skip
+def nbs(pair: Pair) -> float:
+    """Normalised Bures similarity: how well one network turns into the other.
+
+    |Xᵀ Y|* / (|X| |Y|): nuclear norm over Frobenius norms, X and Y centred; the cosine of `angular-shape`. 1:
+    equal up to rotation and scale; above 0 for unrelated networks.
+    """
+    return min(1.0, pair.nuclear / (pair.a.size * pair.b.size))
+
+
+@measure(
+    name="aligned-cosine", family="alignment", aliases=("AlignCos",), larger_is="more alike",
+    bounds=(-1, 1), identity=1, invariant_to={ROTATION, SCALE}, cross=True,
+    source="Hamilton et al. 2016, arXiv:1605.09096",
+)  # fmt: skip
+def aligned_cosine(pair: Pair) -> float:
+    """How well each input points the same way in both networks, after the best rotation.
+
+    Mean over inputs of cos(x_i Q, y_i), Q the rotation nearest to taking X onto Y, neither centred nor
+    scaled. Inputs that are zero in either network have no direction and are left out. 1: equal up to
+    rotation and a scale for each input; independent noise scores 0.95 at n = 100, d = 512. Refused where a
+    few inputs are so much larger than the rest that their rounding decides how the rest is turned.
+    """
+    a, b = pair.a, pair.b
+    directed = a.directed & b.directed
+    if not bool(directed.any()):
+        raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
+    turned = a.compact @ _turn(pair, directed)
+    turned *= inverse_of(a.norms)[:, None]  # before the product, which may be too small for a float
+    turned *= b.compact
+    return float((turned.sum(dim=1) * inverse_of(b.norms))[directed].mean())
+
+
+def _turn(pair: Pair, directed: Tensor) -> Tensor:
+    """The rotation of X nearest to Y, refused if it is lost for the directions of the inputs."""
+    cross = levelled(pair.raw_cross)
+    noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
+    if cross.shape[0] == cross.shape[1]:
+        squares, vectors = torch.linalg.eigh(cross.T @ cross)
+        weakest = float(squares[0])
+        if weakest > max(1e-9 * float(squares[-1]), (1e6 * noise) ** 2):
+            return cross @ (vectors / squares.sqrt()) @ vectors.T
+    left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)
+    if float(sizes[-1]) < 1e6 * noise:
+        # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
+        x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (pair.a, pair.b))
+        shared = (x @ left).abs().T @ (y @ right.T).abs() / x.shape[0]
+        unsure = (noise / (sizes[:, None] + sizes).clamp(min=noise)) * shared
+        if float(unsure.sum()) > LOST:
+            raise UndefinedError(
+                f"aligned-cosine is undefined for {pair}: some inputs are so much larger than others "
+                "that rounding decides how the others are turned. Scale the rows, or leave those out."
+            )
+    return left @ right
+
+
+@measure(
+    name="permutation-procrustes", family="alignment", aliases=("PermProc",), larger_is="less alike",
+    bounds=(0, None), identity=0, invariant_to={PERMUTATION}, metric=True, cost="n·d² + d³", cross=True,
+    joint=0.3, source=WILLIAMS,
+)  # fmt: skip
+def permutation_procrustes(pair: Pair) -> float:
+    """How far apart two networks stay after the best one-to-one matching of neurons.
+
+    min over permutations P of |X P - Y|, neither centred nor scaled; neurons left over are matched with
+    zeros. 0: equal up to the order of neurons.
+    """
+    pair = pair.on_one_scale
+    a, b = pair.a, pair.b
+    products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
+    rows, columns = _matched(products)
+    x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
+    y = b.values[:, columns]
+    wider, matched = (a, rows) if a.d > b.d else (b, columns)
+    alone = torch.ones(wider.d, dtype=torch.bool, device=x.device)
+    alone[matched] = False
+    return pair.in_units(math.sqrt(_square(y.sub_(x)) + _square(wider.values[:, alone])))
+
+
+def _square(values: Tensor) -> float:
+    return float(torch.linalg.vector_norm(values)) ** 2
+
+
+def _matched(gains: Tensor) -> tuple[Tensor, Tensor]:
+    rows, columns = linear_sum_assignment(gains.cpu().numpy(), maximize=True)
+    return torch.from_numpy(rows).to(gains.device), torch.from_numpy(columns).to(gains.device)
+
+
+def _correlations(pair: Pair) -> Tensor:
+    """Pearson correlations between neurons, 0 for a neuron that never varies."""
+
+    def compute() -> Tensor:
+        pair.refuse_constant()
+        x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
+        if max(float(x.max()), float(y.max())) < 1e100:
+            return x[:, None] * pair.neuron_cross * y
+        # products of neurons this small would be lost
+        return (pair.a.centred_neurons * x).T @ (pair.b.centred_neurons * y)
+
+    return pair.kept("neuron correlations", compute)
+
+
+def _inverse_spreads(rep: Representation) -> Tensor:
+    def compute() -> Tensor:
+        # some rows at a time: torch's norm down long columns is ten times slower
+        parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
+        spread = torch.stack(parts).sum(dim=0).sqrt_()
+        if float(spread.min()) < 1e-100:
+            spread = lengths(rep.centred_neurons, dim=0)
+        rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
+        return torch.where(spread > rounding, spread, torch.inf).reciprocal()
+
+    return rep.kept("inverse spreads", compute)
+
+
+@measure(
+    name="hard-correlation", family="alignment", aliases=("HardCorr",), larger_is="more alike",
+    joint=0.3,
+    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cost="n·d² + d³", cross=True,
+    source="Li et al. 2015, arXiv:1511.07543",
+)  # fmt: skip
+def hard_correlation(pair: Pair) -> float:
+    """How well neurons of two networks pair off one to one.
+
+    Mean Pearson correlation over the matching of neurons with the largest sum; surplus neurons of the wider
+    network are ignored, a neuron that never varies has correlation 0. 1: the same neurons up to order.
+    """
+    gains = _correlations(pair)
+    rows, columns = _matched(gains)
+    return float(gains[rows, columns].mean())
+
+
+@measure(
+    name="soft-correlation", family="alignment", aliases=("SoftCorr",), larger_is="more alike",
+    joint=0.3,
+    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
+    source="Li et al. 2015, arXiv:1511.07543",
+)  # fmt: skip
+def soft_correlation(pair: Pair) -> float:
+    """How well each neuron finds a partner in the other network, partners shared if need be.
+
+    Mean over neurons of X of the best Pearson correlation with any neuron of Y, the same from Y to X, and
+    the mean of both. 1: every neuron has a twin.
+    """
+    gains = _correlations(pair)
+    return float((gains.amax(dim=1).mean() + gains.amax(dim=0).mean()) / 2)
+
+
+@measure(
+    name="soft-matching", family="alignment", aliases=("soft-matching-distance",), larger_is="less alike",
+    bounds=(0, None), identity=0, invariant_to={PERMUTATION, SHIFT}, metric=True, cost="n·d² + d³·log d",
+    joint=0.25, cross=True, source="Khosla & Williams 2024, arXiv:2311.09466",
+)  # fmt: skip
+def soft_matching(pair: Pair) -> float:
+    """How far apart neurons stay after the best matching, split between partners if widths differ.
+
+    sqrt of the least sum of T_ij |x_i - y_j|² over transport plans T between neurons of equal weight, x_i and
+    y_j centred neurons. 0: the same neurons up to order (and doubling).
+    """
+    pair = pair.on_one_scale
+    x, y = pair.a.centred_neurons, pair.b.centred_neurons
+    if pair.a.d == pair.b.d:
+        rows, columns = _matched(pair.neuron_cross)
+        weights = torch.full((pair.a.d,), 1 / pair.a.d, dtype=x.dtype, device=x.device)
+    else:
+        ot = require("ot", extra="measures", to="compute soft-matching between different widths")
+        squares = [v.square().sum(dim=0) for v in (x, y)]
+        costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
+        uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]
+        costs /= costs.max().clamp(
+            min=torch.finfo(costs.dtype).tiny
+        )  # the solver's tolerance is not relative
+        plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().numpy(), numItermax=10**7)).to(x)
+        rows, columns = plan.nonzero(as_tuple=True)
+        weights = plan[rows, columns]
+    gaps = (x[:, rows] - y[:, columns]).square().sum(dim=0)
+    return pair.in_units(math.sqrt(float(weights @ gaps)))
+
+
+@measure(
+    name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
+    joint=0.5,
+    bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    saturates=lambda o: second_wide(),
+    source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
+)  # fmt: skip
+def linear_regression(pair: Pair) -> float:
+    """How much of the first network is a linear function of the second, on the same inputs.
+
+    |Vᵀ X|² / |X|², V an orthonormal basis of the columns of Y, both centred: the share of the variance of X
+    that Y explains in sample. 1: all of it, always so if Y is as wide as there are inputs; `ridge-predictivity` is
+    the out-of-sample form.
+    """
+    a, b = pair.a, pair.b
+    white = b.whitening()
+    projected = white.T @ pair.cross.T if white.numel() else b.basis().T @ a.centred
+    return min(1.0, (float(torch.linalg.vector_norm(projected)) / a.size) ** 2)
+
+
+@measure(
+    name="ridge-predictivity", family="alignment", aliases=("predictivity", "ridge"),
+    larger_is="more alike", bounds=(None, 1), symmetric=False, invariant_to={ROTATION, SCALE, SHIFT},
+    cost="folds·n·d²", rows=lambda o: 2 * int(o["folds"]), limits={"folds": (2, None), "seed": (0, None)},
+    joint=0.0, source="Schrimpf et al. 2018, doi:10.1101/407007",
+)  # fmt: skip
+def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
+    """How well the first network can be predicted linearly from the second, on inputs not fitted.
+
+    Pooled R² of ridge regression of X on Y over shuffled folds, the penalty chosen inside each fold by
+    generalised cross-validation. 1: perfectly; 0: no better than the mean; below 0: worse.
+    """
+    pair.refuse_constant()
+    target, source = pair.a.compact, pair.b.compact
+    order = torch.from_numpy(pair.a.random_order(seed)).to(target.device)
+    error = total = 0.0
+    for test in order.tensor_split(folds):
+        train = torch.ones(pair.n, dtype=torch.bool, device=target.device)
+        train[test] = False
+        mean = target[train].mean(dim=0)
+        guess = mean + _ridge(source[train], target[train] - mean, source[test])
+        error += _square(target[test] - guess)
+        total += _square(target[test] - mean)
+    return 1 - error / total
+
+
+def _ridge(source: Tensor, target: Tensor, new: Tensor) -> Tensor:
+    """Predictions at `new`, with the penalty of least generalised cross-validation error."""
+    mean, n = source.mean(dim=0), source.shape[0]
+    basis, scales, rows = torch.linalg.svd(source - mean, full_matrices=False)
+    projected, squares = basis.T @ target, scales.square()
+    outside = _square(target) - _square(projected)
+    energy = projected.square().sum(dim=1)
+    errors, best = math.inf, squares
+    for penalty in torch.logspace(-6, 6, 25, dtype=squares.dtype) * float(squares.mean()):
+        kept = squares / (squares + penalty)
+        freedom = 1 - (float(kept.sum()) + 1) / n
+        error = (outside + float((energy * (1 - kept).square()).sum())) / max(freedom, 1e-12) ** 2
+        if error < errors:
+            errors, best = error, squares + penalty
+    return (new - mean) @ rows.T @ ((scales / best)[:, None] * projected)

@@ -1,0 +1,224 @@
+"""From an address to a network: `likewise.network("zoo:resnet20@weights.safetensors")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from likewise._base.files import free_memory, is_file
+from likewise.data.dataset import Data
+from likewise.data.images import ImageFiles
+from likewise.errors import InputError, LikewiseError
+from likewise.networks import headers
+from likewise.networks import weights as files
+from likewise.networks.address import Address, is_checkpoint, parse
+from likewise.networks.class_names import record, recorded, trained_on
+from likewise.networks.normalise import Normalised, inner
+from likewise.networks.sources.base import (
+    Built,
+    Wish,
+    accepted,
+    from_file,
+    from_timm,
+    from_torchvision,
+    from_zoo,
+)
+from likewise.networks.sources.transformers import from_hf
+from likewise.networks.zoo.registry import ZOO
+from likewise.wordnet import ClassNames
+
+_MANY = 10_000  # a size from which on a network is weighed before it is built
+_SOURCES = {"zoo": from_zoo, "timm": from_timm, "torchvision": from_torchvision, "hf": from_hf}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network was made: enough to make it again and put weights into it."""
+
+    network: str
+    options: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+
+
+_recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
+
+
+def network(
+    address: str | nn.Module,
+    *,
+    data: Data | None = None,
+    seed: int | None = None,
+    untrained: bool = False,
+    **options: Any,
+) -> nn.Module:
+    """The network an address names, ready to be shown inputs; a module is given back as it is.
+
+    timm, torchvision and transformers networks come with their published weights, unless the
+    address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
+    is without them unless the address says `pretrained=true`. What is drawn at random is drawn
+    from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
+    as many classes and channels, as large, normalised by its mean and deviation.
+
+    >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 3])
+    """
+    if isinstance(address, nn.Module):
+        if options:
+            raise InputError(
+                f"{type(address).__name__} is built already: {', '.join(options)} cannot be chosen "
+                "any more. Give the options where it is built."
+            )
+        return address
+    found, known, typed = _found(str(address))
+    chosen = found.options | options
+    stated = {}
+    if found.weights is not None:
+        stated = headers.stated_options(found, known, found.weights, chosen)
+    pretrained = bool(chosen.pop("pretrained", found.weights is None and not untrained))
+    seed = chosen.pop("seed", seed)
+    if found.prefix != "zoo" and not untrained and (pretrained or found.weights is not None):
+        data = None  # trained weights have a measure of their own
+    wanted = _measure(found, data) | stated | chosen
+    built = _build(found, Wish(found.name, wanted, pretrained, str(address), typed), seed or 0)
+    net = _weighted(built, found, known, data)
+    _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
+    record(net, ClassNames.read(known.get("class_names")) or trained_on(known.get("dataset")))
+    return net.eval()
+
+
+def recipe(net: nn.Module) -> Recipe | None:
+    """How `network` made this network, None where it did not."""
+    return _recipes.get(inner(net))
+
+
+def save(net: nn.Module, path: str | Path) -> None:
+    """Write a network's weights with what is needed to build it again: its address is the path."""
+    made = recipe(net)
+    about = {} if made is None else {"network": made.network, "options": made.options}
+    classes = recorded(net)
+    if classes is not None:
+        about["class_names"] = classes.written()
+    files.save(net, path, about=about)
+
+
+def _found(address: str) -> tuple[Address, dict[str, Any], bool]:
+    """The parts of an address, what its weights say of themselves, and whether it was typed."""
+    if not is_checkpoint(address):
+        found = parse(address)
+        return found, files.facts(found.weights) if found.weights else {}, True
+    path = Path(address).expanduser()
+    path = path / "weights.safetensors" if path.is_dir() else path
+    if not is_file(path):
+        raise files.not_there(path)
+    known = files.facts(path)
+    if "network" not in known:
+        raise InputError(
+            f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
+        )
+    return headers.stated_network(known, path), known, False
+
+
+def _build(found: Address, wish: Wish, seed: int) -> Built:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        source = _SOURCES.get(found.prefix)
+        if source is None:
+            return from_file(found.prefix, wish)
+        try:
+            if any(isinstance(v, int) and v > _MANY for v in wish.options.values()):
+                _check_size(source, wish)
+            return source(wish)
+        except (LikewiseError, ImportError):
+            raise
+        except Exception as error:  # whatever a library says to options it cannot use
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+            raise InputError(
+                f"{wish.address} cannot be built: {reason}. Check its name and options."
+            ) from error
+
+
+def _check_size(source: Callable[[Wish], Built], wish: Wish) -> None:
+    """Refuse a network larger than memory, judged by one without numbers in it."""
+    with torch.device("meta"):
+        net = source(replace(wish, pretrained=False)).net
+    values = [*net.parameters(), *net.buffers()]
+    need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
+    if need > room:
+        raise InputError(
+            f"{wish.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
+            "free. Choose smaller options."
+        )
+
+
+def _weighted(built: Built, found: Address, known: dict[str, Any], data: Data | None) -> nn.Module:
+    net, mean, std = built.net, built.mean, built.std
+    if found.weights is not None:
+        label = f"{found.weights} for {_short(found)}"
+        files.fit(net, files.read(found.weights), label=label, renames=built.renames)
+        stated_mean, stated_std = headers.stated_normalisation(known, found.weights)
+        mean, std = (mean, std) if stated_mean is None else (stated_mean, stated_std)
+    elif data is not None and data.domain == "image" and mean is None:
+        mean, std = channel_statistics(data)
+    if mean is None or std is None:
+        return net
+    return Normalised(net, mean, std)
+
+
+def _measure(found: Address, data: Data | None) -> dict[str, Any]:
+    """What the data asks of a network, as far as it can be asked of this one."""
+    if data is None:
+        return {}
+    wanted: dict[str, Any] = {"classes": len(data.classes)}
+    if data.domain == "image":
+        wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
+    if data.domain == "graph":
+        wanted |= {"features": data.inputs.graph.x.shape[1]}
+    _check_domain(found, data)
+    able = accepted(found.prefix, found.name)
+    return {name: value for name, value in wanted.items() if name in able}
+
+
+def _check_domain(found: Address, data: Data) -> None:
+    """Refuse data of another kind than the architecture was made for, as far as that is known."""
+    if found.prefix != "zoo" or ZOO.get(found.name).domain == data.domain:
+        return
+    example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
+    raise InputError(
+        f"{_short(found)} takes {ZOO.get(found.name).domain} inputs and {data.name!r} holds "
+        f"{data.domain} inputs. Choose a network for these, such as {example}."
+    )
+
+
+def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel to four decimals, over the first images."""
+    limit = 1000 if isinstance(data.inputs, ImageFiles) else 10_000
+    total = square = torch.zeros(data.inputs.shape[1], dtype=torch.float64)
+    count = 0
+    for images, _ in data[:limit].batches(1000):
+        values = images.double()
+        total = total + values.sum(dim=(0, 2, 3))
+        square = square + values.square().sum(dim=(0, 2, 3))
+        count += values.numel() // values.shape[1]
+    mean = total / count
+    std = (square / count - mean.square()).clamp(min=1e-8).sqrt()
+    return [round(v, 4) for v in mean.tolist()], [round(v, 4) for v in std.tolist()]
+
+
+def _whole(found: Address) -> str:
+    """The address with the whole path of a Python file or a folder of transformers: it holds
+    wherever it is read again."""
+    if found.prefix not in _SOURCES:
+        return f"{Path(found.prefix).expanduser().resolve()}:{found.name}"
+    if found.prefix == "hf" and Path(found.name).is_dir():
+        return f"hf:{Path(found.name).resolve()}"
+    return _short(found)
+
+
+def _short(found: Address) -> str:
+    return f"{found.prefix}:{found.name}"

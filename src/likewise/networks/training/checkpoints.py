@@ -1,0 +1,144 @@
+"""A training on disk: after every epoch one file with all that is needed to go on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from likewise._base.checksums import check_seal
+from likewise._base.files import reading
+from likewise.errors import InputError
+from likewise.networks.normalise import inner
+from likewise.networks.weights import write
+
+CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+START = "start weights"
+_left: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+
+
+@contextmanager
+def started(net: nn.Module, folder: Path) -> Iterator[str]:
+    """A hash of the weights that this training starts from.
+
+    A module that was trained towards this folder before, and is as it was left then, has the start
+    it had: a training that was interrupted goes on with the module in hand.
+    """
+    place, module = str(folder.resolve()), inner(net)
+    start = _hash(module)
+    was, left = _left.get(module, {}).get(place, ("", ""))
+    start = was if left == start else start
+    try:
+        yield start
+    finally:
+        _left.setdefault(module, {})[place] = (start, _hash(module))
+
+
+def _hash(net: nn.Module) -> str:
+    content = hashlib.sha256()
+    for name, value in net.state_dict().items():
+        content.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        content.update(flat.view(torch.uint8).numpy().data)
+    return content.hexdigest()[:16]
+
+
+def epoch_file(folder: Path, epoch: int) -> Path:
+    """Where the weights after an epoch are kept, if they are."""
+    return folder / "epochs" / f"{epoch:04d}.safetensors"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """How far a training came, and under which settings."""
+
+    settings: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+def save(folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, saved: Saved) -> None:
+    """Write weights, the optimiser's memory and the history as one file, whole or not at all."""
+    header = {
+        "settings": json.dumps(saved.settings),
+        "history": json.dumps(saved.history),
+        "groups": json.dumps([_group(group) for group in optimiser.state_dict()["param_groups"]]),
+        "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
+    }
+    tensors = {f"net.{name}": value for name, value in inner(net).state_dict().items()}
+    tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
+    write(folder / CHECKPOINT, tensors.items(), header)
+
+
+def resume(
+    folder: Path,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    settings: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Bring network and optimiser to where the training in this folder stopped; its history."""
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        return []
+    damaged = f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
+    with reading(path, damaged):
+        check_seal(path)
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        _same_settings(folder, json.loads(header["settings"]), settings)
+        return _taken_up(net, optimiser, header, tensors)
+
+
+def _taken_up(
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    header: Mapping[str, str],
+    tensors: Mapping[str, Tensor],
+) -> list[dict[str, Any]]:
+    history = list(json.loads(header["history"]))
+    if not all(isinstance(record["loss"], float) for record in history):
+        raise ValueError("its history has epochs without a loss")
+    weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
+    inner(net).load_state_dict(weights)
+    memory: dict[int, dict[str, Any]] = {}
+    named = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
+    for name, value in (named | json.loads(header["numbers"])).items():
+        index, _, key = name.partition(".")
+        memory.setdefault(int(index), {})[key] = value
+    optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})
+    return history
+
+
+def _memory(optimiser: torch.optim.Optimizer, *, tensors: bool) -> Iterator[tuple[str, Any]]:
+    for index, memory in optimiser.state_dict()["state"].items():
+        for key, value in memory.items():
+            if value is not None and isinstance(value, Tensor) == tensors:
+                yield f"{index}.{key}", value
+
+
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in group.items()}
+
+
+def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    here = json.loads(json.dumps(here))
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if len(names) > 1 and START in names:
+        names.remove(START)  # they follow from the network, its options and the seed
+    if names:
+        told = "; ".join(
+            f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names
+        )
+        raise InputError(
+            f"{folder} holds a training with other settings ({told}). Give the same settings to go "
+            "on with it, or another folder."
+        )

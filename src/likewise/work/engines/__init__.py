@@ -1,0 +1,1 @@
+"""Engines: the cores of this machine, processes, Dask, Ray or any executor."""

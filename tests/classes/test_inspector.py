@@ -1,0 +1,336 @@
+"""The inspector gives the same report whoever runs the training, and loses no epoch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import likewise
+from likewise._base.compat import prepare_torchvision
+from likewise.classes import Inspector, inspect
+from likewise.networks import train
+from tests.conftest import ROOT
+
+EPOCHS = 3
+CLASSES = ("cat", "dog", "frog", "ship", "truck")
+MEANINGS = ("cat.n.01", "dog.n.01", "frog.n.01", "ship.n.01", "truck.n.01")
+
+
+def inspector(**options: Any) -> Inspector:
+    return Inspector(CLASSES, reference=MEANINGS, **options)
+
+
+def samples(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.arange(n) % len(CLASSES)
+    centres = torch.randn(len(CLASSES), 6, generator=torch.Generator().manual_seed(0))
+    return centres[labels] + 1.5 * torch.randn(n, 6, generator=draw), labels
+
+
+TRAIN, TEST = samples(120, 1), samples(60, 2)
+
+
+def batches(data: tuple[Tensor, Tensor]) -> list[tuple[Tensor, Tensor]]:
+    return list(zip(data[0].split(20), data[1].split(20), strict=True))
+
+
+class Net(nn.Module):
+    """A small classifier that also speaks as the Trainer of transformers wants it to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            self.hidden, self.fc = nn.Linear(6, 16), nn.Linear(16, len(CLASSES))
+
+    def forward(self, x: Tensor, labels: Tensor | None = None) -> Any:
+        logits = self.fc(self.hidden(x).relu())
+        if labels is None:
+            return logits
+        return {"loss": functional.cross_entropy(logits, labels), "logits": logits}
+
+
+def sgd(net: nn.Module) -> torch.optim.SGD:
+    return torch.optim.SGD(net.parameters(), lr=0.05)
+
+
+def by_hand(watch: Inspector) -> nn.Module:
+    net = Net()
+    optimiser = sgd(net)
+    for _ in range(EPOCHS):
+        for x, y in batches(TRAIN):
+            optimiser.zero_grad()
+            functional.cross_entropy(net(x), y).backward()
+            optimiser.step()
+        with torch.no_grad():
+            for x, y in batches(TEST):
+                watch.update(net(x), y)
+        watch.report(net.fc.weight)
+    return net
+
+
+def same(a: Inspector, b: Inspector) -> None:
+    """The curves of a are those of b, in all that b reports."""
+    ours, theirs = a.curves(), b.curves()
+    assert ours.index.tolist() == theirs.index.tolist()
+    for name in theirs:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+QUIET = pytest.mark.filterwarnings(
+    "ignore:::lightning", "ignore:.*does not have many workers.*", "ignore:.*treespec.*"
+)
+
+
+def lightning_run(
+    folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None
+) -> Any:
+    """Train with Lightning, from a checkpoint if one is given, keeping one after every epoch."""
+    prepare_torchvision()
+    lightning = pytest.importorskip("lightning.pytorch")
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = Net()
+
+        def forward(self, x: Tensor) -> Any:
+            return self.net(x)
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            return functional.cross_entropy(self(batch[0]), batch[1])
+
+        def validation_step(self, batch: Any, index: int) -> Any:
+            return {"logits": self(batch[0]), "labels": batch[1]}
+
+        def configure_optimizers(self) -> Any:
+            return sgd(self)
+
+    keep = lightning.callbacks.ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1)
+    trainer = lightning.Trainer(
+        max_epochs=epochs, callbacks=[watch.lightning(prefix="dsi/"), keep], accelerator="cpu",
+        logger=lightning.loggers.CSVLogger(folder), enable_progress_bar=False,
+        enable_model_summary=False, log_every_n_steps=1, default_root_dir=folder,
+    )  # fmt: skip
+    trainer.fit(Module(), _loader(TRAIN), _loader(TEST), ckpt_path=checkpoint)
+    return trainer
+
+
+@QUIET
+def test_lightning_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
+    plain, watched = inspector(), inspector()
+    by_hand(plain)
+    trainer = lightning_run(tmp_path, watched, EPOCHS)
+    same(watched, plain)
+    logged = float(trainer.callback_metrics["dsi/widm"])
+    assert logged == pytest.approx(plain.curves()["widm"].iloc[-1], abs=1e-6)
+    assert "dsi/wsi_max" in next(tmp_path.rglob("metrics.csv")).read_text()
+    assert not trainer.lightning_module.net.fc._forward_pre_hooks
+
+
+@QUIET
+def test_lightning_goes_on_from_a_checkpoint_without_a_gap_or_a_double_epoch(
+    tmp_path: Path,
+) -> None:
+    plain = inspector()
+    by_hand(plain)
+    out = tmp_path / "inspection"
+    lightning_run(tmp_path, inspector(out=out), EPOCHS)
+    resumed = inspector(out=out)  # all three epochs are there; training goes on after the second
+    lightning_run(tmp_path / "again", resumed, EPOCHS, tmp_path / "epoch=1.ckpt")
+    assert resumed.curves().index.tolist() == [1, 2, 3]
+    same(resumed, plain)
+    same(inspector(out=out), plain)
+
+
+def _loader(data: tuple[Tensor, Tensor]) -> Any:
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*data), batch_size=20)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_the_trainer_of_transformers_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
+    prepare_torchvision()
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    plain, watched = inspector(), inspector()
+    by_hand(plain)
+    hook, net = watched.trainer(), Net()
+
+    class InOrder(transformers.Trainer):
+        def _get_train_sampler(self, *given: Any) -> Any:
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    def rows(data: tuple[Tensor, Tensor]) -> list[dict[str, Tensor]]:
+        return [{"x": x, "labels": y} for x, y in zip(*data, strict=True)]
+
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path), num_train_epochs=EPOCHS, per_device_train_batch_size=20,
+        per_device_eval_batch_size=20, eval_strategy="epoch", save_strategy="no", report_to=[],
+        max_grad_norm=0, disable_tqdm=True, use_cpu=True, remove_unused_columns=False,
+        dataloader_pin_memory=False, logging_strategy="no",
+    )  # fmt: skip
+    optimiser = sgd(net)
+    flat = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
+    trainer = InOrder(
+        net, arguments, train_dataset=rows(TRAIN), eval_dataset=rows(TEST), callbacks=[hook],
+        compute_metrics=hook, optimizers=(optimiser, flat),
+    )  # fmt: skip
+    trainer.train()
+    same(watched, plain)
+    logged = [entry for entry in trainer.state.log_history if "eval_widm" in entry]
+    assert [entry["eval_widm"] for entry in logged] == plain.curves()["widm"].tolist()
+
+
+def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path) -> None:
+    digits = likewise.data("digits:test")
+    live = Inspector(digits)
+    done = train(
+        "zoo:mlp", "digits:train[:300]", validation=digits, epochs=2, lr=0.05, out=tmp_path,
+        keep_epochs=True, callbacks=[live],
+    )  # fmt: skip
+    later = inspect(tmp_path, digits, train="digits:train[:300]", progress=False)
+    assert later.curves().index.tolist() == [0, 1, 2]
+    on_test = [
+        name for name in live.curves() if not name.endswith("train") and "train_" not in name
+    ]
+    on_test = [name for name in on_test if name not in ("overfitting",)]
+    assert "sai_ncsm_tncsm" in on_test
+    for name in on_test:
+        np.testing.assert_allclose(
+            live.curves()[name], later.curves()[name].loc[1:], rtol=1e-6, atol=1e-9, err_msg=name
+        )
+    assert done.history[1]["wsi_max"] == live.curves()["wsi_max"].loc[2]
+    assert done.history[1]["validation_accuracy"] == pytest.approx(live.curves()["accuracy"].loc[2])
+
+
+def test_only_every_second_epoch_is_looked_at() -> None:
+    live = Inspector(likewise.data("digits:test"), every_n_epochs=2)
+    train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05,
+          callbacks=[live])  # fmt: skip
+    assert live.curves().index.tolist() == [2, 4]
+
+
+def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() -> None:
+    plain, attacked = (
+        Inspector(likewise.data("digits:test"), adversarial_every=every, attack={"step": 0.05})
+        for every in (None, 2)
+    )
+    weights = [
+        train("zoo:mlp", "digits:train[:200]", validation="digits:test[:100]", epochs=3, lr=0.05,
+              callbacks=[live]).net.state_dict()
+        for live in (plain, attacked)
+    ]  # fmt: skip
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    rates = attacked.curves()["fooling_rate"]
+    assert np.isfinite(rates).tolist() == [False, True, False]
+    assert attacked.curves()["samples_adversarial"].loc[2] == 100
+    assert attacked.matrices(2)["confusion_adversarial"].short == "CCSM-adversarial"
+
+
+SCRIPT = """
+import sys, time
+import likewise
+from likewise.classes import Inspector
+from likewise.networks import train
+out, slow = sys.argv[1], float(sys.argv[2])
+inspector = Inspector(likewise.data("digits:test[:60]"), out=out + "/inspection")
+train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
+      out=out + "/run", callbacks=[inspector, lambda *_: time.sleep(slow)])
+"""
+
+
+def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Path) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def run(name: str, slow: float) -> Any:
+        command = [sys.executable, "-c", SCRIPT, str(tmp_path / name), str(slow)]
+        return subprocess.Popen(command, env=environment)
+
+    killed = run("killed", 0.5)
+    third = tmp_path / "killed" / "inspection" / "0003.safetensors"
+    deadline = time.monotonic() + 120
+    while not third.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)  # epoch 3 is reported, its checkpoint not yet written
+    killed.wait()
+    assert not (tmp_path / "killed" / "inspection" / "0006.safetensors").exists()
+    assert run("killed", 0).wait() == 0
+    whole = Inspector(likewise.data("digits:test[:60]"))
+    train(
+        "zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
+        callbacks=[whole],
+    )  # fmt: skip
+    seen = tmp_path / "killed" / "inspection"
+    resumed = Inspector(likewise.data("digits:test[:60]"), out=seen).curves()
+    assert resumed.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert resumed.equals(whole.curves())
+
+
+def test_a_checkpoint_takes_the_inspector_back(tmp_path: Path) -> None:
+    watch = inspector(out=tmp_path)
+    by_hand(watch)
+    earlier = {"reports": {k: v for k, v in watch.state_dict()["reports"].items() if k != "3"}}
+    again = inspector(out=tmp_path)
+    again.load_state_dict(earlier)
+    assert again.curves().index.tolist() == [1, 2]
+    assert again.next_epoch == 3
+    assert not (tmp_path / "0003.safetensors").exists()
+
+
+def test_epochs_come_back_from_the_folder_as_they_were(tmp_path: Path) -> None:
+    held, kept = inspector(), inspector(out=tmp_path)
+    by_hand(held)
+    by_hand(kept)
+    back = inspector(out=tmp_path)
+    same(back, held)
+    ours, theirs = held.matrices(2), back.matrices(2)
+    assert ours.keys() == theirs.keys()
+    np.testing.assert_allclose(theirs["weights"].values, ours["weights"].values, atol=1e-7)
+    assert theirs["weights"].wnids == ours["weights"].wnids
+
+
+DISTRIBUTED = """
+import sys, warnings
+import torch
+from torch import distributed
+sys.path.insert(0, sys.argv[3])
+from tests.classes.test_inspector import TEST, Net, inspector
+rank, file = int(sys.argv[1]), sys.argv[2]
+distributed.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
+torch.set_num_threads(1)
+watch, net = inspector(out=file + "-out"), Net()
+with torch.no_grad():
+    x, y = TEST[0][rank::2], TEST[1][rank::2]
+    watch.update(net(x), y, net.hidden(x))
+report = watch.report(net)
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo by file needs a POSIX system")
+def test_sums_are_added_over_processes_that_train_together(tmp_path: Path) -> None:
+    here = str(ROOT)
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", DISTRIBUTED, str(rank), str(tmp_path / "meet"), here]
+        )
+        for rank in (0, 1)
+    ]
+    assert [run.wait() for run in runs] == [0, 0]
+    alone, net = inspector(), Net()
+    with torch.no_grad():
+        alone.update(net(TEST[0]), TEST[1], net.hidden(TEST[0]))
+    alone.report(net)
+    together = inspector(out=str(tmp_path / "meet-out"))
+    np.testing.assert_allclose(together.curves(), alone.curves(), rtol=1e-9, atol=1e-12)

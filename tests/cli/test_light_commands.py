@@ -1,0 +1,111 @@
+"""Lists of names answer at once: no command that only reads declarations imports torch."""
+
+import contextlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from likewise.cli import main
+
+RUN = """
+import contextlib, io, json, sys
+from likewise.cli import main
+
+def told(words):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main(words)
+    return out.getvalue()
+
+HEAVY = ("torch", "scipy", "numpy", "pandas", "matplotlib", "timm", "torchvision")
+"""
+COMMANDS = [
+    ["measures"],
+    ["measures", "--json"],
+    ["measures", "--family", "cca"],
+    ["measures", "cka"],
+    ["measures", "jaccard[k=5]"],
+    ["measures", "rtd", "--json"],
+    ["networks"],
+    ["networks", "zoo:resnet*"],
+    ["networks", "--json"],
+    ["data"],
+    ["data", "cifar*", "--json"],
+    ["--help"],
+    ["--version"],
+    ["measures", "--help"],
+]
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", RUN + code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def light():
+    """Each command in one process, with what it said and what was imported when it was done."""
+    done = run(
+        f"""
+for words in {COMMANDS!r}:
+    print(json.dumps([told(words), [name for name in HEAVY if name in sys.modules]]))
+import time
+print("CPU seconds of all:", time.process_time(), file=sys.stderr)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(map(tuple, COMMANDS), map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_list_is_read_without_torch_and_says_the_same_as_with_it(light, words, capsys):
+    import torch  # noqa: F401  where it is loaded, the sources are read with it
+
+    text, heavy = light[tuple(words)]
+    assert heavy == []
+    with contextlib.suppress(SystemExit):
+        main(words)
+    if "--help" not in words:  # as wide as the terminal is
+        assert text == capsys.readouterr().out
+    assert text
+
+
+def test_unknown_names_are_told_without_torch_too():
+    done = run("told(['measures', 'ckaa']); print([name for name in HEAVY if name in sys.modules])")
+    assert done.stderr == "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"
+    assert done.stdout == "[]\n"
+
+
+def test_the_zoo_says_how_to_list_the_others(capsys):
+    with contextlib.suppress(SystemExit):
+        main(["networks"])
+    assert capsys.readouterr().err == (
+        "More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.\n"
+    )
+
+
+def test_what_was_read_with_stand_ins_is_forgotten_and_arrays_need_no_networks():
+    """In one process: a list, then a declaration that needs torch itself, then real comparisons."""
+    done = run(
+        """
+from likewise._base.declarations import reading
+
+def task():
+    import torch
+    return 1 + int(torch.zeros(1))
+
+told(["measures"])
+print(reading(task), "torch" in sys.modules)
+import numpy as np, likewise
+x, y = np.random.default_rng(0).normal(size=(2, 30, 4))
+likewise.compare(x, y).explain()
+likewise.compare([x, y], ["cka", "jaccard"], calibrate=9, progress=False)
+names = (name.split(".") for name in sys.modules if name.startswith("likewise."))
+print([name for name in names if name[1] in ("data", "networks", "wordnet", "classes", "attacks")])
+print(round(likewise.measures.cka(x, 2 * x), 6), len(likewise.networks.listed()) > 20)
+"""
+    )
+    assert done.stdout.splitlines() == ["1 True", "[]", "1.0 True"], done.stdout + done.stderr

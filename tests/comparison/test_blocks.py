@@ -1,0 +1,140 @@
+"""Blocks of pairs for other processes: every score once, per-network work first and shared."""
+
+import time
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+import torch
+
+import likewise
+from likewise.comparison.blocks import Blocks, disjoint
+from likewise.comparison.schedule import Job, Ledger
+from likewise.measures.registry import chosen
+from likewise.measures.shared import SharedFolder
+from likewise.views import Activations
+from likewise.work.store import Store
+
+RNG = np.random.default_rng(0)
+
+
+def blocks_of(tmp_path, names, m, left_out=()):
+    views = [Activations(RNG.normal(size=(40, 5)), name=str(i)) for i in range(m)]
+    job = Job([view.name for view in views], views, chosen(names))
+    todo = job.wanted.copy()
+    for item in left_out:
+        todo[item] = False
+    with Store(tmp_path / "s") as store:
+        ledger = Ledger(job, None, None)
+        return todo, list(Blocks(todo, ledger, store, 2, 10**9, str(tmp_path)))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 9, 14])
+@pytest.mark.parametrize(
+    "names", [["cka"], ["rsa", "distance-correlation"], ["pwcca", "rsa", "cka", "hard-correlation"]]
+)
+def test_every_score_is_in_one_block(tmp_path, names, m):
+    left_out = [(0, 0, 1)] if m > 2 else []
+    todo, blocks = blocks_of(tmp_path, names, m, left_out)
+    items = [item for block in blocks for item in block.items]
+    assert len(items) == len(set(items))
+    assert set(items) == {tuple(map(int, item)) for item in np.argwhere(todo)}
+    for block in blocks:
+        assert {i for _, *pair in block.items for i in pair} <= set(block.views)
+
+
+def test_the_first_blocks_hold_every_network_once(tmp_path):
+    _, blocks = blocks_of(tmp_path, ["pwcca", "rsa"], 12)
+    first = [block for block in blocks if block.first]
+    assert blocks[: len(first)] == first
+    assert sorted(i for block in first for i in block.views) == list(range(12))
+    pairs = np.array([(0, 0), (0, 1), (0, 2), (1, 2), (2, 3)])
+    assert pairs[disjoint(pairs)].tolist() == [[0, 1], [2, 3]]
+
+
+def test_halves_of_a_block_hold_its_items(tmp_path):
+    _, blocks = blocks_of(tmp_path, ["pwcca", "linear-regression"], 3)
+    left, right = blocks[0].halves()
+    assert left.items + right.items == blocks[0].items
+    assert left.items
+    assert right.items
+
+
+class Inline:
+    """An executor that runs a task when it is handed in, and counts them."""
+
+    _max_workers = 2
+
+    def __init__(self):
+        self.tasks = 0
+
+    def submit(self, function, *given):
+        self.tasks += 1
+        future = Future()
+        future.set_result(function(*given))
+        return future
+
+
+def test_slow_measures_come_in_small_blocks():
+    def slow(x, y):
+        start = time.thread_time()
+        while time.thread_time() - start < 0.1:
+            pass
+        return 1.0
+
+    executor = Inline()
+    views = {str(i): RNG.normal(size=(10, 2)) for i in range(6)}
+    likewise.compare(views, slow, engine=executor)
+    assert executor.tasks >= 10  # 36 scores of 0.1 s each, at most 0.3 s or one pair to a block
+
+
+def test_what_took_long_is_found_by_another_process(tmp_path):
+    computed = []
+
+    def compute():
+        computed.append(1)
+        start = time.thread_time()
+        while time.thread_time() - start < 0.02:
+            pass
+        return torch.arange(6.0).view(2, 3), 0.5, True, 7
+
+    one, other = SharedFolder(tmp_path, 10**6), SharedFolder(tmp_path, 10**6)
+    one.names[11], other.names[0] = "network", "network"  # owners are numbered by each process
+    expected = one.get((11, ("nearest", 5)), compute)
+    found = other.get((0, ("nearest", 5)), compute)
+    assert torch.equal(found[0], expected[0])
+    assert found[1:] == expected[1:] == (0.5, True, 7)
+    assert [type(part) for part in found[1:]] == [float, bool, int]
+    other.get((0, ("nearest", 6)), compute)
+    other.get((5, ("nearest", 5)), compute)  # of a network without a name
+    assert len(computed) == 3
+
+
+def test_what_is_quick_large_or_no_number_is_not_shared(tmp_path):
+    folder = SharedFolder(tmp_path, room=100)
+    folder.names[0] = "network"
+
+    def slowly(value):
+        start = time.thread_time()
+        while time.thread_time() - start < 0.01:
+            pass
+        return value
+
+    folder.get((0, "quick"), lambda: 1.0)
+    folder.get((0, "large"), lambda: slowly(torch.zeros(1000)))
+    folder.get((0, "object"), lambda: slowly({"a": 1}))
+    folder.get((0, object()), lambda: slowly(1.0))  # a name that means nothing elsewhere
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_costs_nothing_but_time(tmp_path):
+    folder = SharedFolder(tmp_path / "elsewhere", room=10**6)
+    folder.names[0] = "network"
+
+    def compute():
+        start = time.thread_time()
+        while time.thread_time() - start < 0.01:
+            pass
+        return 2.0
+
+    assert folder.get((0, "x"), compute) == 2.0

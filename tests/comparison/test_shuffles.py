@@ -1,0 +1,177 @@
+"""Shuffles within groups, and measures that shuffling says nothing of."""
+
+import numpy as np
+import pytest
+import torch
+
+import likewise
+from likewise import measures
+from likewise.comparison.shuffles import Orders
+from likewise.comparison.significance import calibrated_matrices, null_scores
+from likewise.errors import InputError
+from likewise.measures.pair import Pair
+from likewise.measures.registry import chosen
+from likewise.measures.representation import Representation
+from likewise.views import Activations, Outputs
+
+LABELS = np.repeat(np.arange(10), 20)
+UNPAIRED = [m.name for m in chosen("all") if not m.info.paired]
+
+
+def sharing_only_classes(seed):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(10, 12))[LABELS] + 0.7 * rng.normal(size=(200, 12)) for _ in range(2)]
+
+
+def test_a_shuffle_within_groups_keeps_every_input_in_its_group():
+    groups = np.random.default_rng(0).integers(0, 5, size=60)
+    orders = list(Orders(20, 1, groups).draw(60))
+    for order in orders:
+        assert sorted(order) == list(range(60))
+        assert (groups[order] == groups).all()
+    assert len({tuple(order) for order in orders}) == 20
+
+
+def test_each_order_within_a_group_is_as_likely_as_any_other():
+    counts: dict[tuple[int, ...], int] = {}
+    for order in Orders(6000, 0, np.array([0, 1, 0, 1, 0])).draw(5):
+        counts[tuple(order[[0, 2, 4]])] = counts.get(tuple(order[[0, 2, 4]]), 0) + 1
+    assert len(counts) == 6
+    assert max(abs(n - 1000) for n in counts.values()) < 150  # five standard deviations
+
+
+def test_networks_that_share_classes_only_are_alike_but_not_within_classes():
+    small = {"all": 0, "within": 0}
+    for seed in range(40):
+        x, y = sharing_only_classes(seed)
+        small["all"] += likewise.calibrate(x, y, "cka", 39).p <= 0.05
+        small["within"] += likewise.calibrate(x, y, "cka", 39, within=LABELS).p <= 0.05
+    assert small["all"] == 40
+    assert small["within"] <= 6  # of 40 at 5 %: at most 6 in 99 of 100 runs
+
+
+def test_labels_may_be_the_views_own():
+    x, y = sharing_only_classes(0)
+    views = [Activations(v, outputs=Outputs(v, LABELS), name=n) for v, n in ((x, "a"), (y, "b"))]
+    own = likewise.calibrate(*views, "cka", 19, within="labels")
+    given = likewise.calibrate(x, y, "cka", 19, within=torch.from_numpy(LABELS))
+    assert (own.null_mean, own.p) == (given.null_mean, given.p)
+    assert own.groups == 10
+    assert str(own).startswith(f"cka = {own.value:.4g}; inputs shuffled within 10 groups give ")
+
+
+def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike():
+    x, y = sharing_only_classes(0)
+    pair = likewise.calibrate(x, y, "cka", 19, within=LABELS)
+    table = likewise.calibrate({"a": x, "b": y}, measure="cka", permutations=19, within=LABELS)
+    assert table.null_mean[0, 1] == pytest.approx(pair.null_mean)
+    a, b = (Representation(Activations(v)) for v in (x, y))
+    scores = null_scores(Pair(a, b), measures.get("cka"), 19, 0, within=LABELS)
+    assert scores.mean() == pytest.approx(pair.null_mean)
+    matrices = likewise.compare({"a": x, "b": y}, ["cka"])
+    cka = measures.get("cka")
+    made = calibrated_matrices(
+        dict(matrices), [Activations(v) for v in (x, y)], [cka], seed=0, limit=10**9,
+        permutations=19, within=LABELS,
+    )  # fmt: skip
+    assert made["cka"].extra["null_mean"][0, 1] == pytest.approx(pair.null_mean)
+
+
+def wrong_answers(seed, n=200, classes=5):
+    """Two networks that guess, and the labels they are held against."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, n, classes)), rng.integers(0, classes, size=n)
+
+
+def test_mistakes_are_shuffled_among_inputs_of_one_label():
+    """Networks that guess among five classes share one in four mistakes; across labels it was 3 / 16."""
+    means, small = [], 0
+    for seed in range(60):
+        logits, labels = wrong_answers(seed)
+        result = likewise.calibrate(*logits, measures.get("same-mistake", labels=labels), 19)
+        means.append(result.null_mean)
+        small += result.p <= 0.05
+    assert np.mean(means) == pytest.approx(0.25, abs=0.01)
+    assert small <= 9  # of 60 at 5 %: more in one of 500 runs; across labels it was about 18
+
+
+def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups():
+    logits, labels = wrong_answers(0)
+    views = [
+        Activations(v, outputs=Outputs(v, labels), name=n)
+        for v, n in zip(logits, "ab", strict=True)
+    ]
+    alone = likewise.calibrate(*views, "same-mistake", 19)
+    assert alone.groups == 5
+    table = likewise.calibrate(
+        {"a": views[0], "b": views[1]}, measure="same-mistake", permutations=19
+    )
+    assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
+    pair = Pair(*(Representation(v) for v in views))
+    assert null_scores(pair, measures.get("same-mistake"), 19, 0).mean() == pytest.approx(
+        alone.null_mean
+    )
+    halves = np.arange(200) % 2
+    assert likewise.calibrate(*views, "same-mistake", 5, within=halves).groups == 10
+    assert likewise.calibrate(*views, "disagreement", 5).groups == 0
+
+
+@pytest.mark.parametrize(
+    ("within", "sentence"),
+    [
+        (
+            np.arange(7),
+            "within has the shape (7,) for 200 inputs. Pass one label per input.",
+        ),
+        (
+            np.arange(200),
+            "within gives each of the 200 inputs a label of its own, so none can change places. "
+            "Pass labels that several inputs share.",
+        ),
+        (
+            "labels",
+            "within='labels' needs the true labels of the inputs, and no view has them. Pass "
+            "within=<one label per input>, or views with Outputs(logits, labels).",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(within, sentence):
+    with pytest.raises(InputError) as error:
+        likewise.calibrate(*sharing_only_classes(0), "cka", 9, within=within)
+    assert str(error.value) == sentence
+
+
+def test_views_that_differ_on_the_labels_are_refused():
+    x, y = sharing_only_classes(0)
+    views = [
+        Activations(v, outputs=Outputs(v[:, :5], labels), name=name)
+        for v, labels, name in ((x, LABELS % 5, "a"), (y, LABELS[::-1] % 5, "b"))
+    ]
+    with pytest.raises(InputError) as error:
+        likewise.calibrate(*views, "cka", 9, within="labels")
+    assert str(error.value) == (
+        "'a' and 'b' have different labels for the same inputs. Pass within=<one label per input>."
+    )
+
+
+@pytest.mark.parametrize("name", UNPAIRED)
+def test_a_measure_blind_to_single_inputs_has_no_null(name):
+    x, y = np.abs(np.random.default_rng(0).normal(size=(2, 60, 6)))
+    result = likewise.calibrate(x, y, name, permutations=9)
+    numbers = (result.null_mean, result.null_quantile, result.calibrated, result.p)
+    assert np.isnan(numbers).all()
+    assert str(result) == (
+        f"{name} = {result.value:.4g}; it does not look at single inputs, so shuffling them gives no null."
+    )
+    table = likewise.compare({"a": x, "b": y, "c": x + y}, [name], calibrate=True).to_frame()
+    assert table[["null_mean", "null_quantile", "calibrated", "p"]].isna().all(axis=None)
+
+
+def test_answers_that_are_not_looked_at_one_by_one_have_no_null():
+    labels = np.random.default_rng(1).integers(0, 4, size=60)
+    logits = np.random.default_rng(0).normal(size=(2, 60, 4))
+    for name, options in (("accuracy-difference", {"labels": labels}), ("class-alignment", {})):
+        result = likewise.calibrate(*logits, measures.get(name, **options), permutations=9)
+        assert np.isnan(result.p)
+        assert np.isnan(result.null_mean)
+        assert "shuffling them gives no null" in str(result)

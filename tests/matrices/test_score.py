@@ -1,0 +1,306 @@
+"""A score is a number in files, one line at a prompt, and tells chance from likeness where asked."""
+
+import copy
+import csv
+import gc
+import io
+import json
+import logging
+import pickle
+import time
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import likewise
+from likewise import measures
+from likewise.comparison import significance, verdict
+from likewise.measures.workspace import Workspace
+
+
+@pytest.fixture
+def _time_enough(monkeypatch):
+    monkeypatch.setattr(verdict, "SECONDS", 600.0)
+
+
+def networks(n=80, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, 6))
+    return [hidden @ rng.normal(size=(6, d)) + noise * rng.normal(size=(n, d)) for d in (12, 7)]
+
+
+def strangers(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(2, n, d))
+
+
+def of_classes(seed=0):
+    """Two networks that share nothing but the class of an input."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(5), 20)
+    return labels, [
+        np.eye(5)[labels] @ rng.normal(size=(5, 8)) + rng.normal(size=(100, 8)) for _ in "ab"
+    ]
+
+
+def alive(kind):
+    return sum(issubclass(type(each), kind) for each in gc.get_objects())
+
+
+def test_a_score_is_a_number_in_files_strings_and_logs(caplog):
+    x, y = networks()
+    score = likewise.compare(x, y, "cka")
+    number = repr(float(score))
+    out = io.StringIO()
+    csv.writer(out).writerow(["cka", score])
+    assert out.getvalue() == f"cka,{number}\r\n"
+    assert str(score) == f"{score}" == f"{score!s}" == number
+    assert f"{score:.3f}" == f"{float(score):.3f}"
+    assert json.dumps(score) == number
+    assert pd.DataFrame({"cka": [score]}).cka.dtype == np.float64
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("run").info("cka %s, %.2f", score, score)
+    assert caplog.messages == [f"cka {number}, {float(score):.2f}"]
+
+
+def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch):
+    def refuse(*given, **how):
+        raise AssertionError("shown, not asked")
+
+    x, y = networks()
+    scores = [likewise.compare(x, y, name) for name in ("cka", "procrustes")]
+    monkeypatch.setattr(significance, "null_draws", refuse)
+    monkeypatch.setattr(measures.Measure, "score", refuse)
+    cka, procrustes = scores
+    assert repr(cka) == f"cka = {float(cka):.4g} (0 … 1, larger is more alike; 1 with itself)"
+    assert repr(scores) == f"[{cka!r}, {procrustes!r}]"
+    assert "\n" not in repr(scores)
+    assert "larger is less alike; 0 with itself" in repr(procrustes)
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_the_explanation_adds_the_verdict():
+    x, y = strangers(100, 512)
+    lines = likewise.compare(x, y, "cka").explain().splitlines()
+    assert lines[0] == "cka = 0.837 (0 … 1, larger is more alike; 1 with itself)"
+    start, _, p = lines[1].partition(" (p = ")
+    assert start == "0.84 is what noise gives at n = 100, d = 512"
+    assert p.endswith(" from 99 shuffles of the inputs).")
+    assert float(p.split()[0]) > 0.05
+    x, y = networks()
+    assert likewise.compare(x, y, "procrustes").verdict == (
+        "More alike than noise, which gives 1.3 at n = 80, d = 12 and 7 "
+        "(p = 0.02 from 99 shuffles of the inputs)."
+    )
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_a_notebook_shows_the_verdict_but_not_inside_a_list():
+    x, y = networks()
+    score = likewise.compare(x, y, "cka")
+    shown = []
+    for stack in ([0], [0, 1]):
+        score._repr_pretty_(SimpleNamespace(text=shown.append, stack=stack), cycle=False)
+    assert shown == [score.explain(), repr(score)]
+    assert score._repr_html_() == (f"<p><b>{score!r}</b></p><p>{score.verdict}</p>")
+
+
+def test_a_slow_measure_names_the_call_instead_of_taking_its_time():
+    calls = []
+
+    def slow(x, y):
+        calls.append(1)
+        time.sleep(0.03)
+        return float(x.mean() * y.mean())
+
+    x, y = networks()
+    score = likewise.compare(x, y, slow)
+    call = "The same call with calibrate=True tells it from noise."
+    assert score.explain().splitlines()[1] == call
+    assert len(calls) < 12  # 99 shuffles would be 101
+    before = len(calls)
+    assert score.verdict == call
+    assert len(calls) == before
+
+    def slower(x, y):
+        calls.append(1)
+        time.sleep(0.3)
+        return float(x.mean() * y.mean())
+
+    score, before = likewise.compare(x, y, slower), len(calls)
+    assert "calibrate=True" in score.verdict
+    assert len(calls) == before
+
+
+def test_kept_scores_hold_numbers_and_no_arrays():
+    x, y = strangers(100, 16)
+    likewise.compare(x, y, "mutual-knn")
+    gc.collect()
+    tensors = alive(torch.Tensor)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = [likewise.compare(x, y, "mutual-knn") for _ in range(200)]
+        gc.collect()
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / len(kept) < 1024
+    assert (alive(Workspace), alive(torch.Tensor)) == (0, tensors)
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_when_the_arrays_are_gone_or_changed_the_verdict_names_the_call():
+    call = "likewise.compare(x, y, 'cka', calibrate=True) tells it from noise."
+    x, y = networks()
+    gone, changed = likewise.compare(x.copy(), y, "cka"), likewise.compare(x, y, "cka")
+    lists = likewise.compare(x.tolist(), y.tolist(), "cka")
+    x[:] = np.random.default_rng(1).normal(size=x.shape)
+    assert [gone.verdict, changed.verdict, lists.verdict] == [call] * 3
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_views_and_tensors_have_a_verdict_too():
+    x, y = networks()
+    views = [likewise.Activations(v, name=n) for v, n in ((x, "first"), (y, "second"))]
+    tensors = [torch.from_numpy(v) for v in (x, y)]
+    expected = likewise.compare(x, y, "cka").verdict
+    assert likewise.compare(*views, "cka").verdict == expected
+    assert likewise.compare(*tensors, "cka").verdict == expected
+
+
+def test_a_score_says_when_shuffling_says_nothing():
+    x, y = networks()
+    for calibrate in (False, True):
+        assert likewise.compare(x, y, "imd", calibrate=calibrate).verdict == (
+            "It does not look at single inputs, so shuffling them gives no null."
+        )
+
+
+def test_a_pickled_or_copied_score_keeps_what_it_is():
+    x, y = networks()
+    score = likewise.compare(x, y, "jaccard", k=5, calibrate=19)
+    for other in (pickle.loads(pickle.dumps(score)), copy.deepcopy(score)):
+        assert type(other) is likewise.Score
+        assert (float(other), repr(other)) == (float(score), repr(score))
+        assert (other.measure, other.names, other.n, other.widths) == (
+            "jaccard[k=5]",
+            ("x", "y"),
+            80,
+            (12, 7),
+        )
+        assert other.info.source == score.info.source
+        assert other.calibration == score.calibration
+        assert other.explain() == score.explain()
+
+
+def test_one_in_twenty_strangers_at_most_is_told_apart():
+    """By the rule alone: a value and its null drawn alike."""
+    rng = np.random.default_rng(0)
+    info = measures.get("cka").info
+    draws = rng.normal(size=(4000, verdict.PERMUTATIONS + 1))
+    found = []
+    for value, *null in draws:
+        more, less = verdict.two_sided(value, np.array(null), info)
+        found.append(min(1.0, 2 * min(more, less)) <= verdict.LEVEL)
+    assert np.mean(found) == pytest.approx(0.04, abs=0.01)  # two ranks of a hundred on either side
+
+
+def test_a_constant_null_is_no_verdict():
+    more, less = verdict.two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
+    assert (more, less) == (1.0, 1.0)
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_networks_that_share_only_their_classes_are_not_more_alike_than_these():
+    labels, (x, y) = of_classes()
+    assert likewise.compare(x, y, "cka").verdict.startswith("More alike than noise, which gives ")
+    views = [
+        likewise.Activations(v, outputs=likewise.Outputs(np.eye(5)[labels], labels)) for v in (x, y)
+    ]
+    sentence = likewise.compare(*views, "cka").verdict
+    assert " is what the 5 classes alone give at n = 100, d = 8 (p = " in sentence
+    assert sentence.endswith(" from 99 shuffles of the inputs within classes).")
+    z = x @ np.random.default_rng(9).normal(size=(8, 8))
+    related = [views[0], likewise.Activations(z, outputs=views[0].outputs)]
+    assert likewise.compare(*related, "cka").verdict.startswith(
+        "More alike than the 5 classes alone would make them, which give "
+    )
+
+
+def test_a_calibrated_score_carries_its_null():
+    x, y = networks()
+    score = likewise.compare(x, y, "cka", calibrate=True)
+    alone = likewise.calibrate(x, y, "cka")
+    assert score.calibration == alone
+    assert score.calibration.permutations == 200
+    assert score == alone.value
+    assert score.verdict == (
+        f"More alike than noise, which gives {alone.null_mean:.2g} at n = 80, d = 12 and 7 "
+        "(p = 0.01 from 200 shuffles of the inputs)."
+    )
+    row = score.to_frame().iloc[0]
+    assert (row.value, row.p, row.null_mean) == (score, alone.p, alone.null_mean)
+    assert likewise.compare(x, y, "cka").calibration is None
+
+
+def test_calibration_within_classes_reaches_the_score():
+    labels, (x, y) = of_classes()
+    free = likewise.compare(x, y, "cka", calibrate=99)
+    within = likewise.compare(x, y, "cka", calibrate=99, within=labels)
+    assert free.calibration.p == 0.01
+    assert within.calibration.p > 0.05
+    assert within.calibration.groups == 5
+    assert within.verdict.endswith(" from 99 shuffles of the inputs within classes).")
+
+
+def test_within_and_calibrate_are_checked():
+    x, y = networks()
+    with pytest.raises(likewise.errors.InputError) as caught:
+        likewise.compare(x, y, "cka", within=np.zeros(80))
+    assert str(caught.value) == "within says how inputs are shuffled. Pass calibrate=True too."
+    with pytest.raises(likewise.errors.InputError) as caught:
+        likewise.compare(x, y, "cka", calibrate="yes")
+    assert str(caught.value) == (
+        "calibrate must be True, False or a number of shuffles, got 'yes'."
+    )
+
+
+def test_a_saturated_score_says_so():
+    x, y = (
+        np.random.default_rng(0).normal(size=(30, 64)),
+        np.random.default_rng(1).normal(size=(30, 5)),
+    )
+    reason = (
+        "64 neurons can express anything on 30 inputs, so any network with as many that are "
+        "independent gets this score. Show the networks more inputs."
+    )
+    score = likewise.compare(x, y, "mean-cca")
+    assert repr(score) == "mean-cca = 1 (0 … 1, larger is more alike; 1 with itself, saturated)"
+    assert score.explain().splitlines()[1] == f"Saturated: {reason}"
+    assert score.to_frame().saturated.tolist() == [reason]
+    assert likewise.compare(x, y, "linear-regression").saturated == ""  # x from y
+    assert likewise.compare(y, x, "linear-regression").saturated == reason
+    assert likewise.compare(x, y, "cka").saturated == ""
+    assert likewise.compare(x, y, "mutual-knn", k=29).saturated == (
+        "with k = 29 all other of the 30 inputs are neighbours, so any network gets this score. "
+        "Choose a smaller k."
+    )
+    flat = x[:, :3] @ np.random.default_rng(2).normal(size=(3, 64))  # wide, of rank 3
+    assert likewise.compare(flat, y, "mean-cca").saturated == ""
+
+
+@pytest.mark.usefixtures("_time_enough")
+def test_a_confounder_is_named_as_what_chance_keeps():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(60, 3))
+    x, y = (np.tanh(shared @ rng.normal(size=(3, 8))) + rng.normal(size=(60, 8)) for _ in "ab")
+    measure = measures.get("cka-deconfounded", confounder=shared)
+    for score in (likewise.compare(x, y, measure), likewise.compare(x, y, measure, calibrate=99)):
+        assert "is what the confounder alone gives at n = 60, d = 8 (p = " in score.verdict
+        assert score.verdict.endswith(" shuffles of what the confounder leaves of the inputs).")
+    gone = likewise.compare(x.copy(), y, measure)
+    assert gone.verdict == "The same call with calibrate=True tells it from noise."

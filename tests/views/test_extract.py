@@ -1,0 +1,490 @@
+"""Extraction: every way in which activations are commonly got wrong has its test here."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import likewise
+from likewise.errors import ForwardError, InputError, UnknownNameError
+from likewise.views.cache import Views
+from likewise.views.extract import extract
+from likewise.views.layers import bare
+
+
+class Tiny(nn.Module):
+    """Maps, an in-place operation right behind a layer, and a linear classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.relu = nn.ReLU(inplace=True)
+        self.fc = nn.Linear(4, 5)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.fc(self.relu(self.norm(self.conv(images))).mean(dim=(2, 3)))
+
+
+class Tupled(nn.Module):
+    """A recurrent layer (a tuple, time first), a mapping, and a list without tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(3, 6)
+        self.named = Named()
+        self.words = Words()
+
+    def forward(self, series: Tensor) -> dict[str, Tensor]:
+        states, _ = self.rnn(series.transpose(0, 1))
+        self.words(states)
+        return self.named(states[-1])
+
+
+class Named(nn.Module):
+    def forward(self, rows: Tensor) -> dict[str, Tensor]:
+        return OrderedDict(loss=rows.sum(), logits=rows[:, :4])
+
+
+class Words(nn.Module):
+    def forward(self, rows: Tensor) -> list[str]:
+        return ["nothing", "here"]
+
+
+class Repeated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Linear(3, 3)
+        self.unused = nn.Linear(3, 3)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.step(self.step(self.step(rows)))
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def test_all_layers_come_from_one_pass() -> None:
+    net = Tiny()
+    passes: list[int] = []
+    net.conv.register_forward_hook(lambda *_: passes.append(1))
+    views = extract(net, torch.rand(10, 3, 6, 6), layers="all", reduce="mean", batch_size=4)
+    assert list(views) == ["conv", "norm", "relu", "fc"]
+    assert len(passes) == 3
+
+
+def test_rows_are_what_the_layer_gave_before_an_in_place_operation() -> None:
+    net, images = Tiny().eval(), torch.rand(10, 3, 6, 6)
+    with torch.no_grad():
+        expected = net.norm(net.conv(images)).flatten(1)
+    assert (expected < 0).any()
+    found = extract(net, images, layers="norm", reduce="flatten", batch_size=4).values
+    torch.testing.assert_close(found.float(), expected)
+
+
+def test_the_penultimate_view_is_what_the_classifier_is_given() -> None:
+    net, images = Tiny().eval(), torch.rand(10, 3, 6, 6)
+    view = extract(net, images)
+    with torch.no_grad():
+        torch.testing.assert_close(net.fc(view.values.float()), net(images))
+    assert repr(view) == "Activations('Tiny', n=10, d=4)"
+
+
+def test_outputs_come_from_the_same_pass_with_labels_and_predictions() -> None:
+    net, images, labels = Tiny().eval(), torch.rand(10, 3, 6, 6), torch.arange(10) % 5
+    batches = [(images[:6], labels[:6]), (images[6:], labels[6:])]
+    outputs = extract(net, batches).outputs
+    with torch.no_grad():
+        torch.testing.assert_close(outputs.logits.float(), net(images))
+    assert outputs.labels.tolist() == labels.tolist()
+    assert outputs.predictions.tolist() == net(images).argmax(1).tolist()
+
+
+def test_logits_can_be_asked_for_as_a_layer() -> None:
+    net, images = Tiny().eval(), torch.rand(10, 3, 6, 6)
+    with torch.no_grad():
+        torch.testing.assert_close(extract(net, images, "logits").values.float(), net(images))
+
+
+def test_labels_a_network_has_no_class_for_are_left_out_with_a_warning() -> None:
+    batches = [(torch.rand(8, 3, 6, 6), torch.arange(8))]
+    sentence = (
+        r"the labels run to 7, but 'Tiny' answers with 5 numbers. "
+        r"Its outputs are kept without labels."
+    )
+    with pytest.warns(UserWarning, match=sentence):
+        assert extract(Tiny(), batches).outputs.labels is None
+
+
+def test_tuples_mappings_and_time_first_layers_give_one_row_an_input() -> None:
+    net, series = Tupled().eval(), torch.rand(9, 7, 3)
+    views = extract(net, series, layers=["rnn", "named"], reduce="last", batch_size=4)
+    with torch.no_grad():
+        states = net.rnn(series.transpose(0, 1))[0]
+    torch.testing.assert_close(views["rnn"].values.float(), states[-1])
+    torch.testing.assert_close(views["named"].values.float(), states[-1][:, :4])
+    torch.testing.assert_close(views["rnn"].outputs.logits.float(), states[-1][:, :4])
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+def test_a_model_output_of_transformers_is_understood() -> None:
+    net = likewise.network("zoo:bert-tiny")
+    view = extract(net, ["one text", "another longer text"], layers="encoder", reduce="cls")
+    assert view.n == 2
+
+
+def test_a_layer_without_activations_is_refused_by_name_and_left_out_of_a_glob() -> None:
+    with pytest.raises(InputError) as caught:
+        extract(Tupled(), torch.rand(4, 7, 3), layers="words")
+    assert str(caught.value) == (
+        "'words' of 'Tupled' gives no tensor, not activations. Choose another layer."
+    )
+    with pytest.warns(UserWarning, match="1 layers of 'Tupled' are left out, the first because"):
+        views = extract(Tupled(), torch.rand(4, 7, 3), layers="*", reduce="last")
+    assert list(views) == ["rnn", "named"]
+
+
+def test_every_call_of_a_repeated_layer_has_its_own_name() -> None:
+    net, rows = Repeated(), torch.rand(6, 3)
+    views = extract(net, rows, layers=["step", "step#3"])
+    with torch.no_grad():
+        torch.testing.assert_close(views["step"].values.float(), net.step(rows))
+        torch.testing.assert_close(views["step#3"].values.float(), net(rows))
+    assert list(extract(net, rows, layers="step*")) == ["step", "step#2", "step#3"]
+
+
+def test_a_layer_that_is_never_called_is_refused() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        extract(Repeated(), torch.rand(6, 3), layers="unused")
+    assert str(caught.value) == (
+        "'unused' of 'Repeated' is not called in its forward pass. `likewise layers` lists what is."
+    )
+
+
+def test_data_parallel_gives_the_whole_batch_under_plain_names() -> None:
+    net, images = Tiny(), torch.rand(10, 3, 6, 6)
+    wrapped = extract(nn.DataParallel(net), images, layers="norm", reduce="mean")
+    assert torch.equal(wrapped.values, extract(net, images, layers="norm", reduce="mean").values)
+
+
+def test_a_last_batch_of_one_counts_even_where_the_network_squeezes() -> None:
+    class Squeezing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pool = nn.AdaptiveAvgPool2d(1)
+            self.flat = Flat()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, images: Tensor) -> Tensor:
+            return self.fc(self.flat(self.pool(images)))
+
+    class Flat(nn.Module):
+        def forward(self, maps: Tensor) -> Tensor:
+            return maps.squeeze()
+
+    images = torch.rand(5, 3, 4, 4)
+    view = extract(Squeezing(), images, layers="flat", batch_size=4)
+    torch.testing.assert_close(view.values.float(), images.mean(dim=(2, 3)))
+    assert view.outputs.logits.shape == (5, 2)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 100])
+def test_views_and_probes_do_not_depend_on_the_batch_size(batch_size: int) -> None:
+    net, images = Tiny(), torch.rand(10, 3, 6, 6)
+    whole = extract(net, images, layers="conv", reduce="mean", batch_size=10)
+    cut = extract(net, images, layers="conv", reduce="mean", batch_size=batch_size)
+    torch.testing.assert_close(cut.values, whole.values, rtol=1e-6, atol=1e-6)
+    assert cut.probe == whole.probe
+
+
+def test_other_inputs_or_another_order_make_another_probe() -> None:
+    net, images = Tiny(), torch.rand(10, 3, 6, 6)
+    probes = {extract(net, shown).probe for shown in (images, images.flip(0), images[:9])}
+    assert len(probes) == 3
+
+
+def test_positions_as_rows_are_never_taken_for_inputs() -> None:
+    net, images = Tiny().eval(), torch.rand(10, 3, 6, 6)
+    view = extract(net, images, layers="conv", reduce="spatial")
+    with torch.no_grad():
+        expected = net.conv(images).permute(0, 2, 3, 1).reshape(-1, 4)
+    torch.testing.assert_close(view.values.float(), expected)
+    assert view.outputs is None
+    assert view.probe == f"{extract(net, images).probe}:360 positions"
+
+
+def test_maps_without_a_reduction_are_refused_with_the_choices() -> None:
+    with pytest.raises(InputError) as caught:
+        extract(Tiny(), torch.rand(10, 3, 6, 6), layers="conv")
+    assert str(caught.value) == (
+        "'conv' of 'Tiny' has shape (10, 4, 6, 6), not (inputs, neurons). "
+        "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'."
+    )
+
+
+def test_everything_is_recorded_in_the_view() -> None:
+    view = extract(Tiny(), torch.rand(10, 3, 6, 6), layers="conv", reduce="mean", name="mine")
+    assert view.name == "mine"
+    assert view.about == {
+        "network": "mine",
+        "layer": "conv",
+        "kind": "Conv2d",
+        "reduction": "mean",
+        "data": "Tensor",
+        "probe": view.probe,
+        "likewise": likewise.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def test_datasets_and_loaders_are_shown_in_batches() -> None:
+    net, images = Tiny(), torch.rand(10, 3, 6, 6)
+    dataset = torch.utils.data.TensorDataset(images, torch.arange(10) % 5)
+    view = extract(net, images)
+    assert torch.equal(extract(net, dataset).values, view.values)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=10)
+    assert extract(net, loader).outputs.labels.tolist() == (torch.arange(10) % 5).tolist()
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        [torch.ones(4, 3, 6, 6)],
+        (torch.ones(4, 3, 6, 6), torch.rand(4)),
+        (torch.ones(4, 3, 6, 6), [0, 1, 2, 3], "path"),
+    ],
+    ids=["inputs alone", "targets that are no classes", "more than labels"],
+)
+def test_of_a_batch_the_first_part_is_shown(batch: list) -> None:
+    assert extract(Tiny(), [batch]).n == 4
+
+
+def test_views_of_several_layers_are_a_mapping_in_the_order_of_the_request() -> None:
+    views = extract(Tiny(), torch.rand(10, 3, 6, 6), layers=["fc", "conv"], reduce="mean")
+    assert isinstance(views, Views)
+    assert list(views) == ["fc", "conv"]
+    assert views["fc"].name == "Tiny/fc"
+
+
+def _state(net: nn.Module) -> dict[str, object]:
+    return {
+        "modes": [part.training for part in net.modules()],
+        "hooks": [
+            (dict(part._forward_hooks), dict(part._forward_pre_hooks)) for part in net.modules()
+        ],
+        "needs": [value.requires_grad for value in net.parameters()],
+        "devices": [value.device for value in net.parameters()],
+    }
+
+
+def _prepared() -> tuple[nn.Module, dict[str, Tensor], list[Tensor]]:
+    """A network in use: part of it in evaluation mode, with a hook and with gradients."""
+    net = Tiny().train()
+    net.norm.eval()
+    net.fc.bias.requires_grad_(False)
+    net.conv.register_forward_hook(lambda *_: None)
+    net(torch.rand(4, 3, 6, 6)).sum().backward()
+    grads = [value.grad.clone() for value in net.parameters() if value.grad is not None]
+    return net, copy.deepcopy(net.state_dict()), grads
+
+
+def _check_unchanged(
+    net: nn.Module, before: dict[str, object], weights: dict[str, Tensor], grads: list[Tensor]
+) -> None:
+    assert _state(net) == before
+    assert all(torch.equal(value, weights[key]) for key, value in net.state_dict().items())
+    now = [value.grad for value in net.parameters() if value.grad is not None]
+    assert len(now) == len(grads)
+    assert all(torch.equal(old, new) for old, new in zip(grads, now, strict=True))
+    assert torch.is_grad_enabled()
+
+
+def test_the_network_is_left_as_it_was() -> None:
+    net, weights, grads = _prepared()
+    before = _state(net)
+    extract(net, torch.rand(10, 3, 6, 6), layers="all", reduce="mean", device="cpu")
+    extract(net, torch.rand(10, 3, 6, 6))
+    _check_unchanged(net, before, weights, grads)
+
+
+def test_the_network_is_left_as_it_was_when_the_data_breaks_off() -> None:
+    net, weights, grads = _prepared()
+    before = _state(net)
+
+    def breaking() -> Iterator[Tensor]:
+        yield torch.rand(4, 3, 6, 6)
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="gone"):
+        extract(net, breaking(), layers="all", reduce="mean")
+    _check_unchanged(net, before, weights, grads)
+
+
+def test_a_failing_network_is_named_with_layer_and_batch_and_left_as_it_was() -> None:
+    net, weights, grads = _prepared()
+    before = _state(net)
+    batches = [torch.rand(4, 3, 6, 6), torch.rand(4, 2, 6, 6)]
+    with pytest.raises(ForwardError) as caught:
+        extract(net, batches, layers="all", reduce="mean", name="mine")
+    assert str(caught.value) == (
+        "'mine' failed in layer 'conv' (Conv2d) on batch 2 (inputs 4 to 7, (4, 2, 6, 6) float32): "
+        "RuntimeError: Given groups=1, weight of size [4, 3, 3, 3], expected input[4, 2, 6, 6] to "
+        "have 3 channels, but got 2 channels instead. Check that the network takes inputs of this "
+        "shape and type."
+    )
+    _check_unchanged(net, before, weights, grads)
+
+
+def test_a_glob_that_matches_nothing_is_refused_with_the_nearest_names() -> None:
+    net = likewise.network("zoo:resnet20")
+    with pytest.raises(UnknownNameError) as caught:
+        extract(net, torch.rand(2, 3, 32, 32), layers="leyer1.0*", reduce="mean", name="resnet20")
+    assert str(caught.value) == (
+        "no layer of 'resnet20' matches 'leyer1.0*'. "
+        "The nearest are 'layer1.0', 'layer3.0', 'layer2.0'; `likewise layers` lists all."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"layers": []}, "no layers of 'Tiny' were asked for. Name at least one, or 'all'."),
+        ({"batch_size": 0}, "batch_size is 0. Give at least 1."),
+        (
+            {"layers": "conv", "reduce": "maen"},
+            "no reduction named 'maen'. Did you mean 'mean'? There are mean, cls, last, flatten, "
+            "spatial, pool7, pool7-spatial.",
+        ),
+        (
+            {"data": 5},
+            "data is a int, which gives no batches. Pass data, an address, an array or an iterable "
+            "of batches.",
+        ),
+        ({"data": []}, "the data gave no inputs. Pass at least two."),
+    ],
+)
+def test_requests_that_mean_nothing_are_refused(options: dict, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        extract(Tiny(), **{"data": torch.rand(4, 3, 6, 6)} | options)
+    assert str(caught.value) == sentence
+
+
+def test_rows_that_change_their_width_are_refused() -> None:
+    batches = [torch.rand(4, 3, 6, 6), torch.rand(4, 3, 8, 8)]
+    with pytest.raises(InputError) as caught:
+        extract(Tiny(), batches, layers="conv", reduce="flatten")
+    assert str(caught.value) == (
+        "'conv' of 'Tiny' has 144 columns in the first batch and 256 in a later one. "
+        "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
+    )
+
+
+def test_a_layer_whose_first_axis_is_not_the_inputs_is_refused() -> None:
+    net = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 3)))
+    with pytest.raises(InputError) as caught:
+        extract(net, torch.rand(5, 3, 4), layers="1")
+    assert str(caught.value) == (
+        "'1' of 'Sequential' gives shape (15, 2) for 5 inputs, so its first axis is not the inputs."
+        " Choose another layer."
+    )
+
+
+def test_maps_with_channels_last_are_averaged_over_positions() -> None:
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 2, stride=2)
+            self.block = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8))
+
+        def forward(self, images: Tensor) -> Tensor:
+            return self.block(self.conv(images).permute(0, 2, 3, 1)).mean(dim=(1, 2))
+
+    net, images = Last().eval(), torch.rand(10, 3, 6, 6)
+    views = extract(net, images, layers=["conv", "block"], reduce="mean")
+    with torch.no_grad():
+        torch.testing.assert_close(views["conv"].values.float(), net.conv(images).mean(dim=(2, 3)))
+        torch.testing.assert_close(views["block"].values.float(), net(images))
+
+
+@pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")
+def test_tokens_of_a_vision_transformer_are_reduced_by_name() -> None:
+    net = likewise.network("timm:test_vit,pretrained=false").eval()
+    images = torch.rand(3, 3, 160, 160)
+    tokens = []
+    with torch.no_grad():
+        hook = bare(net).blocks[0].register_forward_hook(lambda *a: tokens.append(a[2]))
+        net(images)
+        hook.remove()
+    for how, expected in {
+        "cls": tokens[0][:, 0],
+        "last": tokens[0][:, -1],
+        "mean": tokens[0].mean(dim=1),
+        "flatten": tokens[0].flatten(1),
+    }.items():
+        found = extract(net, images, layers="blocks.0", reduce=how)
+        torch.testing.assert_close(found.values.float(), expected)
+
+
+def test_a_glob_leaves_out_layers_that_cannot_be_reduced_so() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 2, stride=2), nn.Flatten(2), nn.Linear(9, 2))
+    with pytest.warns(UserWarning, match=r"1 layers .* because '0' of 'Sequential' holds maps"):
+        views = extract(net, torch.rand(5, 3, 6, 6), layers="all", reduce="cls")
+    assert list(views) == ["1", "2"]
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.parametrize("how", ["cls", "mean", "last", "spatial"])
+def test_padding_of_texts_changes_nothing(how: str) -> None:
+    net = likewise.network("zoo:bert-tiny")
+    texts = ["short", "a text of some more words", "and one between"]
+    padded = extract(net, texts, layers="blocks", reduce=how, batch_size=3)
+    alone = extract(net, texts, layers="blocks", reduce=how, batch_size=1)
+    assert padded
+    for layer, view in padded.items():
+        torch.testing.assert_close(view.values, alone[layer].values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+def test_flattened_tokens_of_unequal_texts_are_refused() -> None:
+    net = likewise.network("zoo:bert-tiny")
+    with pytest.raises(InputError, match="Give inputs of one size, or choose reduce='mean'"):
+        extract(net, ["short", "a longer text"], "blocks", reduce="flatten", batch_size=1)
+
+
+@pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
+def test_of_a_graph_only_the_nodes_asked_for_are_kept() -> None:
+    data = likewise.data("digits-graph:test")
+    batch, _ = next(data.batches())
+    net = likewise.network(f"zoo:gcn,features={batch['x'].shape[1]},classes=10").eval()
+    views = extract(net, data, layers="convs.*", reduce=None)
+    blocks = extract(net, data, layers="blocks")
+    assert list(blocks) == ["convs.0", "convs.1", "convs.2"]
+    with torch.no_grad():
+        first = batch.rows(net.convs[0](batch["x"], batch["edge_index"]))
+        answer = batch.rows(net(**batch))
+    assert len(first) == len(data) < len(batch["x"])
+    torch.testing.assert_close(views["convs.0"].values.float(), first)
+    torch.testing.assert_close(views["convs.0"].outputs.logits.float(), answer)
+    assert views["convs.0"].outputs.labels.tolist() == data.labels.tolist()
+    assert views["convs.0"].probe == data.probe
+
+
+def test_views_of_arrays_need_neither_networks_nor_data() -> None:
+    script = (
+        "import sys, likewise; likewise.Activations;"
+        "print([m for m in sys.modules if m.startswith(('likewise.networks', 'likewise.data'))])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "[]\n"

@@ -1,0 +1,393 @@
+"""Labels are kept only where data and network have the same classes, and counted as the network does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import likewise
+from likewise import measures, wordnet
+from likewise._base.compat import prepare_torchvision
+from likewise.data import Data
+from likewise.errors import InputError
+from likewise.networks import evaluate, network, save, train
+from likewise.networks.class_names import class_names, classes_of, record
+from likewise.views.extract import extract
+from likewise.wordnet import ClassNames
+
+PETS = ("cat", "dog", "fish")
+
+
+class Blind(nn.Module):
+    """Answers every input alike: with its output number `favourite`."""
+
+    def __init__(self, count: int, favourite: int = 0) -> None:
+        super().__init__()
+        self.fc = nn.Linear(12, count)
+        nn.init.zeros_(self.fc.weight)
+        with torch.no_grad():
+            self.fc.bias.copy_(torch.arange(count) == favourite)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        answers: torch.Tensor = self.fc(images.flatten(1))
+        return answers
+
+
+def pets(classes: tuple[str, ...] = PETS, wnids: Any = None, name: str = "pets") -> Data:
+    labels = torch.arange(9) % len(classes)
+    draw = torch.Generator().manual_seed(0)
+    return Data(name, "image", torch.rand(9, 3, 2, 2, generator=draw), labels, classes, wnids)
+
+
+def named(count: int, names: tuple[str, ...], favourite: int = 0) -> nn.Module:
+    net = Blind(count, favourite)
+    record(net, ClassNames(names))
+    return net
+
+
+def refused(act: Any) -> str:
+    with pytest.raises(InputError) as error:
+        act()
+    return str(error.value)
+
+
+# Which labels are kept
+
+
+def test_labels_of_other_classes_are_not_kept_and_what_needs_them_says_why() -> None:
+    net = named(4, ("tench", "goldfish", "shark", "ray"))
+    views = [extract(net, pets(), name=name) for name in ("one", "other")]
+    assert views[0].outputs.labels is None
+    reason = (
+        "the labels of 'pets' do not fit 'one': of its 3 classes, 'cat', 'dog', 'fish' are not surely "
+        "among the network's 4 ('tench', 'goldfish', 'shark' and 1 more). Name them as the network "
+        "does, or by WordNet id."
+    )
+    assert views[0].unlabelled == reason
+    for score in (
+        measures.accuracy_difference,
+        measures.error_consistency,
+        measures.same_mistake,
+        measures.disagreement_normalised,
+    ):
+        assert refused(lambda score=score: score(*views)) == (
+            f"the true labels of 'one' and 'other' are not known: {reason} Or pass labels=... that "
+            "count as the network does."
+        )
+    assert measures.disagreement(*views) == 0  # needs no labels
+
+
+def test_a_network_without_names_takes_labels_only_of_as_many_classes() -> None:
+    assert extract(Blind(3), pets()).outputs.labels.tolist() == pets().labels.tolist()
+    view = extract(Blind(5), pets(), name="net")
+    assert view.outputs.labels is None
+    assert view.unlabelled == (
+        "the labels of 'pets' do not fit 'net': it has 3 classes ('cat', 'dog', 'fish'), and the "
+        "network answers with 5 numbers that have no names. Use a network of these classes."
+    )
+
+
+def test_labels_are_carried_over_to_the_networks_own_order() -> None:
+    net = named(4, ("Fish", "newt", "Dog", "Cat"), favourite=3)
+    view = extract(net, pets())
+    assert view.outputs.labels.tolist() == [3, 2, 0] * 3
+    accuracy = (view.outputs.predictions == view.outputs.labels).float().mean()
+    assert float(accuracy) == pytest.approx(1 / 3)  # it always says cat
+
+
+def test_classes_are_found_by_id_and_by_another_word() -> None:
+    net = Blind(1000)
+    record(net, wordnet.listed("imagenet1k"))
+    data = pets(("n02123045", "goldfish", "Tinca tinca"))
+    assert extract(net, data).outputs.labels.tolist() == [281, 1, 0] * 3
+
+
+def test_ten_classes_are_not_ten_others(tmp_path: Path) -> None:
+    digits, fashion = tuple("0123456789"), wordnet.classes("fashion-mnist").names
+    images = torch.rand(20, 3, 2, 2)
+    cifar = Data("cifar10", "image", images, np.arange(20) % 10, wordnet.classes("cifar10").names)
+    for other in (digits, fashion):
+        assert extract(named(10, other), cifar).outputs.labels is None
+    assert extract(named(10, cifar.classes), cifar).outputs.labels is not None
+
+
+@pytest.mark.parametrize("form", [list, torch.utils.data.DataLoader])
+def test_a_dataset_of_torch_brings_its_classes(form: Any) -> None:
+    class Folder(torch.utils.data.Dataset[Any]):
+        classes = PETS
+
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, i: int) -> Any:
+            if i >= 6:
+                raise IndexError
+            return torch.rand(3, 2, 2), i % 3
+
+    data = Folder() if form is list else torch.utils.data.DataLoader(Folder(), batch_size=3)
+    net = named(3, ("fish", "cat", "dog"))
+    assert extract(net, data).outputs.labels.tolist() == [1, 2, 0] * 2
+    assert extract(Blind(1000), data).outputs.labels is None
+    part = torch.utils.data.Subset(Folder(), [1, 2])
+    assert extract(net, part).outputs.labels.tolist() == [2, 0]
+
+
+def test_labels_and_their_reason_come_back_from_a_store(tmp_path: Path) -> None:
+    turned = named(3, ("fish", "cat", "dog"))
+    for _ in range(2):  # made, then found
+        view = extract(turned, pets(), store=tmp_path)
+        assert view.outputs.labels.tolist() == [1, 2, 0] * 3
+        assert view.classes == ClassNames(("fish", "cat", "dog"))
+    other = extract(turned, pets(("ape", "bee", "cow")), store=tmp_path)
+    assert other.outputs.labels is None
+    assert "'ape', 'bee', 'cow'" in other.unlabelled
+    # the same weights, now said to be of other classes
+    record(turned, ClassNames(("dog", "cat", "fish")))
+    assert extract(turned, pets(), store=tmp_path).outputs.labels.tolist() == [1, 0, 2] * 3
+
+
+def test_a_header_holds_many_long_names(tmp_path: Path) -> None:
+    names = tuple(f"{i} {'long ' * 40}" for i in range(150))
+    net = named(150, names)
+    view = extract(net, pets(names[:3], name="n" * 200), store=tmp_path)
+    assert view.classes == ClassNames(names)
+    lost = extract(net, pets(tuple(f"{'x' * 240}{i}" for i in range(3))), store=tmp_path)
+    assert lost.outputs.labels is None
+    assert lost.unlabelled.startswith("the labels of 'pets' do not fit")
+
+
+# Answers of two networks
+
+
+def answers(names: tuple[str, ...], order: list[int], store: Path | None = None) -> Any:
+    draw = torch.Generator().manual_seed(3)
+    net = Blind(4)
+    nn.init.normal_(net.fc.weight, generator=draw)
+    net.fc.weight.data, net.fc.bias.data = net.fc.weight.data[order], net.fc.bias.data[order]
+    record(net, ClassNames(tuple(names[i] for i in order)))
+    return extract(net, pets(names[:3]), name="".join(map(str, order)), store=store)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_same_network_with_its_outputs_in_another_order_is_the_same(
+    stored: bool, tmp_path: Path
+) -> None:
+    place = tmp_path if stored else None
+    one, other = (answers((*PETS, "newt"), order, place) for order in ([0, 1, 2, 3], [2, 3, 0, 1]))
+    assert measures.disagreement(one, other) == 0
+    assert measures.jsd(one, other) == pytest.approx(0, abs=1e-6)
+    assert measures.error_consistency(one, other) == 1
+    assert measures.accuracy_difference(one, other) == 0
+    assert measures.same_mistake(one, other) == 1
+    assert measures.class_alignment(one, other) == pytest.approx(1, abs=1e-6)
+    given = one.outputs.labels
+    consistency = measures.get("error-consistency", labels=given)
+    assert consistency(one, other) == 1
+    assert likewise.calibrate(one, other, consistency, permutations=20).value == 1
+
+
+def test_networks_of_other_classes_are_not_compared_by_their_answers() -> None:
+    one = answers((*PETS, "newt"), [0, 1, 2, 3])
+    other = answers(("ape", "bee", "cow", "newt"), [3, 2, 1, 0])
+    for score in (measures.disagreement, measures.jsd, measures.class_alignment):
+        assert refused(lambda score=score: score(one, other)) == (
+            "'0123' and '3210' answer with 4 classes each, but not the same: 'cat', 'dog', 'fish' of "
+            "the first are not surely among 'newt', 'cow', 'bee' and 1 more of the second. Only "
+            "networks with the same classes can be compared by their outputs."
+        )
+
+
+def test_inputs_are_shuffled_within_classes_whatever_their_order() -> None:
+    one, other = (answers((*PETS, "newt"), order) for order in ([0, 1, 2, 3], [2, 3, 0, 1]))
+    assert one.outputs.labels.tolist() != other.outputs.labels.tolist()
+    options: dict[str, Any] = {"permutations": 20, "within": "labels", "progress": False}
+    assert likewise.calibrate(one, other, "cka", **options).value == pytest.approx(1)
+    lost = extract(Blind(5), pets(), name="net")
+    assert refused(lambda: likewise.calibrate(lost, lost, "cka", **options)) == (
+        "within='labels' needs the true labels of the inputs, and no view has them: "
+        f"{lost.unlabelled} Pass within=<one label per input>, or views with Outputs(logits, labels)."
+    )
+
+
+# Accuracy
+
+
+def test_accuracy_counts_classes_by_name() -> None:
+    net = named(3, ("fish", "dog", "cat"), favourite=2)
+    assert evaluate(net, pets())[1] == pytest.approx(1 / 3)
+    assert evaluate(net, pets()[[0, 3, 6]])[1] == 1  # the cats
+    assert refused(lambda: evaluate(Blind(4), pets())) == (
+        "the labels of 'pets' do not fit Blind: it has 3 classes ('cat', 'dog', 'fish'), and the "
+        "network answers with 4 numbers that have no names. Use a network of these classes."
+    )
+
+
+def test_a_training_validates_by_name() -> None:
+    validation = pets()[[0, 3, 6, 2]]  # cats and a fish
+    turned = Data("val", "image", validation.inputs, [1, 1, 1, 0], ("fish", "cat"))
+    records = [
+        train(Blind(3), pets(), epochs=2, validation=held_out, lr=0.1).history[-1]
+        for held_out in (validation, turned)
+    ]
+    for what in ("validation_accuracy", "validation_loss"):
+        assert records[0][what] == records[1][what]
+    other = pets(("cat", "dog", "newt"), name="zoo")
+    assert refused(lambda: train(Blind(3), pets(), epochs=1, validation=other)) == (
+        "'zoo' cannot validate a training on 'pets': of its classes, 'newt' are not surely among "
+        "'cat', 'dog', 'fish'. Validate on data of the same classes."
+    )
+
+
+def test_a_trained_network_knows_its_classes_from_its_file(tmp_path: Path) -> None:
+    train("zoo:mlp", pets(), epochs=1, out=tmp_path / "run", keep_epochs=True)
+    for place in ("run", "run/epochs/0001.safetensors"):
+        net = network(str(tmp_path / place))
+        assert class_names(net, 3) == ClassNames(PETS)
+    turned = pets(("fish", "dog", "cat"))
+    view = extract(str(tmp_path / "run"), turned)
+    assert view.outputs.labels.tolist() == [2, 1, 0] * 3
+    assert extract(str(tmp_path / "run"), pets(("a", "b", "c"))).outputs.labels is None
+    save(net, tmp_path / "again.safetensors")
+    assert class_names(network(str(tmp_path / "again.safetensors")), 3) == ClassNames(PETS)
+
+
+def test_more_outputs_than_classes_were_trained() -> None:
+    done = train(Blind(5), pets(), epochs=1)
+    assert evaluate(done.net, pets())[1] == evaluate(done.net, pets(PETS))[1]
+    assert extract(done.net, pets(PETS[::-1])).outputs.labels.tolist() == [2, 1, 0] * 3
+
+
+def test_a_weights_file_names_the_data_beside_it(tmp_path: Path) -> None:
+    save(network("zoo:resnet20"), tmp_path / "full.safetensors")
+    from safetensors.torch import load_file, save_file
+
+    save_file(load_file(tmp_path / "full.safetensors"), tmp_path / "mine.safetensors")
+    (tmp_path / "models.json").write_text('{"dataset": "CIFAR-10", "models": {"mine": {}}}')
+    net = network(f"zoo:resnet20@{tmp_path / 'mine.safetensors'}")
+    assert class_names(net, 10) == wordnet.listed("cifar10")
+    images = torch.rand(4, 3, 32, 32)
+    ten = tuple("0123456789")
+    assert extract(net, Data("mnist", "image", images, [0, 1, 2, 3], ten)).outputs.labels is None
+
+
+def test_published_cifar_networks_keep_their_labels(real_data: Path) -> None:
+    address = f"zoo:resnet20@{real_data / 'cifar10_resnets' / 'resnet20.safetensors'}"
+    assert class_names(network(address), 10) == wordnet.listed("cifar10")
+    view = extract(address, "cifar10:test[:50]")
+    assert float((view.outputs.predictions == view.outputs.labels).float().mean()) > 0.8
+
+
+def test_an_inspection_counts_classes_as_the_network_does(tmp_path: Path) -> None:
+    data = pets()
+    train("zoo:mlp", data, epochs=2, out=tmp_path / "run", keep_epochs=True)
+    turned = Data("turned", "image", data.inputs, 2 - data.labels, PETS[::-1])
+    one, other = (
+        likewise.classes.inspect(tmp_path / "run", shown, train=shown, progress=False)
+        for shown in (data, turned)
+    )
+    assert one.classes == other.classes == PETS
+    assert one.curves().equals(other.curves())
+    other = pets(("cat", "dog", "newt"))
+    assert "'newt' are not surely among the network's 3" in refused(
+        lambda: likewise.classes.inspect(tmp_path / "run", other, progress=False)
+    )
+
+
+def test_an_inspection_is_held_against_a_list_by_id(tmp_path: Path) -> None:
+    ids = [wordnet.classes("mini-imagenet").wnids[i] for i in (7, 3, 5)]
+    data = pets(wnids=tuple(ids))
+    train("zoo:mlp", data, epochs=1, out=tmp_path / "run", keep_epochs=True)
+    found = likewise.classes.inspect(
+        tmp_path / "run", data, reference="mini-imagenet", progress=False
+    )
+    assert found.reference is not None
+    np.testing.assert_array_equal(found.reference.values, wordnet.similarity(ids))
+
+
+# Published networks
+
+
+def test_networks_of_torchvision_and_timm_are_of_imagenet(vision: None) -> None:
+    import timm
+    import torchvision
+
+    imagenet = wordnet.listed("imagenet1k")
+    assert class_names(torchvision.models.squeezenet1_1(), 1000) == imagenet
+    assert class_names(torchvision.models.squeezenet1_1(num_classes=10), 10) is None
+    small = timm.create_model("test_resnet")
+    assert class_names(small, 1000) == imagenet
+    assert class_names(timm.create_model("test_resnet", num_classes=10), 10) is None
+    view = extract(small, Data("f", "image", torch.rand(3, 3, 64, 64), [0, 1, 2], PETS), name="net")
+    assert view.outputs.labels is None
+    assert view.unlabelled == (
+        "the labels of 'f' do not fit 'net': of its 3 classes, 'cat', 'dog', 'fish' are not surely "
+        "among the network's 1000 ('tench', 'goldfish', 'great white shark' and 997 more). Name them "
+        "as the network does, or by WordNet id."
+    )
+
+
+def test_a_folder_of_pets_has_no_labels_for_imagenet(vision: None, tmp_path: Path) -> None:
+    import timm
+    from PIL import Image
+
+    for number, name in enumerate(PETS):
+        (tmp_path / name).mkdir()
+        for i in range(2):
+            Image.new("RGB", (64, 64), (60 * i, 80 * number, 9)).save(tmp_path / name / f"{i}.png")
+    nets = [timm.create_model("test_resnet", pretrained=False) for _ in range(2)]
+    shown = {"data": f"imagefolder:{tmp_path}", "progress": False}
+    with pytest.raises(InputError, match="'cat', 'dog', 'fish' are not surely among the network's"):
+        likewise.compare(*nets, "error-consistency", **shown)
+    both = likewise.compare(
+        dict(zip("ab", nets, strict=True)), ["cka", "error-consistency"], **shown
+    )
+    assert 0 <= both["cka"].values[0, 1] <= 1
+    assert np.isnan(both["error-consistency"].values[0, 1])
+
+
+def test_labels_of_transformers_are_carried_over_by_name() -> None:
+    prepare_torchvision()  # transformers does not import where torchvision does not
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        vocab_size=50,
+        id2label={0: "POSITIVE", 1: "NEGATIVE"},
+    )
+    net = transformers.BertForSequenceClassification(config)
+    reviews = ["good", "bad", "fine"]
+    data = Data("sst2", "text", reviews, [1, 0, 1], ("negative", "positive"))
+    net.tokenize = lambda texts: {"input_ids": torch.tensor([[len(text)] * 3 for text in texts])}
+    assert extract(net, data).outputs.labels.tolist() == [0, 1, 0]
+    answers = net.eval()(**net.tokenize(reviews)).logits.argmax(dim=1)
+    right = (answers == torch.tensor([0, 1, 0])).float().mean()
+    assert evaluate(net, data)[1] == pytest.approx(float(right))
+    net.config.id2label = {0: "entailment", 1: "contradiction"}
+    assert extract(net, data).outputs.labels is None
+    net.config.id2label = {0: "LABEL_0", 1: "LABEL_1"}  # says nothing
+    assert extract(net, data).outputs.labels.tolist() == [1, 0, 1]
+    config.id2label = {0: "Negative", 1: "Neutral", 2: "Positive"}
+    three = transformers.BertForSequenceClassification(config)
+    three.tokenize = net.tokenize
+    assert extract(three, data).outputs.labels.tolist() == [2, 0, 2]
+    three.config.id2label = {i: f"LABEL_{i}" for i in range(3)}
+    assert extract(three, data).outputs.labels is None
+
+
+def test_classes_that_are_numbers_are_counted_too() -> None:
+    numbered = pets((0, 1, 2))  # type: ignore[arg-type]
+    assert extract(Blind(3), numbered).outputs.labels is not None
+    assert extract(Blind(4), numbered).outputs.labels is None
+
+
+def test_data_that_names_no_classes_is_taken_at_its_word() -> None:
+    batches = [(torch.rand(4, 3, 2, 2), torch.arange(4))]
+    assert classes_of(batches) is None
+    assert extract(Blind(1000), batches).outputs.labels.tolist() == [0, 1, 2, 3]

@@ -1,0 +1,293 @@
+"""The store: killed runs go on, two processes share, damage is noticed, a full disk loses nothing."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise.errors import DamagedStoreWarning, StoreError
+from likewise.work.store import Store
+
+SCRIPT = """
+import sys, numpy as np, likewise
+rng = np.random.default_rng(0)
+views = {f"n{i}": rng.normal(size=(700, 160)) for i in range(9)}
+result = likewise.compare(views, ["cka", "pwcca", "gulp", "hard-correlation"], store=sys.argv[1])
+np.savez(sys.argv[2], **{k: m.values for k, m in result.items()})
+"""
+# 36 pairs; pwcca both ways; the diagonal of hard-correlation is computed too
+TOTAL = 36 + 72 + 36 + (36 + 9)
+
+
+def start(tmp_path, name, out):
+    script = tmp_path / "job.py"
+    script.write_text(SCRIPT)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)]
+    )
+
+
+def rows(folder):
+    path = folder / "scores.sqlite"
+    if not path.exists():
+        return []
+    database = sqlite3.connect(path, timeout=30)
+    try:
+        return database.execute("SELECT key, value, run, at FROM scores").fetchall()
+    except sqlite3.OperationalError:  # the table is not there yet
+        return []
+    finally:
+        database.close()
+
+
+def loaded(path):
+    return dict(np.load(path))
+
+
+def test_a_killed_run_goes_on_without_computing_a_stored_score_again(tmp_path):
+    process = start(tmp_path, "killed", "killed.npz")
+    while len(rows(tmp_path / "killed")) < TOTAL // 3 and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = {key: row for key, *row in rows(tmp_path / "killed")}
+    assert TOTAL // 3 <= len(before) < TOTAL
+    assert start(tmp_path, "killed", "killed.npz").wait() == 0
+    after = {key: row for key, *row in rows(tmp_path / "killed")}
+    assert len(after) == TOTAL
+    assert {key: after[key] for key in before} == before  # same value, run and time: not touched
+    assert start(tmp_path, "whole", "whole.npz").wait() == 0
+    whole, resumed = loaded(tmp_path / "whole.npz"), loaded(tmp_path / "killed.npz")
+    for name, values in whole.items():
+        assert resumed[name] == pytest.approx(values, rel=1e-9, abs=1e-12)
+
+
+def test_two_processes_on_one_store_end_with_every_score_once(tmp_path):
+    both = [start(tmp_path, "shared", f"{i}.npz") for i in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    found = rows(tmp_path / "shared")
+    assert len(found) == len({key for key, *_ in found}) == TOTAL
+    first, second = (loaded(tmp_path / f"{i}.npz") for i in range(2))
+    for name, values in first.items():
+        assert second[name] == pytest.approx(values, rel=1e-9, abs=1e-12)
+
+
+@pytest.fixture
+def views():
+    rng = np.random.default_rng(1)
+    return {name: rng.normal(size=(40, 6)) for name in "abc"}
+
+
+def test_a_second_run_computes_nothing(tmp_path, views, monkeypatch):
+    first = likewise.compare(views, ["cka", "jaccard"], store=tmp_path / "s")
+    from likewise.measures.facts import Measure
+
+    def refuse(self, pair):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(Measure, "score", refuse)
+    again = likewise.compare(views, ["cka", "jaccard"], store=tmp_path / "s")
+    assert np.array_equal(again["cka"].values, first["cka"].values)
+    renamed = {f"my {name}": view for name, view in views.items()}
+    likewise.compare(renamed, "cka", store=tmp_path / "s")  # names do not matter, content does
+
+
+def test_options_variants_and_content_are_told_apart(tmp_path, views):
+    from likewise import measures
+
+    with Store(tmp_path / "s") as store:
+        for measure in (
+            "jaccard",
+            measures.get("jaccard", k=5),
+            measures.get("jaccard", variant="resi"),
+        ):
+            likewise.compare({k: views[k] for k in "ab"}, measure, store=store)
+        assert len(store) == 3
+        likewise.compare({"a": views["a"], "b": views["b"] + 1e-9}, "jaccard", store=store)
+        assert len(store) == 4
+        likewise.compare({"b": views["b"], "a": views["a"]}, "jaccard", store=store)  # symmetric
+        assert len(store) == 4
+
+
+def test_undefined_pairs_are_kept_with_their_reason(tmp_path, views):
+    views["dead"] = np.zeros((40, 3))
+    likewise.compare(views, "cka", store=tmp_path / "s")
+    again = likewise.compare(views, "cka", store=tmp_path / "s")
+    assert "constant" in again.reasons["a", "dead"]
+
+
+def test_a_damaged_view_is_named_and_written_again(tmp_path, views):
+    likewise.compare(views, "cka", store=tmp_path / "s")
+    path = next((tmp_path / "s" / "views").iterdir())
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.warns(DamagedStoreWarning) as caught:
+        likewise.compare(views, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
+    with Store(tmp_path / "s") as store:
+        assert store.load_view(path.stem).n == 40
+
+
+DAMAGE = {
+    "not finite": lambda content: content[:-8] + b"\xff" * 8,
+    "another shape": lambda content: content.replace(b"[40,6]", b"[40,7]"),
+    "no values": lambda content: content.replace(b'"values"', b'"valves"'),
+    "no facts": lambda content: content.replace(b'"about":"{', b'"about":"['),
+    "empty": lambda content: b"",
+    "a long header": lambda content: content[:6] + b"\x7f" + content[7:],
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGE))
+def test_however_a_view_is_damaged_it_is_written_again(tmp_path, views, damage):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    path = next((tmp_path / "s" / "views").iterdir())
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](whole))
+    assert path.read_bytes() != whole
+    with Store(tmp_path / "s") as store, pytest.raises(StoreError, match="Extract the view again"):
+        store.load_view(path.stem)
+    with pytest.warns(DamagedStoreWarning) as caught:
+        again = likewise.compare(views, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
+    assert np.array_equal(again.values, first.values)
+    with Store(tmp_path / "s") as store:
+        assert store.load_view(path.stem).digest == path.stem
+
+
+def test_a_damaged_score_is_named_and_computed_again(tmp_path, views):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    database = sqlite3.connect(tmp_path / "s" / "scores.sqlite")
+    key = database.execute("SELECT min(key) FROM scores").fetchone()[0]
+    database.execute("UPDATE scores SET value = 0.123 WHERE key = ?", (key,))
+    database.commit()
+    database.close()
+    with pytest.warns(DamagedStoreWarning) as caught:
+        again = likewise.compare(views, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == (
+        f"a score in {tmp_path / 's' / 'scores.sqlite'} does not match its checksum (key {key[:12]}); "
+        "it is computed anew."
+    )
+    assert again.values == pytest.approx(first.values)
+
+
+def test_a_damaged_database_is_set_aside_and_computed_again(tmp_path, views):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    path = tmp_path / "s" / "scores.sqlite"
+    path.write_bytes(b"not a database at all, " * 400)
+    with pytest.warns(DamagedStoreWarning, match="is damaged. It was set aside as scores.damaged-"):
+        again = likewise.compare(views, "cka", store=tmp_path / "s")
+    assert again.values == pytest.approx(first.values)
+    assert len(list((tmp_path / "s").glob("scores.damaged-*"))) == 1
+
+
+def test_a_folder_of_other_files_is_no_store(tmp_path, views):
+    (tmp_path / "photo.jpg").write_bytes(b"")
+    with pytest.raises(StoreError) as caught:
+        likewise.compare(views, "cka", store=tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder."
+    )
+    file = tmp_path / "photo.jpg"
+    with pytest.raises(StoreError) as caught:
+        Store(file)
+    assert str(caught.value) == f"{file} is a file, not a store. Name a folder."
+
+
+def test_a_store_of_another_version_is_refused(tmp_path):
+    Store(tmp_path / "s").close()
+    (tmp_path / "s" / "likewise.json").write_text('{"format": 99}')
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / "s")
+    assert str(caught.value) == (
+        f"{tmp_path / 's'} is a store of another version (format 99, this is 1). Name another folder."
+    )
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": "1"}', "\udcff"])
+def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, content):
+    first = likewise.compare(views, "cka", store=tmp_path / "s")
+    marker = tmp_path / "s" / "likewise.json"
+    marker.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / "s")
+    assert str(caught.value) == (
+        f"{marker} is damaged. Remove it and run again: the scores and views beside it have checksums "
+        "of their own."
+    )
+    marker.unlink()
+    with Store(tmp_path / "s") as store:
+        assert len(store) == 3
+        again = likewise.compare(views, "cka", store=store)
+    assert np.array_equal(again.values, first.values)
+
+
+def test_one_store_serves_several_threads(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        own = {name: rng.normal(size=(40, 6)) for name in "abcd"}
+        return likewise.compare(own, ["cka", "rsa"], store=store, progress=False)["rsa"].values
+
+    with Store(tmp_path / "s") as store, ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(work, range(8)))
+        assert len(store) == 8 * 2 * 6
+        again = [work(seed) for seed in range(8)]
+    assert np.array_equal(together, again)
+
+
+FULL_DISK = """
+import resource, signal, sys, numpy as np, likewise
+from likewise.errors import StoreError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+views = {k: np.random.default_rng(i).normal(size=(400, 200)) for i, k in enumerate("ab")}
+likewise.compare({k: v[:50, :3] for k, v in views.items()}, "cka", store=sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # no file may grow beyond
+try:
+    likewise.compare(views, "cka", store=sys.argv[1])
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
+    folder = tmp_path / "s"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(folder)], capture_output=True, text=True, check=True
+    )
+    sentence = done.stdout.strip()
+    assert sentence.startswith(f"no room to write {folder / 'views'}{os.sep}")
+    assert sentence.endswith(
+        ".safetensors. Nothing of it was kept; make room and run again to go on."
+    )
+    names = sorted(path.suffix for path in (folder / "views").iterdir())
+    assert names == [".safetensors", ".safetensors"]  # those of the first comparison, no part file
+    with Store(folder) as store:
+        assert len(store) == 1
+        for path in Path(folder / "views").iterdir():
+            assert store.load_view(path.stem).n == 50
+
+
+def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views):
+    store = Store(tmp_path / "s")
+    likewise.compare(views, "cka", store=store)
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    many = [likewise.measures.get("jaccard", k=k) for k in range(1, 39)]
+    with pytest.raises(StoreError) as caught:
+        likewise.compare(views, many, store=store)
+    kept = len(store)
+    assert str(caught.value) == (
+        f"cannot write to {tmp_path / 's' / 'scores.sqlite'}: database or disk is full. The {kept} scores "
+        "in it are safe; make room and run again to go on."
+    )
+    store.close()

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test lint check bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,13 +20,16 @@ demo: $(READY)  ## train a few networks on digits, compare them, draw the pictur
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -n auto
 
-check: test  ## the tests, the linter and the types
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+lint: $(READY)  ## run the linter and the type checker, build the package into dist
+	$(BIN)/ruff format --check src tests benchmarks examples studies scripts
+	$(BIN)/ruff check src tests benchmarks examples studies scripts
 	$(BIN)/mypy
+	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+
+check: test lint  ## all of both
 
 bench: $(READY)  ## run the benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was made
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache

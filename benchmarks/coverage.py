@@ -67,11 +67,7 @@ class Cell:
         """Those that are tried in this trial; slow ones in some cells and trials only."""
         paired = [m for m in chosen("all", on=("representation", "outputs")) if m.info.paired]
         fast = [m for m in paired if m.name not in SLOW]
-        slow = [
-            m
-            for m in paired
-            if m.name in SLOW and trial < SLOW[m.name][0] and (self.n, self.d) in SLOW[m.name][1]
-        ]
+        slow = [m for m in paired if m.name in SLOW and trial < SLOW[m.name][0] and (self.n, self.d) in SLOW[m.name][1]]
         return [*fast, get("cka-deconfounded"), *slow]
 
 
@@ -109,9 +105,7 @@ def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray,
         )
 
 
-def _left(
-    measures: list[Measure], reps: list[Representation], kept: np.ndarray, confounder: np.ndarray
-) -> list[float]:
+def _left(measures: list[Measure], reps: list[Representation], kept: np.ndarray, confounder: np.ndarray) -> list[float]:
     index = torch.from_numpy(kept)
     pair = Pair(*(Drawn(rep, index) for rep in reps))
     return [attempt(drawn(_with(m, confounder), index), pair)[0] for m in measures]
@@ -172,9 +166,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--fresh", type=int, default=400)
     parser.add_argument("--cells", nargs="*", default=[f"{n}x{d}" for n, d in CELLS])
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-coverage"
-    )
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-coverage")
     options = parser.parse_args()
     torch.set_num_threads(1)
     cells = [Cell(n, d) for n, d in CELLS]

@@ -130,9 +130,7 @@ def rows() -> Iterator[dict[str, Any]]:
         yield from _speeds(m)
     for m in HELD:
         runs = [apart("benchmarks.engines", "memory", m) for _ in range(REPEATS)]
-        yield {"job": "memory", "m": m, "n": 500, "d": 128, "measures": 2} | min(
-            runs, key=lambda row: row["peak_mb"]
-        )
+        yield {"job": "memory", "m": m, "n": 500, "d": 128, "measures": 2} | min(runs, key=lambda row: row["peak_mb"])
 
 
 def _speeds(m: int) -> Iterator[dict[str, Any]]:

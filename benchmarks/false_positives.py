@@ -64,9 +64,7 @@ def p_values(n: int, number: int) -> dict[str, float]:
             pair = Pair(a, Permuted(b, torch.from_numpy(order)))
             for i, measure in chosen_now:
                 nulls[k, i] = attempt(measure, pair)[0]
-    return {
-        m.name: _p(m, value, null) for m, value, null in zip(tried, values, nulls.T, strict=True)
-    }
+    return {m.name: _p(m, value, null) for m, value, null in zip(tried, values, nulls.T, strict=True)}
 
 
 def _p(measure: Measure, value: float, null: np.ndarray) -> float:
@@ -79,10 +77,7 @@ def confounded_p(width: int, number: int, n: int = 100) -> float:
     """p of cka-deconfounded for two networks that share a confounder and nothing else."""
     rng = np.random.default_rng([width, number])
     inputs = rng.normal(size=(n, width))
-    x, y = (
-        np.tanh(inputs @ rng.normal(size=(width, WIDTH))) + rng.normal(size=(n, WIDTH))
-        for _ in range(2)
-    )
+    x, y = (np.tanh(inputs @ rng.normal(size=(width, WIDTH))) + rng.normal(size=(n, WIDTH)) for _ in range(2))
     measure = get("cka-deconfounded", confounder=inputs)
     result = likewise.calibrate(x, y, measure, SHUFFLES, seed=number, progress=False)
     return float(result.p)
@@ -122,9 +117,7 @@ def table(folder: Path) -> list[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=400)
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-nulls"
-    )
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-nulls")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for width in CONFOUNDERS:

@@ -271,9 +271,7 @@ KINDS = (
     Kind("pt", lambda f: torch.save(torch.from_numpy(_X), f / "a.pt"), _arrays("a.pt"), True),
     Kind(
         "pt, old",
-        lambda f: torch.save(
-            {"a": torch.from_numpy(_X)}, f / "a.th", _use_new_zipfile_serialization=False
-        ),
+        lambda f: torch.save({"a": torch.from_numpy(_X)}, f / "a.th", _use_new_zipfile_serialization=False),
         _arrays("a.th"),
     ),
     Kind(

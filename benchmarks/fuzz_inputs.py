@@ -138,9 +138,7 @@ def scale(rng: Rng) -> float:
     """Mostly 1, else anything a float can be multiplied by."""
     if rng.random() < 0.5:
         return 1.0
-    return float(
-        10.0 ** rng.choice([rng.uniform(-300, 300), rng.uniform(-45, 38), rng.uniform(-8, 8)])
-    )
+    return float(10.0 ** rng.choice([rng.uniform(-300, 300), rng.uniform(-45, 38), rng.uniform(-8, 8)]))
 
 
 def scaled(x: np.ndarray, by: float) -> np.ndarray:

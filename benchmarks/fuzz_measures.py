@@ -43,9 +43,7 @@ from likewise.measures.registry import registry
 from likewise.views import Activations, Outputs
 
 CLOSE, SAME = 1e-6, 1e-9
-LENGTHS = {
-    "procrustes-size", "permutation-procrustes", "soft-matching", "rsm-difference", "magnitude-difference"
-}  # fmt: skip
+LENGTHS = {"procrustes-size", "permutation-procrustes", "soft-matching", "rsm-difference", "magnitude-difference"}
 SLOW = {"rtd": {"batch": 8, "trials": 1}, "imd": {"vectors": 8}}
 OWN_WARNINGS = "the similarity of|no sample of"  # of classes, said beside the score
 OPEN = {
@@ -71,9 +69,7 @@ class Findings:
 
 def every_measure() -> list[Measure]:
     """All measures and variants."""
-    return [
-        form for m in registry for form in (m, *m.variants.values()) if m.info.family != "custom"
-    ]
+    return [form for m in registry for form in (m, *m.variants.values()) if m.info.family != "custom"]
 
 
 def options(rng: inputs.Rng, measure: Measure, n: int) -> dict[str, Any]:
@@ -99,9 +95,7 @@ def options(rng: inputs.Rng, measure: Measure, n: int) -> dict[str, Any]:
     return chosen
 
 
-def attempt(
-    findings: Findings, measure: Measure, call: Callable[[], float], what: str
-) -> float | None:
+def attempt(findings: Findings, measure: Measure, call: Callable[[], float], what: str) -> float | None:
     """The value, or None where it was refused or found at fault."""
     findings.calls += 1
     try:
@@ -181,9 +175,7 @@ def _size(measure: Measure, x: Any, y: Any) -> float:
     return float(max(np.abs(v).max() for v in parts)) * math.sqrt(max(v.size for v in parts))
 
 
-def _itself(
-    findings: Findings, measure: Measure, score: Callable[..., float], x: Any, what: str
-) -> None:
+def _itself(findings: Findings, measure: Measure, score: Callable[..., float], x: Any, what: str) -> None:
     declared = measure.info.identity
     if declared is None:
         return
@@ -277,9 +269,7 @@ def cases(findings: Findings, calls: int) -> Iterator[int]:
         number += 1
 
 
-def fuzz(
-    calls: int, seed: int = 0, measures: list[Measure] | None = None, case: int | None = None
-) -> Findings:
+def fuzz(calls: int, seed: int = 0, measures: list[Measure] | None = None, case: int | None = None) -> Findings:
     """Make so many calls, or those of one case only."""
     findings = Findings()
     only = every_measure() if measures is None else measures

@@ -91,9 +91,7 @@ def measure(name: str, variant: str | None, seed: int, address: str) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", nargs="+", default=list(KINDS), choices=KINDS)
-    parser.add_argument(
-        "--code", action="store_true", help="the settings of ReSi's code, not its paper's"
-    )
+    parser.add_argument("--code", action="store_true", help="the settings of ReSi's code, not its paper's")
     parser.add_argument("--data", default="cora")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))

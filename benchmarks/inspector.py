@@ -87,8 +87,7 @@ def share() -> dict[str, Any]:
     data = likewise.data("cifar10:train")
     inspector = Timed(data)
     start = time.process_time()
-    train("zoo:resnet20", data, validation="cifar10:test", epochs=1, augment=("flip", "crop"),
-          callbacks=[inspector])  # fmt: skip
+    train("zoo:resnet20", data, validation="cifar10:test", epochs=1, augment=("flip", "crop"), callbacks=[inspector])
     total = time.process_time() - start
     return {
         "job": "epoch of ResNet-20 on CIFAR-10",

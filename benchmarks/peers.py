@@ -93,9 +93,7 @@ def torch_cka(x: np.ndarray, y: np.ndarray) -> float:
     from torch.utils.data import DataLoader, TensorDataset
     from torch_cka import CKA
 
-    loaders = [
-        DataLoader(TensorDataset(torch.from_numpy(v).float()), batch_size=len(v)) for v in (x, y)
-    ]
+    loaders = [DataLoader(TensorDataset(torch.from_numpy(v).float()), batch_size=len(v)) for v in (x, y)]
     identity = [torch.nn.Sequential(torch.nn.Identity()) for _ in loaders]
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -165,9 +163,7 @@ def rows() -> Iterator[dict[str, Any]]:
                     yield from _measured(name, others, x, y)
 
 
-def _measured(
-    name: str, others: dict[str, Score], x: np.ndarray, y: np.ndarray
-) -> Iterator[dict[str, Any]]:
+def _measured(name: str, others: dict[str, Score], x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, Any]]:
     ours = _cost(lambda a, b: float(likewise.compare(a, b, name)), x, y)
     for peer, score in others.items():
         what = {"measure": name, "n": len(x), "d": x.shape[1], "dtype": x.dtype.name, "peer": peer}

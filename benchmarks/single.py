@@ -30,10 +30,7 @@ def reference() -> dict[tuple[str, int, int], dict[str, float]]:
     with Path(__file__).with_name("reference.csv").open() as file:
         rows = list(csv.DictReader(file))
     numbers = ("cpu_seconds", "unit_seconds", "peak_mb")
-    return {
-        (row["measure"], int(row["n"]), int(row["d"])): {key: float(row[key]) for key in numbers}
-        for row in rows
-    }
+    return {(row["measure"], int(row["n"]), int(row["d"])): {key: float(row[key]) for key in numbers} for row in rows}
 
 
 def rows(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[dict[str, Any]]:

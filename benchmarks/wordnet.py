@@ -85,9 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     here = sys.executable if find_spec("nltk") else None
     parser.add_argument("--nltk-python", default=here, help="a Python that has NLTK and numpy")
-    parser.add_argument(
-        "--dict", default="/usr/share/wordnet", help="the dict files of WordNet 3.0"
-    )
+    parser.add_argument("--dict", default="/usr/share/wordnet", help="the dict files of WordNet 3.0")
     parser.add_argument("--sample", type=int, default=20_000, help="pairs that NLTK is given")
     given = parser.parse_args()
     write("wordnet", rows(given.nltk_python, given.dict, given.sample))

@@ -58,13 +58,9 @@ def main(folder):
     layers = likewise.layerwise(networks["seed 0"], networks["seed 1"], probe, layers="blocks")
     layers.plot(folder / "layers.png")
 
-    film = likewise.classes.animate(
-        watch, folder / "film.html", title="Which digits it finds alike"
-    )
+    film = likewise.classes.animate(watch, folder / "film.html", title="Which digits it finds alike")
     near = watch.matrices(25)["features"].closest("8", 1)[0][0]
-    print(
-        f"\nThe first network finds 8 and {near} most alike. Open {film} in a browser to watch it learn;"
-    )
+    print(f"\nThe first network finds 8 and {near} most alike. Open {film} in a browser to watch it learn;")
     print(f"look at {folder / 'likeness.png'} and {folder / 'layers.png'};")
     print(f"all scores are in {folder / 'scores.csv'}.")
 

@@ -36,9 +36,9 @@ def build(dict_dir: Path, target: Path) -> None:
         "parents": np.array([row[offset] for each in parents for offset in each], np.int32),
         "words": np.frombuffer("\n".join(" ".join(each) for each in words).encode(), np.uint8),
         "numbers": np.array(
-            [numbers[word.lower()][at] for at, each in zip(offsets, words, strict=True)
-             for word in each], np.uint8),
-    }  # fmt: skip
+            [numbers[word.lower()][at] for at, each in zip(offsets, words, strict=True) for word in each], np.uint8
+        ),
+    }
     np.savez_compressed(target, **arrays)
 
 
@@ -53,11 +53,7 @@ def _synset(line: str) -> tuple[int, list[str], list[int]]:
     fields = line.split(" | ")[0].split()
     end = 4 + 2 * int(fields[3], 16)
     pointers = fields[end + 1 : end + 1 + 4 * int(fields[end])]
-    upward = [
-        int(offset)
-        for symbol, offset in zip(pointers[::4], pointers[1::4], strict=True)
-        if symbol in UPWARD
-    ]
+    upward = [int(offset) for symbol, offset in zip(pointers[::4], pointers[1::4], strict=True) if symbol in UPWARD]
     return int(fields[0]), fields[4:end:2], upward
 
 
@@ -75,8 +71,6 @@ def _sense_numbers(path: Path) -> dict[str, dict[int, int]]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("dict_dir", type=Path, help="the folder with data.noun and index.noun")
-    parser.add_argument(
-        "--out", type=Path, default=HOME, help="where to write, if not in the package"
-    )
+    parser.add_argument("--out", type=Path, default=HOME, help="where to write, if not in the package")
     given = parser.parse_args()
     build(given.dict_dir, given.out)

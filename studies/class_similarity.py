@@ -30,8 +30,15 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "Mixer": ("zoo:mixer-tiny,depth=4,width=64", ADAMW),
     "ViT": ("zoo:vit-tiny,depth=4,width=64,heads=4,hidden=128", ADAMW),
 }
-CURVES = ("wsi_max", "sai_ncsm_scsm", "sai_ncsm_scsm_spearman", "sai_ncsm_ccsm", "sai_ccsm_scsm",
-          "nidm_errors", "widm_errors")  # fmt: skip
+CURVES = (
+    "wsi_max",
+    "sai_ncsm_scsm",
+    "sai_ncsm_scsm_spearman",
+    "sai_ncsm_ccsm",
+    "sai_ccsm_scsm",
+    "nidm_errors",
+    "widm_errors",
+)
 
 
 def trained(name: str) -> Path:
@@ -87,8 +94,17 @@ def turning_points(curves: pd.DataFrame) -> pd.DataFrame:
     for name in CURVES:
         line = curves[name].dropna()
         told = str(classes.phases(line.tolist(), line.index.tolist()))
-        rows.append({"curve": name, "start": line.iloc[0], "epoch 1": line.get(1, np.nan), "top": line.max(),
-                     "at epoch": line.idxmax(), "end": line.iloc[-1], "phases": told})  # fmt: skip
+        rows.append(
+            {
+                "curve": name,
+                "start": line.iloc[0],
+                "epoch 1": line.get(1, np.nan),
+                "top": line.max(),
+                "at epoch": line.idxmax(),
+                "end": line.iloc[-1],
+                "phases": told,
+            }
+        )
     return pd.DataFrame(rows).set_index("curve").round(3)
 
 
@@ -118,13 +134,27 @@ def tables(inspectors: dict[str, classes.Inspector]) -> str:
     parts = []
     for name, found in inspectors.items():
         curves = found.curves()
-        parts += [f"### {name}", "", f"Address `{NETWORKS[name][0]}`, accuracy "
-                  f"{curves['accuracy'].iloc[-1]:.3f}, of the training images "
-                  f"{curves['accuracy_train'].iloc[-1]:.3f}.", ""]  # fmt: skip
+        parts += [
+            f"### {name}",
+            "",
+            f"Address `{NETWORKS[name][0]}`, accuracy "
+            f"{curves['accuracy'].iloc[-1]:.3f}, of the training images "
+            f"{curves['accuracy_train'].iloc[-1]:.3f}.",
+            "",
+        ]
         parts += [_markdown(turning_points(curves)), ""]
-        columns = ["wsi_mean", "wsi_max", "wsi_min", "sai_ncsm_tncsm_train", "sai_ncsm_tncsm", "overfitting",
-                   "fooling_rate", "sai_ncsm_scsm_calibrated", "sai_ncsm_ccsm_pearson",
-                   "sai_ccsm_scsm_pearson"]  # fmt: skip
+        columns = [
+            "wsi_mean",
+            "wsi_max",
+            "wsi_min",
+            "sai_ncsm_tncsm_train",
+            "sai_ncsm_tncsm",
+            "overfitting",
+            "fooling_rate",
+            "sai_ncsm_scsm_calibrated",
+            "sai_ncsm_ccsm_pearson",
+            "sai_ccsm_scsm_pearson",
+        ]
         epochs = [0, *SHOWN]
         parts += [_markdown(curves.loc[epochs, columns].T.round(3)), ""]
         parts += ["Templates:", "", _markdown(templates(name)), ""]

@@ -163,9 +163,7 @@ def _identity(trial: _Trial, report: Report) -> None:
         report.identity = trial.score(x, x)
         size = max(1.0, float(np.linalg.norm(x)))
         if declared is not None and abs(report.identity - declared) > TOLERANCE * size:
-            report.lies.append(
-                f"a network with itself scores {report.identity:.6g}, not {declared:g}"
-            )
+            report.lies.append(f"a network with itself scores {report.identity:.6g}, not {declared:g}")
             return
 
 
@@ -203,9 +201,7 @@ def _triangle(trial: _Trial, report: Report) -> None:
     else:
         networks = [*trial.networks[:3], *trial.strangers[:2]]
         far = {(i, j): trial.score(networks[i], networks[j]) for i, j in permutations(range(5), 2)}
-        report.triangle = all(
-            far[i, k] <= far[i, j] + far[j, k] + TOLERANCE for i, j, k in permutations(range(5), 3)
-        )
+        report.triangle = all(far[i, k] <= far[i, j] + far[j, k] + TOLERANCE for i, j, k in permutations(range(5), 3))
     if trial.measure.info.metric and not report.triangle:
         report.lies.append("it violates the triangle inequality")
 
@@ -254,8 +250,7 @@ def _saturation(trial: _Trial, report: Report) -> None:
             report.saturated.append((n, a, b))
         if declared != ((n, a, b) in report.saturated):
             report.lies.append(
-                f"noise {'has different scores' if declared else 'always scores the same'} at "
-                f"n = {n}, d = {a} and {b}"
+                f"noise {'has different scores' if declared else 'always scores the same'} at n = {n}, d = {a} and {b}"
             )
         elif declared and found is not None and not _same(numbers[0], found.gives((n, a, b))):
             report.lies.append(f"noise scores {numbers[0]:.6g} at n = {n}, d = {a} and {b}")

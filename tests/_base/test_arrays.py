@@ -99,8 +99,7 @@ REFUSED = {
     ),
     "masked": (
         lambda: np.ma.masked_less(ROWS, 0),
-        "{} is a masked array, and what is masked has no value. Fill it, or leave those rows or "
-        "columns out.",
+        "{} is a masked array, and what is masked has no value. Fill it, or leave those rows or columns out.",
     ),
     "scipy": (
         lambda: scipy.sparse.csr_array(ROWS),
@@ -181,8 +180,7 @@ def test_a_missing_entry_of_a_frame_is_named_by_its_place():
 
 
 META = (
-    "torch's default device is 'meta', where tensors have no values. Compare networks outside of "
-    "torch.device('meta')."
+    "torch's default device is 'meta', where tensors have no values. Compare networks outside of torch.device('meta')."
 )
 
 

@@ -70,17 +70,13 @@ def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     for words in (["--out", ""], ["--out="]):
         with pytest.raises(SystemExit):
             main(["train", "zoo:mlp", "digits", *words])
-        assert capsys.readouterr().err == (
-            "likewise: --out is empty. Give it a value, or leave it out.\n"
-        )
+        assert capsys.readouterr().err == ("likewise: --out is empty. Give it a value, or leave it out.\n")
     sentence = "out is empty. Name a folder."
     assert refusal(likewise.train, "zoo:mlp", "digits:train[:40]", epochs=1, out="") == sentence
     assert refusal(Inspector, 3, out="") == sentence
 
 
-def test_a_name_that_is_no_text_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from likewise.cli import main
 
     name = os.fsdecode(b"bad\xff.npy")
@@ -92,9 +88,7 @@ def test_a_name_that_is_no_text_is_refused(
         f"{str(tmp_path / name)!r} is no name in UTF-8. Rename it."
     )
     (tmp_path / os.fsdecode(b"cat\xff")).mkdir()
-    assert refusal(likewise.data, f"imagefolder:{tmp_path}").endswith(
-        "no name in UTF-8. Rename it."
-    )
+    assert refusal(likewise.data, f"imagefolder:{tmp_path}").endswith("no name in UTF-8. Rename it.")
 
 
 def test_a_writer_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -128,9 +122,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_ones_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [sys.executable, "-c", KILLED]
-    writers = [
-        subprocess.Popen([*words, str(tmp_path / name)], stdout=subprocess.PIPE) for name in "ab"
-    ]
+    writers = [subprocess.Popen([*words, str(tmp_path / name)], stdout=subprocess.PIPE) for name in "ab"]
     for writer in writers:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"writing\n"
@@ -153,9 +145,7 @@ def test_a_name_of_the_greatest_length_can_be_written(tmp_path: Path) -> None:
     assert (tmp_path / ("a" * 255)).read_bytes() == b"x"
 
 
-def test_a_folder_is_looked_through_once_per_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_looked_through_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_cleaned", set())
     looked: list[str] = []
     glob = Path.glob
@@ -192,8 +182,7 @@ def test_a_class_named_like_markup_leaves_the_film_whole(tmp_path: Path) -> None
         ),
         (
             "zoo:lenet,classes=" + "9" * 100_000,
-            f"'zoo:lenet,classes={'9' * 22}'… has 100,018 signs, and an address has at most 4,096. "
-            "Shorten it.",
+            f"'zoo:lenet,classes={'9' * 22}'… has 100,018 signs, and an address has at most 4,096. Shorten it.",
         ),
         (
             "timm:hf-hub:../../x",
@@ -203,10 +192,8 @@ def test_a_class_named_like_markup_leaves_the_film_whole(tmp_path: Path) -> None
         ),
         (f"zoo:lenet@{'a' * 300}.pt", f"there are no weights at {'a' * 300}.pt. Give the path of a file."),
     ],
-)  # fmt: skip
-def test_an_address_that_cannot_be_built_is_refused(
-    address: str, sentence: str, vision: None
-) -> None:
+)
+def test_an_address_that_cannot_be_built_is_refused(address: str, sentence: str, vision: None) -> None:
     assert refusal(likewise.network, address) == sentence
 
 

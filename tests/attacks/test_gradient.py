@@ -66,9 +66,15 @@ def test_images_move_no_further_than_eps_and_stay_images(
 ) -> None:
     images, labels = digits()
     moved, _ = pgd(
-        small(), images[:20], labels[:20], eps=eps, step=step, iterations=iterations,
-        random_start=random_start, seed=seed,
-    )  # fmt: skip
+        small(),
+        images[:20],
+        labels[:20],
+        eps=eps,
+        step=step,
+        iterations=iterations,
+        random_start=random_start,
+        seed=seed,
+    )
     assert moved.shape == images[:20].shape
     assert float((moved - images[:20]).abs().max()) <= eps + 1e-6  # one digit of a float near 1
     assert 0 <= float(moved.min()) <= float(moved.max()) <= 1
@@ -140,9 +146,7 @@ def facts(net: nn.Module) -> dict[str, object]:
     return modes | needs | slopes | values
 
 
-@pytest.mark.parametrize(
-    "make", [small, frozen, lambda: small().eval()], ids=["training", "frozen", "not"]
-)
+@pytest.mark.parametrize("make", [small, frozen, lambda: small().eval()], ids=["training", "frozen", "not"])
 def test_the_network_is_left_as_it_was(make: type[Small]) -> None:
     net, (images, labels) = make(), digits()
     before = facts(net)

@@ -26,9 +26,7 @@ def test_it_is_the_correlation_of_the_class_correlations() -> None:
 
 def test_networks_with_the_same_kinships_are_alike_though_they_see_different_inputs() -> None:
     noise = DRAW.normal(size=(120, 6))
-    matrix = likewise.compare(
-        {"a": LOGITS, "b": OTHER, "noise": noise}, "class-alignment", progress=False
-    )
+    matrix = likewise.compare({"a": LOGITS, "b": OTHER, "noise": noise}, "class-alignment", progress=False)
     assert matrix["a", "b"] > 0.8
     assert abs(matrix["a", "noise"]) < 0.5
 
@@ -51,14 +49,11 @@ def test_unknown_labels_are_asked_for() -> None:
     with pytest.raises(InputError) as error:
         measures.get("class-alignment", of="features")(LOGITS, OTHER)
     assert str(error.value) == (
-        "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with "
-        "Outputs(logits, labels)."
+        "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with Outputs(logits, labels)."
     )
 
 
 def test_two_classes_have_nothing_to_align() -> None:
     with pytest.raises(UndefinedError) as error:
         measures.class_alignment(LOGITS[:, :2], OTHER[:, :2])
-    assert str(error.value) == (
-        "class alignment is undefined for 'x' and 'y': 2 classes have one similarity only."
-    )
+    assert str(error.value) == ("class alignment is undefined for 'x' and 'y': 2 classes have one similarity only.")

@@ -64,151 +64,245 @@ def confused(*given: Any, **named: Any) -> None:
 SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     # a matrix
     "a class similarity matrix is square, one row and one column a class, at least two; got (2, 3).": (
-        InputError, lambda: ClassSimilarity(np.zeros((2, 3)))),
+        InputError,
+        lambda: ClassSimilarity(np.zeros((2, 3))),
+    ),
     "a class similarity matrix is square, one row and one column a class, at least two; got (1, 1).": (
-        InputError, lambda: ClassSimilarity([[1.0]])),
+        InputError,
+        lambda: ClassSimilarity([[1.0]]),
+    ),
     "no kind of class similarity named 'weigths'. Did you mean 'weights'?": (
-        UnknownNameError, lambda: ClassSimilarity(np.eye(2), kind="weigths")),
+        UnknownNameError,
+        lambda: ClassSimilarity(np.eye(2), kind="weigths"),
+    ),
     "3 classes need as many WordNet ids, got 1. Give None for a class that has none.": (
-        InputError, lambda: ClassSimilarity(np.eye(3), wnids=["n02084071"])),
+        InputError,
+        lambda: ClassSimilarity(np.eye(3), wnids=["n02084071"]),
+    ),
     "3 classes need 3 names, got 2.": (InputError, lambda: ClassSimilarity(np.eye(3), ["a", "b"])),
     "no class named 'catt'. Did you mean 'cat'?": (UnknownNameError, lambda: NET["catt", "dog"]),
     "no class named 'horse'.": (UnknownNameError, lambda: NET.only(["cat", "horse"])),
     # its makers
     "weights must be (classes, width), got (3,). Pass one row a class.": (
-        InputError, lambda: from_weights([1.0, 2.0, 3.0])),
+        InputError,
+        lambda: from_weights([1.0, 2.0, 3.0]),
+    ),
     "weights must be (classes, width), got (4, 3, 3, 3). Pass one row a class.": (
-        InputError, lambda: from_weights(np.ones((4, 3, 3, 3)))),
-    "the weights must be numbers, got str32 entries.": (
-        InputError, lambda: from_weights([["a", "b"], ["c", "d"]])),
+        InputError,
+        lambda: from_weights(np.ones((4, 3, 3, 3))),
+    ),
+    "the weights must be numbers, got str32 entries.": (InputError, lambda: from_weights([["a", "b"], ["c", "d"]])),
     "Sequential has no classifier that could be found: it has no layers with weights. Name the layer "
     "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
-        InputError, lambda: from_weights(nn.Sequential(nn.ReLU()))),
+        InputError,
+        lambda: from_weights(nn.Sequential(nn.ReLU())),
+    ),
     "Sequential has no classifier that could be found: its last layer with weights, '0', is a Conv2d. "
     "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
-        InputError, lambda: from_weights(nn.Sequential(nn.Conv2d(3, 4, 3)))),
+        InputError,
+        lambda: from_weights(nn.Sequential(nn.Conv2d(3, 4, 3))),
+    ),
     "Sequential has no layer named '9'.": (
-        UnknownNameError, lambda: from_weights(nn.Sequential(nn.Linear(3, 4)), head="9")),
+        UnknownNameError,
+        lambda: from_weights(nn.Sequential(nn.Linear(3, 4)), head="9"),
+    ),
     "a confusion matrix is square, one row a true class; got (2, 3). Or pass labels and predictions.": (
-        InputError, lambda: from_confusion(np.zeros((2, 3)))),
+        InputError,
+        lambda: from_confusion(np.zeros((2, 3))),
+    ),
     "a confusion matrix is square, one row a true class; got (4,). Or pass labels and predictions.": (
-        InputError, lambda: from_confusion([0, 1, 2, 1])),
+        InputError,
+        lambda: from_confusion([0, 1, 2, 1]),
+    ),
     "a confusion matrix holds counts; some entries are negative or not finite.": (
-        InputError, lambda: from_confusion([[1, -1], [0, 2]])),
+        InputError,
+        lambda: from_confusion([[1, -1], [0, 2]]),
+    ),
     "labels and predictions must be one number an input each, got (3,) and (2,).": (
-        InputError, lambda: from_confusion([0, 1, 1], [0, 1])),
+        InputError,
+        lambda: from_confusion([0, 1, 1], [0, 1]),
+    ),
     "labels and predictions must be one number an input each, got (0,) and (0,).": (
-        InputError, lambda: from_confusion(np.zeros(0, int), np.zeros(0, int))),
-    "predictions must be whole numbers, got float64 entries.": (
-        InputError, lambda: from_confusion([0, 1], [0.5, 1.0])),
+        InputError,
+        lambda: from_confusion(np.zeros(0, int), np.zeros(0, int)),
+    ),
+    "predictions must be whole numbers, got float64 entries.": (InputError, lambda: from_confusion([0, 1], [0.5, 1.0])),
     "labels run from 0 to 3, but there are 3 classes. They count from 0 to 2.": (
-        InputError, lambda: from_confusion([0, 3], [0, 1], NAMES)),
+        InputError,
+        lambda: from_confusion([0, 3], [0, 1], NAMES),
+    ),
     "predictions run from -1 to 0, but there are 2 classes. They count from 0 to 1.": (
-        InputError, lambda: from_confusion([0, 1], [0, -1])),
+        InputError,
+        lambda: from_confusion([0, 1], [0, -1]),
+    ),
     "features must be (inputs, width) with one label an input, got (4, 2) and (3,).": (
-        InputError, lambda: from_features(np.ones((4, 2)), [0, 1, 1])),
+        InputError,
+        lambda: from_features(np.ones((4, 2)), [0, 1, 1]),
+    ),
     "features must be (inputs, width) with one label an input, got (0, 2) and (0,).": (
-        InputError, lambda: from_features(np.ones((0, 2)), np.zeros(0, int))),
+        InputError,
+        lambda: from_features(np.ones((0, 2)), np.zeros(0, int)),
+    ),
     "labels run from 1 to 3, but there are 3 classes. They count from 0 to 2.": (
-        InputError, lambda: from_features(np.ones((2, 2)), [1, 3], NAMES)),
+        InputError,
+        lambda: from_features(np.ones((2, 2)), [1, 3], NAMES),
+    ),
     "logits must be (inputs, classes), at least two inputs; got (1, 3).": (
-        InputError, lambda: from_logits(np.ones((1, 3)))),
-    "'words' carries no WordNet ids. Name its classes yourself: from_wordnet(['dog.n.01', ...], "
-    "names=...).": (InputError, lambda: from_wordnet(TEXTS)),
+        InputError,
+        lambda: from_logits(np.ones((1, 3))),
+    ),
+    "'words' carries no WordNet ids. Name its classes yourself: from_wordnet(['dog.n.01', ...], names=...).": (
+        InputError,
+        lambda: from_wordnet(TEXTS),
+    ),
     "no synset 'catt.n.01' in WordNet 3.0. Did you mean 'catty.n.01'?": (
-        UnknownNameError, lambda: from_wordnet(["catt.n.01", "cat.n.01"])),
+        UnknownNameError,
+        lambda: from_wordnet(["catt.n.01", "cat.n.01"]),
+    ),
     "the noun 'mouse' has 4 senses in WordNet 3.0: mouse.n.01 (a kind of rodent.n.01), shiner.n.01 (a "
     "kind of bruise.n.01), mouse.n.03 (a kind of person.n.01), mouse.n.04 (a kind of "
     "electronic_device.n.01). Give the name or the id of the one that is meant.": (
-        InputError, lambda: from_wordnet(["mouse", "cat.n.01"])),
+        InputError,
+        lambda: from_wordnet(["mouse", "cat.n.01"]),
+    ),
     "no measure of WordNet named 'paht'. Known are path, wup, lch. Did you mean 'path'?": (
-        UnknownNameError, lambda: from_wordnet("cifar10", measure="paht")),
+        UnknownNameError,
+        lambda: from_wordnet("cifar10", measure="paht"),
+    ),
     # two matrices
     "NCSM and SCSM hold the same classes in different orders. Put them in one: b.only(a.classes).": (
-        InputError, lambda: alignment(NET, PATHS.only(["ship", "cat", "dog"]))),
+        InputError,
+        lambda: alignment(NET, PATHS.only(["ship", "cat", "dog"])),
+    ),
     "NCSM is over 3 classes and SCSM over 2. Only matrices of the same classes can be compared; choose "
     "them with .only(classes).": (InputError, lambda: alignment(NET, PATHS.only(["cat", "dog"]))),
     "NCSM and SCSM are over different classes: 'ship' is in one only. Only matrices of the same classes "
     "can be compared.": (
-        InputError, lambda: alignment(NET, ClassSimilarity(np.eye(3), ["cat", "dog", "car"], "wordnet"))),
-    "no metric named 'spaerman'. Did you mean 'spearman'? There are cosine, ssim, mse, mae, pearson, "
-    "spearman.": (UnknownNameError, lambda: alignment(NET, PATHS, "spaerman")),
-    "permutations is 0. Give at least 1.": (
-        InputError, lambda: alignment(NET, PATHS, permutations=0)),
+        InputError,
+        lambda: alignment(NET, ClassSimilarity(np.eye(3), ["cat", "dog", "car"], "wordnet")),
+    ),
+    "no metric named 'spaerman'. Did you mean 'spearman'? There are cosine, ssim, mse, mae, pearson, spearman.": (
+        UnknownNameError,
+        lambda: alignment(NET, PATHS, "spaerman"),
+    ),
+    "permutations is 0. Give at least 1.": (InputError, lambda: alignment(NET, PATHS, permutations=0)),
     # indices
     "quantile is 0.05. Give one from 0.5 to 1.": (InputError, lambda: classes.wsi(NET, 0.05)),
     "the similarity is over 3 classes and the confusion matrix over 2. Both must hold the same classes.": (
-        InputError, lambda: classes.idm(NET, [[1, 1], [1, 1]])),
-    "steps can be counted in a path similarity only, and this is NCSM. Give from_wordnet(..., "
-    "measure='path').": (
-        InputError, lambda: classes.hierarchical_distance(LOGITS, LABELS, NET)),
+        InputError,
+        lambda: classes.idm(NET, [[1, 1], [1, 1]]),
+    ),
+    "steps can be counted in a path similarity only, and this is NCSM. Give from_wordnet(..., measure='path').": (
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS, LABELS, NET),
+    ),
     "logits must be (inputs, 3) with one label an input, got (4, 2) and (4,).": (
-        InputError, lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS)),
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS),
+    ),
     "k is 4. Give 1 to 3, the number of classes.": (
-        InputError, lambda: classes.hierarchical_distance(LOGITS, LABELS, PATHS, k=4)),
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS, LABELS, PATHS, k=4),
+    ),
     "no sample was counted, so there is nothing to draw from.": (
-        InputError, lambda: classes.interval(np.zeros((2, 2)), np.trace)),
+        InputError,
+        lambda: classes.interval(np.zeros((2, 2)), np.trace),
+    ),
     "level is 1.5 and resamples 500. Give 0 < level < 1 and at least 1.": (
-        InputError, lambda: classes.interval(EYE, np.trace, level=1.5)),
-    "a curve is one number an epoch, got (9,) for 3 epochs.": (
-        InputError, lambda: classes.phases(range(9), [1, 2, 3])),
-    "features must be (inputs, width) with a label and a prediction an input, got (4, 3), (4,) and "
-    "(3,).": (InputError, lambda: classes.templates(LOGITS, LABELS, LABELS[:3])),
+        InputError,
+        lambda: classes.interval(EYE, np.trace, level=1.5),
+    ),
+    "a curve is one number an epoch, got (9,) for 3 epochs.": (InputError, lambda: classes.phases(range(9), [1, 2, 3])),
+    "features must be (inputs, width) with a label and a prediction an input, got (4, 3), (4,) and (3,).": (
+        InputError,
+        lambda: classes.templates(LOGITS, LABELS, LABELS[:3]),
+    ),
     # the inspector
     "an inspector needs at least two classes. Give their names or their number.": (
-        InputError, lambda: Inspector(["cat"])),
+        InputError,
+        lambda: Inspector(["cat"]),
+    ),
     "every_n_epochs is 0. Give at least 1.": (InputError, lambda: Inspector(3, every_n_epochs=0)),
-    "adversarial_every is -1. Give at least 1.": (
-        InputError, lambda: Inspector(3, adversarial_every=-1)),
+    "adversarial_every is -1. Give at least 1.": (InputError, lambda: Inspector(3, adversarial_every=-1)),
     "the reference has no class that is surely 'newt'; it has 'cat', 'dog', 'ship'. Classes are "
     "matched by WordNet id or by name, never by position: name them as it does, or give one WordNet "
     "id per class.": (InputError, lambda: Inspector(["dog", "cat", "newt"], reference=PATHS)),
     "the reference 'cifar10' has no class that is surely '0', '1', '2' and 7 more; it has 'airplane', "
     "'automobile', 'bird' and 7 more. Classes are matched by WordNet id or by name, never by position: "
-    "name them as it does, or give one WordNet id per class.": (
-        InputError, lambda: Inspector(10, reference="cifar10")),
+    "name them as it does, or give one WordNet id per class.": (InputError, lambda: Inspector(10, reference="cifar10")),
     "split is 'valid'. Give 'test', 'train' or 'adversarial'.": (
-        InputError, lambda: confused(LOGITS, LABELS, split="valid")),
+        InputError,
+        lambda: confused(LOGITS, LABELS, split="valid"),
+    ),
     "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 2) and (4,).": (
-        InputError, lambda: confused(LOGITS[:, :2], LABELS)),
+        InputError,
+        lambda: confused(LOGITS[:, :2], LABELS),
+    ),
     "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 3) and (3,).": (
-        InputError, lambda: confused(LOGITS, LABELS[:3])),
+        InputError,
+        lambda: confused(LOGITS, LABELS[:3]),
+    ),
     "labels and predictions must be whole numbers, got torch.float64 and torch.int64.": (
-        InputError, lambda: confused(LABELS / 2, LABELS)),
+        InputError,
+        lambda: confused(LABELS / 2, LABELS),
+    ),
     "labels run from 1 to 4, but there are 3 classes. They count from 0 to 2.": (
-        InputError, lambda: confused(LOGITS, [1, 2, 4, 1])),
+        InputError,
+        lambda: confused(LOGITS, [1, 2, 4, 1]),
+    ),
     "predictions run from 0 to 5, but there are 3 classes. They count from 0 to 2.": (
-        InputError, lambda: confused([0, 1, 2, 5], LABELS)),
+        InputError,
+        lambda: confused([0, 1, 2, 5], LABELS),
+    ),
     "features must be (inputs, width) with one row a label, got (3, 2) for 4 labels.": (
-        InputError, lambda: confused(LOGITS, LABELS, np.ones((3, 2)))),
+        InputError,
+        lambda: confused(LOGITS, LABELS, np.ones((3, 2))),
+    ),
     "epoch 7 was not kept. There are: none.": (InputError, lambda: Inspector(3).matrices(7)),
     "no curve named 'wsi_max'. There are none.": (InputError, lambda: Inspector(3).phases()),
     "no checkpoint was given. Give a training's folder, or its checkpoints in order.": (
-        InputError, lambda: classes.inspect([], IMAGES)),
+        InputError,
+        lambda: classes.inspect([], IMAGES),
+    ),
     "the step returned neither logits and labels nor logits beside a batch of (inputs, labels). Return "
     "{'logits': ..., 'labels': ...} from it, or say where they are: inspector.lightning(get=lambda "
     "outputs, batch: (logits, labels)).": (
-        InputError, lambda: logits_and_labels(torch.tensor(0.5), (torch.ones(4, 2), torch.ones(4)))),
+        InputError,
+        lambda: logits_and_labels(torch.tensor(0.5), (torch.ones(4, 2), torch.ones(4))),
+    ),
     # pictures
     "there are no templates to draw. Give at least one.": (InputError, lambda: classes.histogram({})),
     "there is no matrix to draw. Give at least one.": (InputError, lambda: classes.matrices({})),
     "none of the curves asked for was reported. See inspector.curves().columns.": (
-        InputError, lambda: classes.curves({"": pd.DataFrame({"loss": [1.0]})}, columns=["accurcy"])),
+        InputError,
+        lambda: classes.curves({"": pd.DataFrame({"loss": [1.0]})}, columns=["accurcy"]),
+    ),
     "no epoch was reported yet, so there is nothing to animate.": (
-        InputError, lambda: classes.animate(Inspector(3), "film.html")),
+        InputError,
+        lambda: classes.animate(Inspector(3), "film.html"),
+    ),
     "no image of 'three' is misclassified: there is nothing to show.": (
-        InputError, lambda: classes.mistakes(IMAGES, [0, 1, 2], NET)),
-    "count is 0. Give at least 1.": (
-        InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1, 2], NET),
+    ),
+    "count is 0. Give at least 1.": (InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
     "3 images need as many predictions, got (2,). Give image data and one prediction an image.": (
-        InputError, lambda: classes.mistakes(IMAGES, [0, 1], NET)),
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1], NET),
+    ),
     "3 images need as many predictions, got (3,). Give image data and one prediction an image.": (
-        InputError, lambda: classes.mistakes(TEXTS, [0, 1, 1], NET)),
+        InputError,
+        lambda: classes.mistakes(TEXTS, [0, 1, 1], NET),
+    ),
     "'three' has 3 classes and the similarity 2. Both must hold the same classes.": (
-        InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET.only(["cat", "dog"]))),
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1, 1], NET.only(["cat", "dog"])),
+    ),
     "an attack needs images as floats between 0 and 1. Scale them first.": (
-        InputError, lambda: pgd(nn.Flatten(), torch.full((1, 1, 2, 2), 1.5))),
-}  # fmt: skip
+        InputError,
+        lambda: pgd(nn.Flatten(), torch.full((1, 1, 2, 2), 1.5)),
+    ),
+}
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -243,9 +337,7 @@ def test_a_class_without_samples_leaves_a_row_of_zeros_in_the_confusion() -> Non
     assert said == ["no sample of 'dog' was classified: its row of the confusion matrix is zero."]
     assert found.values.tolist() == [[1, 0.25, 0], [0, 1, 0], [0, 0, 1]]
     _, said = warned(from_confusion, [0, 5], [0, 1])
-    assert said == [
-        "no sample of '1', '2', '3' and 1 more was classified: its row of the confusion matrix is zero."
-    ]
+    assert said == ["no sample of '1', '2', '3' and 1 more was classified: its row of the confusion matrix is zero."]
 
 
 def test_a_class_without_samples_has_no_mean_feature() -> None:
@@ -263,9 +355,7 @@ def test_a_class_without_samples_has_no_mean_feature() -> None:
 def test_a_logit_that_never_changes_correlates_with_nothing() -> None:
     logits = [[0.1, 1.0, 3.0], [0.1, 2.0, 2.0], [0.1, 4.0, 1.0]]  # the mean of three 0.1 is not 0.1
     found, said = warned(from_logits, logits, NAMES)
-    assert said == [
-        "the similarity of 'cat' is undefined: its logit is the same for every input, or not finite."
-    ]
+    assert said == ["the similarity of 'cat' is undefined: its logit is the same for every input, or not finite."]
     assert np.isnan(found.values[0]).all()
     assert np.isfinite(found.values[1:, 1:]).all()
 
@@ -275,9 +365,7 @@ def test_a_weight_row_without_direction_is_undefined_and_nothing_is_raised(value
     weights = WEIGHTS.copy()
     weights[1] = value
     found, said = warned(from_weights, weights, NAMES, wnids=PATHS.wnids)
-    assert said == [
-        "the similarity of 'dog' is undefined: its weights are all zero, or not finite."
-    ]
+    assert said == ["the similarity of 'dog' is undefined: its weights are all zero, or not finite."]
     assert repr(found) == "ClassSimilarity(NCSM, 3 classes, 5 entries undefined)"
     assert found["cat", "ship"] == NET["cat", "ship"]
     for metric in METRICS:

@@ -138,8 +138,7 @@ def test_labels_and_their_confusion_matrix_agree(seed: int, count: int) -> None:
     table = [[0] * count for _ in range(count)]
     for right, answer in zip(truth, answers, strict=True):
         table[right][answer] += 1
-    expected = [[1 if i == j else n / sum(row) for j, n in enumerate(row)]
-                for i, row in enumerate(table)]  # fmt: skip
+    expected = [[1 if i == j else n / sum(row) for j, n in enumerate(row)] for i, row in enumerate(table)]
     names = [f"class {i}" for i in range(count)]
     from_labels = from_confusion(truth, answers, names)
     from_tensors = from_confusion(torch.tensor(truth), torch.tensor(answers), names)
@@ -205,8 +204,7 @@ def test_logits_give_numpys_correlation(seed: int, inputs: int, count: int) -> N
 
 def test_a_list_data_and_synsets_give_the_same_similarity() -> None:
     known = wordnet.classes("cifar10")
-    data = Data("ten", "image", torch.zeros(0, 3, 2, 2), torch.zeros(0, dtype=torch.long),
-                known.names, known.wnids)  # fmt: skip
+    data = Data("ten", "image", torch.zeros(0, 3, 2, 2), torch.zeros(0, dtype=torch.long), known.names, known.wnids)
     by_name, by_data = from_wordnet("cifar10"), from_wordnet(data)
     by_id = from_wordnet(known.wnids, names=known.names)
     by_synset = from_wordnet([wordnet.find(w).name for w in known.wnids], names=known.names)

@@ -36,17 +36,13 @@ def made(case: str) -> dict[str, classes.ClassSimilarity]:
     return {
         "ncsm": classes.from_weights(ARRAYS[f"{case}/weights"]),
         "ccsm": confusion,
-        "tncsm": classes.from_features(
-            ARRAYS[f"{case}/features"], ARRAYS[f"{case}/feature_labels"]
-        ),
+        "tncsm": classes.from_features(ARRAYS[f"{case}/features"], ARRAYS[f"{case}/feature_labels"]),
         "scsm": classes.ClassSimilarity(ARRAYS[f"{case}/scsm"]),
     }
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    ("kind", "stored"), [("ncsm", "ncsm_raw"), ("ccsm", "ccsm"), ("tncsm", "tncsm_raw")]
-)
+@pytest.mark.parametrize(("kind", "stored"), [("ncsm", "ncsm_raw"), ("ccsm", "ccsm"), ("tncsm", "tncsm_raw")])
 def test_matrices(case: str, kind: str, stored: str) -> None:
     np.testing.assert_allclose(made(case)[kind].values, ARRAYS[f"{case}/{stored}"], **CLOSE)
 
@@ -65,9 +61,7 @@ def test_alignment(case: str, pair: str, metric: str) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("network", "ncsm"), ("wordnet", "scsm")])
 def test_idm_and_its_ranks(case: str, ties: str, name: str, kind: str) -> None:
     matrix, expected = made(case)[kind], NUMBERS[case]["idm"][f"{name}/{ties}"]
-    np.testing.assert_allclose(
-        classes.ranks(matrix, ties), ARRAYS[f"{case}/rank_{name}_{ties}"], **CLOSE
-    )
+    np.testing.assert_allclose(classes.ranks(matrix, ties), ARRAYS[f"{case}/rank_{name}_{ties}"], **CLOSE)
     table = ARRAYS[f"{case}/confusion"]
     whole = classes.idm(matrix, table, ties=ties)
     errors = classes.idm(matrix, table, errors_only=True, ties=ties)

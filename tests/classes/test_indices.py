@@ -33,9 +33,7 @@ few = settings(deadline=None, max_examples=30)
 seeds = st.integers(0, 10**6)
 
 
-def noise(
-    count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None
-) -> ClassSimilarity:
+def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
     rows = np.random.default_rng(seed).normal(size=(count, width))
     return from_weights(rows, None if like is None else like.classes)
 
@@ -84,9 +82,7 @@ LOOPS = {
 
 @few
 @given(seeds, st.integers(3, 8), st.booleans(), st.booleans(), st.sampled_from(sorted(LOOPS)))
-def test_alignment_is_that_of_a_plain_loop(
-    seed: int, count: int, first: bool, second: bool, metric: str
-) -> None:
+def test_alignment_is_that_of_a_plain_loop(seed: int, count: int, first: bool, second: bool, metric: str) -> None:
     a, b = matrix(count, seed, first), matrix(count, seed + 1, second)
     expected = LOOPS[metric](unit(pairs(a)), unit(pairs(b)))
     assert alignment(a, b, metric) == pytest.approx(expected, abs=1e-9)
@@ -158,9 +154,7 @@ def test_ssim_knows_no_order_where_meanings_are_known_and_depends_on_it_elsewher
 # Chance
 
 
-@pytest.mark.parametrize(
-    ("name", "random", "constant"), [("cifar100", 0.735, 0.759), ("imagenet1k", 0.793, 0.812)]
-)
+@pytest.mark.parametrize(("name", "random", "constant"), [("cifar100", 0.735, 0.759), ("imagenet1k", 0.793, 0.812)])
 def test_the_published_index_is_high_for_random_weights_and_calibrated_is_not(
     name: str, random: float, constant: float
 ) -> None:
@@ -227,9 +221,7 @@ def rank_loop(row: np.ndarray, truth: int, answer: int) -> float:
 
 @few
 @given(seeds, st.integers(2, 7), st.sampled_from([3, 1000]))
-def test_idm_of_a_confusion_matrix_is_the_mean_over_its_samples(
-    seed: int, count: int, levels: int
-) -> None:
+def test_idm_of_a_confusion_matrix_is_the_mean_over_its_samples(seed: int, count: int, levels: int) -> None:
     similarity = matrix(count, seed, symmetric=False, levels=levels)
     draw = np.random.default_rng(seed)
     samples = draw.integers(0, count, (30, 2))
@@ -253,9 +245,7 @@ def test_equals_share_their_mean_rank() -> None:
 
 @pytest.mark.parametrize("right", [0, 3])
 @pytest.mark.parametrize("count", [2, 3, 10])
-def test_chance_is_the_mean_over_all_mistakes_and_the_ceiling_that_of_the_nearest(
-    count: int, right: int
-) -> None:
+def test_chance_is_the_mean_over_all_mistakes_and_the_ceiling_that_of_the_nearest(count: int, right: int) -> None:
     similarity = matrix(count, 3, symmetric=False, levels=10**6)
     every = np.ones((count, count), int)
     np.fill_diagonal(every, right)
@@ -275,9 +265,7 @@ def test_chance_is_the_mean_over_all_mistakes_and_the_ceiling_that_of_the_neares
         else:
             assert best.unit == pytest.approx(1, abs=1e-12)
             assert worst.unit == pytest.approx(0, abs=1e-12)
-    assert idm(similarity, every, errors_only=True).chance == pytest.approx(
-        (count - 2) / (2 * (count - 1)), abs=1e-12
-    )
+    assert idm(similarity, every, errors_only=True).chance == pytest.approx((count - 2) / (2 * (count - 1)), abs=1e-12)
 
 
 def test_idm_does_not_depend_on_the_order_of_the_classes() -> None:
@@ -319,9 +307,7 @@ def test_wsi_is_that_of_a_plain_loop(seed: int, count: int, q: float) -> None:
     for i in range(count):
         row = [float(similarity.values[i, j]) for j in range(count) if j != i]
         high, low = quantile(row, q), quantile(row, 1 - q)
-        tops.append(
-            mean([v for v in row if v >= high - 1e-12])
-        )  # 27 classes, 0.8: 1 - q is not 0.2
+        tops.append(mean([v for v in row if v >= high - 1e-12]))  # 27 classes, 0.8: 1 - q is not 0.2
         ends.append(mean([v for v in row if v <= low + 1e-12]))
     found = wsi(similarity, q)
     assert found == pytest.approx((mean(upper), mean(tops), mean(ends)), abs=1e-9)
@@ -427,9 +413,7 @@ def test_a_curve_that_only_climbs_and_stays_has_no_refinement() -> None:
     assert (found.surge_end, found.refinement_end) == (9, 9)
 
 
-@pytest.mark.parametrize(
-    "curve", [np.full(30, 0.4), np.linspace(1, 0, 30)], ids=["flat", "falling"]
-)
+@pytest.mark.parametrize("curve", [np.full(30, 0.4), np.linspace(1, 0, 30)], ids=["flat", "falling"])
 def test_a_curve_that_does_not_climb_has_no_phases(curve: np.ndarray) -> None:
     found = phases(curve)
     assert (found.surge_end, found.refinement_end, found.clear) == (None, None, False)
@@ -485,9 +469,7 @@ def test_templates_are_those_of_a_plain_loop(seed: int, count: int) -> None:
     answers = np.where(draw.random(25) < 0.5, labels, draw.integers(0, 4, 25))
 
     def template(c: int, of: tuple[bool, ...]) -> list[float] | None:
-        own = [
-            r for r, y, a in zip(rows, labels, answers, strict=True) if y == c and (y == a) in of
-        ]
+        own = [r for r, y, a in zip(rows, labels, answers, strict=True) if y == c and (y == a) in of]
         return [mean(list(column)) for column in zip(*own, strict=True)] if own else None
 
     cosines = {True: [], False: []}
@@ -495,8 +477,11 @@ def test_templates_are_those_of_a_plain_loop(seed: int, count: int) -> None:
         whole, part = template(c, (True, False)), template(c, (right,))
         if whole is not None and part is not None:
             cosines[right].append(cosine_loop(part, whole))
-    away = [cosine_loop(list(r), template(y, (True, False)))
-            for r, y, a in zip(rows, labels, answers, strict=True) if y != a]  # fmt: skip
+    away = [
+        cosine_loop(list(r), template(y, (True, False)))
+        for r, y, a in zip(rows, labels, answers, strict=True)
+        if y != a
+    ]
     found = templates(rows, labels, answers)
     for value, expected in ((found.right, cosines[True]), (found.wrong, cosines[False])):
         assert value == pytest.approx(mean(expected) if expected else math.nan, nan_ok=True)

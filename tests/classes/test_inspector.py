@@ -88,14 +88,10 @@ def same(a: Inspector, b: Inspector) -> None:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-QUIET = pytest.mark.filterwarnings(
-    "ignore:::lightning", "ignore:.*does not have many workers.*", "ignore:.*treespec.*"
-)
+QUIET = pytest.mark.filterwarnings("ignore:::lightning", "ignore:.*does not have many workers.*", "ignore:.*treespec.*")
 
 
-def lightning_run(
-    folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None
-) -> Any:
+def lightning_run(folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None) -> Any:
     """Train with Lightning, from a checkpoint if one is given, keeping one after every epoch."""
     prepare_torchvision()
     lightning = pytest.importorskip("lightning.pytorch")
@@ -119,10 +115,15 @@ def lightning_run(
 
     keep = lightning.callbacks.ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1)
     trainer = lightning.Trainer(
-        max_epochs=epochs, callbacks=[watch.lightning(prefix="dsi/"), keep], accelerator="cpu",
-        logger=lightning.loggers.CSVLogger(folder), enable_progress_bar=False,
-        enable_model_summary=False, log_every_n_steps=1, default_root_dir=folder,
-    )  # fmt: skip
+        max_epochs=epochs,
+        callbacks=[watch.lightning(prefix="dsi/"), keep],
+        accelerator="cpu",
+        logger=lightning.loggers.CSVLogger(folder),
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        log_every_n_steps=1,
+        default_root_dir=folder,
+    )
     trainer.fit(Module(), _loader(TRAIN), _loader(TEST), ckpt_path=checkpoint)
     return trainer
 
@@ -175,17 +176,31 @@ def test_the_trainer_of_transformers_gives_the_report_of_a_plain_loop(tmp_path: 
         return [{"x": x, "labels": y} for x, y in zip(*data, strict=True)]
 
     arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path), num_train_epochs=EPOCHS, per_device_train_batch_size=20,
-        per_device_eval_batch_size=20, eval_strategy="epoch", save_strategy="no", report_to=[],
-        max_grad_norm=0, disable_tqdm=True, use_cpu=True, remove_unused_columns=False,
-        dataloader_pin_memory=False, logging_strategy="no",
-    )  # fmt: skip
+        output_dir=str(tmp_path),
+        num_train_epochs=EPOCHS,
+        per_device_train_batch_size=20,
+        per_device_eval_batch_size=20,
+        eval_strategy="epoch",
+        save_strategy="no",
+        report_to=[],
+        max_grad_norm=0,
+        disable_tqdm=True,
+        use_cpu=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        logging_strategy="no",
+    )
     optimiser = sgd(net)
     flat = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
     trainer = InOrder(
-        net, arguments, train_dataset=rows(TRAIN), eval_dataset=rows(TEST), callbacks=[hook],
-        compute_metrics=hook, optimizers=(optimiser, flat),
-    )  # fmt: skip
+        net,
+        arguments,
+        train_dataset=rows(TRAIN),
+        eval_dataset=rows(TEST),
+        callbacks=[hook],
+        compute_metrics=hook,
+        optimizers=(optimiser, flat),
+    )
     trainer.train()
     same(watched, plain)
     logged = [entry for entry in trainer.state.log_history if "eval_widm" in entry]
@@ -196,14 +211,18 @@ def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path)
     digits = likewise.data("digits:test")
     live = Inspector(digits)
     done = train(
-        "zoo:mlp", "digits:train[:300]", validation=digits, epochs=2, lr=0.05, out=tmp_path,
-        keep_epochs=True, callbacks=[live],
-    )  # fmt: skip
+        "zoo:mlp",
+        "digits:train[:300]",
+        validation=digits,
+        epochs=2,
+        lr=0.05,
+        out=tmp_path,
+        keep_epochs=True,
+        callbacks=[live],
+    )
     later = inspect(tmp_path, digits, train="digits:train[:300]", progress=False)
     assert later.curves().index.tolist() == [0, 1, 2]
-    on_test = [
-        name for name in live.curves() if not name.endswith("train") and "train_" not in name
-    ]
+    on_test = [name for name in live.curves() if not name.endswith("train") and "train_" not in name]
     on_test = [name for name in on_test if name not in ("overfitting",)]
     assert "sai_ncsm_tncsm" in on_test
     for name in on_test:
@@ -216,21 +235,20 @@ def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path)
 
 def test_only_every_second_epoch_is_looked_at() -> None:
     live = Inspector(likewise.data("digits:test"), every_n_epochs=2)
-    train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05,
-          callbacks=[live])  # fmt: skip
+    train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05, callbacks=[live])
     assert live.curves().index.tolist() == [2, 4]
 
 
 def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() -> None:
     plain, attacked = (
-        Inspector(likewise.data("digits:test"), adversarial_every=every, attack={"step": 0.05})
-        for every in (None, 2)
+        Inspector(likewise.data("digits:test"), adversarial_every=every, attack={"step": 0.05}) for every in (None, 2)
     )
     weights = [
-        train("zoo:mlp", "digits:train[:200]", validation="digits:test[:100]", epochs=3, lr=0.05,
-              callbacks=[live]).net.state_dict()
+        train(
+            "zoo:mlp", "digits:train[:200]", validation="digits:test[:100]", epochs=3, lr=0.05, callbacks=[live]
+        ).net.state_dict()
         for live in (plain, attacked)
-    ]  # fmt: skip
+    ]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     rates = attacked.curves()["fooling_rate"]
     assert np.isfinite(rates).tolist() == [False, True, False]
@@ -268,9 +286,13 @@ def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Pat
     assert run("killed", 0).wait() == 0
     whole = Inspector(likewise.data("digits:test[:60]"))
     train(
-        "zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
+        "zoo:mlp",
+        "digits:train[:150]",
+        validation="digits:test[:60]",
+        epochs=6,
+        lr=0.05,
         callbacks=[whole],
-    )  # fmt: skip
+    )
     seen = tmp_path / "killed" / "inspection"
     resumed = Inspector(likewise.data("digits:test[:60]"), out=seen).curves()
     assert resumed.index.tolist() == [1, 2, 3, 4, 5, 6]
@@ -322,9 +344,7 @@ distributed.destroy_process_group()
 def test_sums_are_added_over_processes_that_train_together(tmp_path: Path) -> None:
     here = str(ROOT)
     runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", DISTRIBUTED, str(rank), str(tmp_path / "meet"), here]
-        )
+        subprocess.Popen([sys.executable, "-c", DISTRIBUTED, str(rank), str(tmp_path / "meet"), here])
         for rank in (0, 1)
     ]
     assert [run.wait() for run in runs] == [0, 0]

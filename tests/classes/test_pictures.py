@@ -90,10 +90,7 @@ def test_borders_are_drawn_between_groups_of_kin(three: Any) -> None:
     between = [i + 0.5 for i, (a, b) in enumerate(pairwise(ORDER)) if groups[a] != groups[b]]
     assert between == [5.5]  # six animals, four vehicles
     for axis in panels(classes.matrices(three)):
-        across, up = (
-            [float(line.get_data()[way][0]) for line in axis.get_lines()[1 - way :: 2]]
-            for way in (1, 0)
-        )
+        across, up = ([float(line.get_data()[way][0]) for line in axis.get_lines()[1 - way :: 2]] for way in (1, 0))
         assert across == up == between
 
 
@@ -182,7 +179,7 @@ def test_an_inspectors_plot_has_its_chance_levels() -> None:
     drawn_levels = {
         axis.get_title(): [line.get_ydata()[0] for line in axis.get_lines() if line.get_linestyle() == ":"]
         for axis in panels(inspector.plot())
-    }  # fmt: skip
+    }
     chance = inspector.chance()
     assert drawn_levels["SAI(NCSM, SCSM) cosine"] == [chance["sai_ncsm_scsm"]]
     assert drawn_levels["WIDM, errors only"] == [pytest.approx(8 / 18)]  # (c - 2) / (2 (c - 1))
@@ -254,9 +251,7 @@ def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> I
     for epoch in range(epochs):
         draw = np.random.default_rng(epoch)
         truth = np.arange(8 * count) % count
-        answers = np.where(
-            draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth))
-        )
+        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
         seen = draw.normal(size=(len(truth), 3)) if features else None
         inspector.update(answers, truth, seen)
         inspector.report(draw.normal(size=(count, 6)))
@@ -288,17 +283,16 @@ def test_a_film_holds_the_matrices_of_every_epoch(tmp_path: Path) -> None:
     assert (film["title"], film["epochs"], film["seconds"]) == ("Ten", [1, 2, 3], 0.2)
     assert (film["classes"], film["size"], film["borders"]) == (ORDER, 10, [0.6])
     assert [part["title"] for part in film["films"]] == [
-        "weights (NCSM)", "mistakes (CCSM)", "features (TNCSM)", "meaning (WordNet)",
-    ]  # fmt: skip
+        "weights (NCSM)",
+        "mistakes (CCSM)",
+        "features (TNCSM)",
+        "meaning (WordNet)",
+    ]
     for part, kind in zip(film["films"], ("weights", "confusion", "features"), strict=False):
         power = 2 if kind == "confusion" else 1  # most mistakes are rare, so their roots are kept
-        truth = np.stack(
-            [hollow(inspector.matrices(n)[kind].only(ORDER).values) for n in (1, 2, 3)]
-        )
+        truth = np.stack([hollow(inspector.matrices(n)[kind].only(ORDER).values) for n in (1, 2, 3)])
         step = (np.nanmax(truth) - np.nanmin(truth)) / 254
-        np.testing.assert_allclose(
-            entries(part, 10, power), truth, rtol=0, atol=power * step + 1e-4
-        )
+        np.testing.assert_allclose(entries(part, 10, power), truth, rtol=0, atol=power * step + 1e-4)
         assert frames(part, 10).max() == 255
         assert part["frames"]["high"] == round(float(np.nanmax(truth)), 4)
     still = entries(film["films"][3], 10)
@@ -390,8 +384,7 @@ def run(command: Callable[..., Any], *words: str) -> str:
 
 def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
     folder, out, data = tmp_path / "run", tmp_path / "out", "digits:test[:100]"
-    run(train, "zoo:mlp", "digits:train[:200]", "--epochs", "2", "--lr", "0.05", "--keep-epochs",
-        "--out", str(folder))  # fmt: skip
+    run(train, "zoo:mlp", "digits:train[:200]", "--epochs", "2", "--lr", "0.05", "--keep-epochs", "--out", str(folder))
     said = run(inspect, str(folder), "--data", data, "--out", str(out)).splitlines()
     accuracies, weights = {}, {}
     images = likewise.data(data)
@@ -412,8 +405,7 @@ def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
         str(out / "film.html"),
     ]
     kept = sorted(path.name for path in out.iterdir())
-    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors", "curves.csv",
-                    "curves.png", "film.html"]  # fmt: skip
+    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors", "curves.csv", "curves.png", "film.html"]
     assert film_of(out / "film.html")["epochs"] == [0, 1, 2]
     before = (out / "0001.safetensors").stat().st_mtime_ns
     rows = json.loads(run(inspect, str(folder), "--data", data, "--out", str(out), "--json"))

@@ -13,8 +13,11 @@ from likewise import measures
 def run(*words, cwd=None):
     return subprocess.run(
         [sys.executable, "-c", "from likewise.cli import main; main()", *words],
-        capture_output=True, text=True, cwd=cwd, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +37,20 @@ def test_measures_are_listed_with_their_facts():
     assert len(lines) - 4 == len(measures.names()) >= 40
     row = next(line for line in lines if line.startswith("procrustes "))
     assert row.split() == [
-        "procrustes", "OrthProc", "alignment", "less", "alike", "0", "…", "1.414", "yes",
-        "permutation,", "rotation,", "scale,", "shift",
-    ]  # fmt: skip
+        "procrustes",
+        "OrthProc",
+        "alignment",
+        "less",
+        "alike",
+        "0",
+        "…",
+        "1.414",
+        "yes",
+        "permutation,",
+        "rotation,",
+        "scale,",
+        "shift",
+    ]
 
 
 def test_one_measure_prints_its_recipe():
@@ -54,9 +68,17 @@ def test_measures_speak_json():
 def test_compare_writes_matrices_scores_and_a_picture(folder, tmp_path):
     out = tmp_path / "out"
     done = run(
-        "compare", "one.npy", "two.npy", "three.npy", "--measure", "cka", "jaccard", "--out", str(out),
+        "compare",
+        "one.npy",
+        "two.npy",
+        "three.npy",
+        "--measure",
+        "cka",
+        "jaccard",
+        "--out",
+        str(out),
         cwd=folder,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert "cka  (larger is more alike)" in done.stdout
     assert (out / "matrices.png").stat().st_size > 10_000
@@ -96,8 +118,7 @@ def test_compare_calibrates_within_classes(folder, tmp_path):
     assert within["p"] > 0.05
     refused = run(*words, "--within-classes", cwd=tmp_path)
     assert refused.stderr == (
-        "likewise: --within-classes needs the class of every input. Pass --labels FILE, an array of one "
-        "per row.\n"
+        "likewise: --within-classes needs the class of every input. Pass --labels FILE, an array of one per row.\n"
     )
 
 
@@ -105,9 +126,7 @@ def test_compare_marks_saturated_scores_and_reads_keys(folder, tmp_path):
     rng = np.random.default_rng(0)
     for name, d in (("wide", 40), ("small", 4)):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(20, d)))
-    done = run(
-        "compare", "wide.npy", "small.npy", "-m", "gulp[ridge=0.5]", "mean-cca", cwd=tmp_path
-    )
+    done = run("compare", "wide.npy", "small.npy", "-m", "gulp[ridge=0.5]", "mean-cca", cwd=tmp_path)
     assert "gulp[ridge=0.5]  (larger is less alike)" in done.stdout
     assert "1.0000†" in done.stdout
     assert "† saturated: 40 neurons can express anything on 20 inputs" in done.stdout

@@ -51,17 +51,14 @@ def test_layers_are_printed_with_shapes_and_parameters(address: str) -> None:
 def test_layers_can_be_read_by_programs(address: str) -> None:
     call = ["layers", address, "3", "--data", "digits:test[:10]", "--json"]
     told = CliRunner().invoke(_app(), call)
-    assert json.loads(told.stdout) == [
-        {"name": "3", "kind": "Linear", "shape": [10], "parameters": 90, "block": True}
-    ]
+    assert json.loads(told.stdout) == [{"name": "3", "kind": "Linear", "shape": [10], "parameters": 90, "block": True}]
 
 
 def test_a_pattern_without_layers_is_refused(address: str) -> None:
     told = CliRunner().invoke(_app(), ["layers", address, "conv*", "--data", "digits:test[:10]"])
     assert isinstance(told.exception, UnknownNameError)
     assert str(told.exception) == (
-        f"no layer of {address!r} matches 'conv*'. The first are '0', '1', '2'; "
-        "`likewise layers` lists all."
+        f"no layer of {address!r} matches 'conv*'. The first are '0', '1', '2'; `likewise layers` lists all."
     )
 
 

@@ -40,9 +40,7 @@ COMMANDS = [
 
 
 def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", RUN + code], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", RUN + code], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +80,7 @@ def test_unknown_names_are_told_without_torch_too():
 def test_the_zoo_says_how_to_list_the_others(capsys):
     with contextlib.suppress(SystemExit):
         main(["networks"])
-    assert capsys.readouterr().err == (
-        "More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.\n"
-    )
+    assert capsys.readouterr().err == ("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.\n")
 
 
 def test_what_was_read_with_stand_ins_is_forgotten_and_arrays_need_no_networks():

@@ -47,9 +47,7 @@ def test_a_third_array_is_named_by_its_shape_not_printed():
     )
     assert sentence(InputError, X, Y, X.tolist()).startswith("a list of 6 is not a measure.")
     assert sentence(InputError, X) == NEEDS + "an array of shape (40, 6) alone."
-    assert sentence(InputError, X, "cka") == (
-        NEEDS + "an array of shape (40, 6) alone and the measure 'cka'."
-    )
+    assert sentence(InputError, X, "cka") == (NEEDS + "an array of shape (40, 6) alone and the measure 'cka'.")
     assert sentence(InputError, {"a": X}, Y, "cka") == (
         NEEDS + "a mapping and an array of shape (40, 6). Put all into the mapping."
     )
@@ -76,12 +74,8 @@ def test_no_error_prints_a_whole_array():
 
 
 def test_an_unknown_measure_is_still_a_measure():
-    assert (
-        sentence(UnknownNameError, [X, Y], "ckaa") == "no measure named 'ckaa'. Did you mean 'cka'?"
-    )
-    assert sentence(UnknownNameError, {"a": X}, ["ckaa"]) == (
-        "no measure named 'ckaa'. Did you mean 'cka'?"
-    )
+    assert sentence(UnknownNameError, [X, Y], "ckaa") == "no measure named 'ckaa'. Did you mean 'cka'?"
+    assert sentence(UnknownNameError, {"a": X}, ["ckaa"]) == ("no measure named 'ckaa'. Did you mean 'cka'?")
 
 
 def test_options_of_a_measure_are_named_or_written_in_its_key():
@@ -133,7 +127,7 @@ def test_keys_that_cannot_be_read_say_so():
         "values of labels. Bind them with likewise.measures.get.",
         "cka[rsei]": "cka has no variant 'rsei'; it has 'resi'.",
         "ckaa[resi]": "no measure named 'ckaa'. Did you mean 'cka'?",
-    }.items():  # fmt: skip
+    }.items():
         with pytest.raises(likewise.errors.LikewiseError) as caught:
             measures.get(key)
         assert str(caught.value) == reason
@@ -170,11 +164,7 @@ def test_a_row_is_a_mapping_and_a_pair_is_two_names():
 
 
 def test_a_type_checker_sees_every_public_name():
-    block = next(
-        node
-        for node in ast.parse(Path(likewise.__file__).read_text()).body
-        if isinstance(node, ast.If)
-    )
+    block = next(node for node in ast.parse(Path(likewise.__file__).read_text()).body if isinstance(node, ast.If))
     seen = {
         alias.name: f"likewise.{alias.name}" if node.module == "likewise" else node.module
         for node in block.body

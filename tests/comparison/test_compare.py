@@ -108,8 +108,7 @@ def test_one_undefined_pair_never_stops_the_others():
     assert set(bad.measure) == {"cka", "jaccard"}
     assert set(bad.a) | set(bad.b) == {*"abcd", "dead"}
     assert bad.reason.iloc[0] == (
-        "'dead' is constant: all 90 rows are the same, so there is nothing to compare. "
-        "Look at another layer."
+        "'dead' is constant: all 90 rows are the same, so there is nothing to compare. Look at another layer."
     )
     assert frame[frame.reason == ""].value.notna().all()
     assert np.isnan(result["cka"]["dead", "dead"])  # not even with itself
@@ -124,18 +123,12 @@ def test_a_decomposition_that_fails_leaves_one_score_undefined():
     result = likewise.compare(views, ["cka", fragile])
     assert math.isfinite(result["cka"]["a", "b"])
     assert math.isnan(result["fragile"]["a", "b"])
-    assert (
-        "a decomposition failed (Matrix is not positive definite)"
-        in (result["fragile"].reasons["a", "b"])
-    )
+    assert "a decomposition failed (Matrix is not positive definite)" in (result["fragile"].reasons["a", "b"])
 
 
 def test_functional_measures_join_where_views_have_outputs():
     labels = RNG.integers(0, 3, size=90)
-    views = {
-        name: Activations(v, outputs=Outputs(v[:, :3] + np.eye(3)[labels], labels))
-        for name, v in VIEWS.items()
-    }
+    views = {name: Activations(v, outputs=Outputs(v[:, :3] + np.eye(3)[labels], labels)) for name, v in VIEWS.items()}
     result = likewise.compare(views, "all")
     assert {"cka", "disagreement", "same-mistake"} <= set(result)
     expected = measures.disagreement(views["a"].outputs.logits, views["b"].outputs.logits)
@@ -148,9 +141,7 @@ def test_order_puts_alike_networks_side_by_side():
     order = matrix.order()
     assert abs(order.index("a") - order.index("c")) == 1
     assert abs(order.index("b") - order.index("d")) == 1
-    distances = likewise.SimilarityMatrix(
-        names=list("abcd"), values=1 - np.array(values), measure="procrustes"
-    )
+    distances = likewise.SimilarityMatrix(names=list("abcd"), values=1 - np.array(values), measure="procrustes")
     assert set(map(frozenset, (order[:2], order[2:]))) == set(
         map(frozenset, (distances.order()[:2], distances.order()[2:]))
     )
@@ -257,14 +248,10 @@ def test_every_public_name_is_there():
 
 def test_networks_are_compared_by_address(tmp_path):
     networks = ["zoo:lenet,seed=0", "zoo:lenet,seed=1", "zoo:mlp,seed=0"]
-    result = likewise.compare(
-        networks, ["cka", "disagreement"], data="digits:test[:80]", store=tmp_path / "s"
-    )
+    result = likewise.compare(networks, ["cka", "disagreement"], data="digits:test[:80]", store=tmp_path / "s")
     assert result["cka"].names == ("lenet,seed=0", "lenet,seed=1", "mlp,seed=0")
     data = likewise.data("digits:test[:80]")
-    views = [
-        likewise.extract(likewise.network(a, data=data), data, progress=False) for a in networks
-    ]
+    views = [likewise.extract(likewise.network(a, data=data), data, progress=False) for a in networks]
     assert result["cka"].values[0, 2] == pytest.approx(measures.cka(views[0], views[2]), abs=1e-9)
     expected = measures.disagreement(views[0], views[1])
     assert result["disagreement"].values[0, 1] == pytest.approx(expected)
@@ -290,9 +277,7 @@ def test_a_network_without_data_asks_for_it():
 
 def test_dask_is_an_engine():
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
-    ) as client:
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
         there = likewise.compare(VIEWS, ["cka", "rsa"], engine=client)
     here = likewise.compare(VIEWS, ["cka", "rsa"])
     for name, matrix in here.items():

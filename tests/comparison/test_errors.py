@@ -113,8 +113,7 @@ def test_fewer_rows_than_the_measure_needs():
 def test_a_constant_representation_is_refused_with_its_name():
     flat = Activations(np.full((30, 4), 0.1), name="layer4")
     assert sentence(ArithmeticError, measures.cka, X, flat) == (
-        "'layer4' is constant: all 30 rows are the same, so there is nothing to compare. Look at "
-        "another layer."
+        "'layer4' is constant: all 30 rows are the same, so there is nothing to compare. Look at another layer."
     )
 
 
@@ -146,8 +145,7 @@ def test_an_unknown_measure_is_guessed():
         measures.procrustis  # noqa: B018
     assert str(caught.value) == "no measure named 'procrustis'. Did you mean 'procrustes'?"
     assert sentence(ValueError, measures.names, "rsmm") == (
-        "no family named 'rsmm'. There are rsm, cca, alignment, neighbors, topology, statistics, "
-        "functional."
+        "no family named 'rsmm'. There are rsm, cca, alignment, neighbors, topology, statistics, functional."
     )
 
 
@@ -170,7 +168,7 @@ def test_unknown_options_and_variants():
         ("cka-rbf", {"bandwidth": "x"}, "cka-rbf: bandwidth must be a number from 0.001 to 1000.0, got 'x'."),
         ("imd", {"mode": "fast"}, "imd: mode must be one of auto, exact, stochastic, got 'fast'."),
     ],
-)  # fmt: skip
+)
 def test_options_out_of_range(name, options, expected):
     assert sentence(ValueError, measures.get, name, **options) == expected
 
@@ -184,8 +182,7 @@ def test_a_missing_option_is_asked_for():
 def test_labels_are_checked():
     logits = X[:, :3]
     assert sentence(ValueError, measures.get("same-mistake"), logits, logits) == (
-        "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with "
-        "Outputs(logits, labels)."
+        "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with Outputs(logits, labels)."
     )
     assert sentence(ValueError, Outputs, logits, np.full(30, 3)) == (
         "labels run from 3 to 3, but the logits have 3 classes. Labels count from 0 to 2."
@@ -194,8 +191,7 @@ def test_labels_are_checked():
         "labels must be 30 whole numbers, got (29) of torch.int64. Pass one class index an input."
     )
     assert sentence(ValueError, measures.disagreement, logits, X[:, :4]) == (
-        "'x' and 'y' answer with 3 and 4 classes. Only networks with the same classes can be compared "
-        "by their outputs."
+        "'x' and 'y' answer with 3 and 4 classes. Only networks with the same classes can be compared by their outputs."
     )
 
 
@@ -268,9 +264,7 @@ def test_a_torch_file_of_plain_tensors_is_read(tmp_path):
 
 
 def test_files_that_are_not_there_or_not_ours(tmp_path):
-    assert sentence(ValueError, read_arrays, ["nowhere.npy"]) == (
-        "no file 'nowhere.npy'. Check the path."
-    )
+    assert sentence(ValueError, read_arrays, ["nowhere.npy"]) == ("no file 'nowhere.npy'. Check the path.")
     (tmp_path / "acts.csv").write_text("1,2")
     assert sentence(ValueError, read_arrays, [str(tmp_path / "acts.csv")]) == (
         f"'{tmp_path / 'acts.csv'}' is not a file of activations (.npy, .npz, .safetensors). Save the "
@@ -303,6 +297,6 @@ def test_a_function_that_is_no_measure():
 def test_a_missing_extra_names_its_remedy():
     from likewise._base.optional import require
 
-    assert sentence(
-        ImportError, require, "no_such_module", extra="vision", to="load timm:resnet18"
-    ) == ("to load timm:resnet18, no_such_module is needed: pip install 'likewise[vision]'.")
+    assert sentence(ImportError, require, "no_such_module", extra="vision", to="load timm:resnet18") == (
+        "to load timm:resnet18, no_such_module is needed: pip install 'likewise[vision]'."
+    )

@@ -13,9 +13,7 @@ from likewise.errors import InputError, UndefinedError
 from likewise.measures.facts import Info
 from likewise.measures.registry import chosen
 
-PAIRED = [
-    m.name for m in chosen("all") if m.info.paired and m.name not in ("rtd", "ridge-predictivity")
-]
+PAIRED = [m.name for m in chosen("all") if m.info.paired and m.name not in ("rtd", "ridge-predictivity")]
 
 
 def sampler(d, seed=0, noise=2.0):
@@ -44,9 +42,7 @@ def test_an_interval_is_as_wide_as_scores_move(name):
     assert 0.55 < np.mean(widths) / (4.1 * spread) < 1.8
 
 
-@pytest.mark.parametrize(
-    "name", ["linear-regression", "mean-cca", "eos", "gulp", "pwcca", "shape", "svcca"]
-)
+@pytest.mark.parametrize("name", ["linear-regression", "mean-cca", "eos", "gulp", "pwcca", "shape", "svcca"])
 def test_halves_that_can_express_anything_do_not_make_certainty(name):
     result = likewise.bootstrap(*sampler(60, noise=1.0)(100), name)
     assert result.high - result.low > 0.005 * result.value
@@ -91,9 +87,7 @@ def test_an_interval_stays_in_the_range_of_its_measure():
 def test_the_jackknife_of_a_mean_is_its_standard_error():
     """A score that is a mean over inputs: the interval is mean +- t s / sqrt(n)."""
     values = np.random.default_rng(0).normal(size=50)
-    info = Info(
-        name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", joint=0.0
-    )
+    info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", joint=0.0)
     split = Groups.of(50, 50, seed=0)
     draws = np.array([values[kept].mean() for kept in split.kept()])
     low, high = interval_of(info, np.array(values.mean()), draws, split, 0.95)

@@ -93,8 +93,7 @@ def test_streaming_equals_the_whole_on_real_networks(real_data: Path) -> None:
     nets = [f"zoo:{name}@{weights / name}.safetensors" for name in ("resnet20", "resnet32")]
     data = likewise.data("cifar10:test[:400]")
     cut, whole = (
-        likewise.layerwise(*nets, data, layers="layer?.2", reduce="pool7", batch_size=size)
-        for size in (100, 400)
+        likewise.layerwise(*nets, data, layers="layer?.2", reduce="pool7", batch_size=size) for size in (100, 400)
     )
     np.testing.assert_allclose(cut.values, whole.values, atol=0.03)
     assert whole.values.argmax(axis=1).tolist() == [0, 1, 2]
@@ -140,14 +139,10 @@ def test_too_few_inputs_and_no_data_are_refused() -> None:
     net = nn.Sequential(nn.Linear(6, 5))
     with pytest.raises(UndefinedError) as undefined:
         likewise.layerwise(net, data=torch.rand(3, 6), layers="all")
-    assert str(undefined.value) == (
-        "debiased CKA is not defined for a batch of 3 inputs. Use batches of at least 4."
-    )
+    assert str(undefined.value) == ("debiased CKA is not defined for a batch of 3 inputs. Use batches of at least 4.")
     with pytest.raises(InputError) as without:
         likewise.layerwise(net)
-    assert str(without.value) == (
-        "no data to show the networks. Pass data, as in data='cifar10:test[:2000]'."
-    )
+    assert str(without.value) == ("no data to show the networks. Pass data, as in data='cifar10:test[:2000]'.")
 
 
 def test_batches_that_cannot_be_joined_are_refused() -> None:
@@ -188,17 +183,13 @@ def test_a_file_that_holds_no_matrix_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"something else")
     with pytest.raises(StoreError) as caught:
         LayerMatrix.load(path)
-    assert str(caught.value) == (
-        f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote."
-    )
+    assert str(caught.value) == (f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote.")
 
 
 def test_every_layer_needs_a_name() -> None:
     with pytest.raises(InputError) as caught:
         LayerMatrix("a", "b", ["p"], ["r"], [[1.0, 2.0]], "cka")
-    assert str(caught.value) == (
-        "1 rows and 1 columns were named for values of shape (1, 2). Name every layer once."
-    )
+    assert str(caught.value) == ("1 rows and 1 columns were named for values of shape (1, 2). Name every layer once.")
 
 
 def test_the_picture_shows_every_layer_and_the_short_names(matrix: LayerMatrix) -> None:
@@ -237,6 +228,4 @@ def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tm
     assert LayerMatrix.load(tmp_path / "m.safetensors").saturated == found.saturated
     itself = likewise.layerwise(net, data=torch.rand(20, 6), measure="mean-cca", layers="all")
     assert ("1", "1") not in itself.saturated
-    assert not likewise.layerwise(
-        net, data=torch.rand(20, 6), measure="cka", layers="all"
-    ).saturated
+    assert not likewise.layerwise(net, data=torch.rand(20, 6), measure="cka", layers="all").saturated

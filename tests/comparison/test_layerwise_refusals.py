@@ -17,9 +17,7 @@ from likewise.measures.minibatch import MinibatchCKA
 
 def five() -> nn.Sequential:
     torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)
-    )
+    return nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
 
 
 def rows(n: int = 600) -> Tensor:
@@ -122,9 +120,7 @@ def test_reasons_come_back_from_a_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared_by_layer_is_refused(
-    given: dict[str, object], sentence: str
-) -> None:
+def test_what_cannot_be_compared_by_layer_is_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError) as error:
         likewise.layerwise(five(), **{"data": rows(20), "layers": "all", **given})
     assert str(error.value) == sentence
@@ -143,9 +139,7 @@ def test_positions_are_compared_only_where_layers_have_equally_many(measure: str
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2))
     images = torch.rand(12, 3, 8, 8)
-    found = likewise.layerwise(
-        net, data=images, layers=["0", "1"], reduce="spatial", measure=measure
-    )
+    found = likewise.layerwise(net, data=images, layers=["0", "1"], reduce="spatial", measure=measure)
     assert found.values.shape == (2, 2)
     # 12 images of 6 x 6 positions, and of 3 x 3 after pooling
     with pytest.raises(InputError, match=r"gives 432 rows and '.*2.* gives 108, so their rows are"):
@@ -153,14 +147,10 @@ def test_positions_are_compared_only_where_layers_have_equally_many(measure: str
 
 
 def test_words_are_averaged_where_nothing_else_is_said() -> None:
-    words = (["good", "bad", "fine", "a", "the", "one", "film", "was", "not", "so", "very"] * 5)[
-        :40
-    ]
+    words = (["good", "bad", "fine", "a", "the", "one", "film", "was", "not", "so", "very"] * 5)[:40]
     texts = [" ".join(words[i : i + 2 + i % 5]) for i in range(30)]
     net = likewise.network("zoo:bert-tiny")
     found = likewise.layerwise(net, data=texts)
     assert found.about["reduction"] == "mean"
-    np.testing.assert_array_equal(
-        found.values, likewise.layerwise(net, data=texts, reduce="mean").values
-    )
+    np.testing.assert_array_equal(found.values, likewise.layerwise(net, data=texts, reduce="mean").values)
     assert likewise.layerwise(five(), data=rows(20)).about["reduction"] == "flatten"

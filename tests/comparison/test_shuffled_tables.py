@@ -44,9 +44,7 @@ def test_shuffled_products_equal_computing_anew(measure):
         assert found == pytest.approx(measure(arrays[i], arrays[j][order]), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name", ["distance-correlation", "rsm-difference", "cka-rbf", "rsa", "second-order-cosine"]
-)
+@pytest.mark.parametrize("name", ["distance-correlation", "rsm-difference", "cka-rbf", "rsa", "second-order-cosine"])
 @pytest.mark.parametrize("call", ["calibrate", "score"])
 def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, call):
     made = []

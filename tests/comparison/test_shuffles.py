@@ -71,9 +71,14 @@ def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike():
     matrices = likewise.compare({"a": x, "b": y}, ["cka"])
     cka = measures.get("cka")
     made = calibrated_matrices(
-        dict(matrices), [Activations(v) for v in (x, y)], [cka], seed=0, limit=10**9,
-        permutations=19, within=LABELS,
-    )  # fmt: skip
+        dict(matrices),
+        [Activations(v) for v in (x, y)],
+        [cka],
+        seed=0,
+        limit=10**9,
+        permutations=19,
+        within=LABELS,
+    )
     assert made["cka"].extra["null_mean"][0, 1] == pytest.approx(pair.null_mean)
 
 
@@ -97,20 +102,13 @@ def test_mistakes_are_shuffled_among_inputs_of_one_label():
 
 def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups():
     logits, labels = wrong_answers(0)
-    views = [
-        Activations(v, outputs=Outputs(v, labels), name=n)
-        for v, n in zip(logits, "ab", strict=True)
-    ]
+    views = [Activations(v, outputs=Outputs(v, labels), name=n) for v, n in zip(logits, "ab", strict=True)]
     alone = likewise.calibrate(*views, "same-mistake", 19)
     assert alone.groups == 5
-    table = likewise.calibrate(
-        {"a": views[0], "b": views[1]}, measure="same-mistake", permutations=19
-    )
+    table = likewise.calibrate({"a": views[0], "b": views[1]}, measure="same-mistake", permutations=19)
     assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
     pair = Pair(*(Representation(v) for v in views))
-    assert null_scores(pair, measures.get("same-mistake"), 19, 0).mean() == pytest.approx(
-        alone.null_mean
-    )
+    assert null_scores(pair, measures.get("same-mistake"), 19, 0).mean() == pytest.approx(alone.null_mean)
     halves = np.arange(200) % 2
     assert likewise.calibrate(*views, "same-mistake", 5, within=halves).groups == 10
     assert likewise.calibrate(*views, "disagreement", 5).groups == 0

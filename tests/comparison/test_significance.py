@@ -15,11 +15,7 @@ from likewise.views import Activations
 
 SEEDS = 20
 DRAWING = ("ridge-predictivity", "rtd")  # measures that draw among the inputs
-SIMILARITIES = [
-    m.name
-    for m in registry
-    if m.info.on == "representation" and m.info.similarity and not m.missing
-]
+SIMILARITIES = [m.name for m in registry if m.info.on == "representation" and m.info.similarity and not m.missing]
 
 
 def noise(seed, n=100, d=512):
@@ -29,10 +25,7 @@ def noise(seed, n=100, d=512):
 def related(n=80, d=12):
     rng = np.random.default_rng(3)
     hidden = rng.normal(size=(n, 5))
-    return [
-        np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0)
-        for _ in range(3)
-    ]
+    return [np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0) for _ in range(3)]
 
 
 def test_debiased_cka_of_noise_is_about_zero():
@@ -52,10 +45,7 @@ def test_the_known_baselines_of_noise_are_what_they_are():
 def test_calibrated_scores_of_noise_are_about_zero(name):
     """Nine in ten of twenty seeds at most 0.05; slow measures get fewer permutations."""
     shuffles = 19 if name in ("ridge-predictivity", "pwcca", "hard-correlation") else 39
-    scores = [
-        likewise.calibrate(*noise(seed), name, permutations=shuffles).calibrated
-        for seed in range(SEEDS)
-    ]
+    scores = [likewise.calibrate(*noise(seed), name, permutations=shuffles).calibrated for seed in range(SEEDS)]
     assert sum(score <= 0.05 for score in scores) >= 0.9 * SEEDS
 
 
@@ -75,9 +65,7 @@ def test_an_identical_network_is_calibrated_to_one():
 
 def test_the_same_seed_gives_the_same_null():
     x, y, _ = related()
-    first, again, other = (
-        likewise.calibrate(x, y, "cka", permutations=9, seed=s).null_mean for s in (1, 1, 2)
-    )
+    first, again, other = (likewise.calibrate(x, y, "cka", permutations=9, seed=s).null_mean for s in (1, 1, 2))
     assert first == again != other
 
 
@@ -101,9 +89,7 @@ def test_compare_adds_the_null_to_the_frame():
     assert (apart.null_mean < apart.value).all()
 
 
-@pytest.mark.parametrize(
-    "measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key
-)
+@pytest.mark.parametrize("measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
 def test_resampling_by_index_equals_computing_anew(measure):
     x, y, _ = related()
     workspace = Workspace()

@@ -129,9 +129,7 @@ def test_a_header_that_claims_terabytes_is_refused_by_its_claim(tmp_path: Path) 
     )
 
 
-@pytest.mark.parametrize(
-    ("shape", "count"), [("(2, 3)", 7), ("(2, 3)", 5), ("(-1, 3)", 6), ("(2, 3, 0)", 1)]
-)
+@pytest.mark.parametrize(("shape", "count"), [("(2, 3)", 7), ("(2, 3)", 5), ("(-1, 3)", 6), ("(2, 3, 0)", 1)])
 def test_a_header_has_to_agree_with_what_follows(tmp_path: Path, shape: str, count: int) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(header(shape) + bytes(8 * count))
@@ -147,9 +145,7 @@ def test_a_small_archive_that_unpacks_to_more_than_the_limit_is_refused(
     np.savez_compressed(path, a=np.zeros((30_000, 100)))
     np.save(small, X)
     assert path.stat().st_size < 100_000
-    sentence = (
-        f"'{path}' would take 24 MB of memory, and the limit is 12 MB. Save fewer rows or columns."
-    )
+    sentence = f"'{path}' would take 24 MB of memory, and the limit is 12 MB. Save fewer rows or columns."
     assert refusal(read_arrays, [str(path)], memory=12_000_000) == sentence
     with pytest.raises(SystemExit):
         main(["compare", str(path), str(small), "--memory", "12MB"])
@@ -176,8 +172,7 @@ def test_a_tensor_that_repeats_one_number_a_million_times_is_weighed(
     torch.save(torch.zeros(1).expand(1_000_000), tmp_path / "a.pt")
     monkeypatch.setattr("likewise._base.array_files.free_memory", lambda: 3_000_000)
     assert refusal(read_arrays, [str(tmp_path / "a.pt")]) == (
-        f"'{tmp_path / 'a.pt'}' would take 4 MB of memory, and 3 MB are free. Save fewer rows or "
-        "columns."
+        f"'{tmp_path / 'a.pt'}' would take 4 MB of memory, and 3 MB are free. Save fewer rows or columns."
     )
 
 
@@ -189,9 +184,7 @@ def test_a_tensor_without_numbers_of_its_own_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_table_that_unpacks_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dev.tsv.gz"
     path.write_bytes(gzip.compress(b"sentence\tlabel\n" + b"a\t1\n" * 2_000_000))
     monkeypatch.setattr("likewise.data.text.free_memory", lambda: 8_000_000)
@@ -207,8 +200,7 @@ def test_an_image_too_narrow_for_a_square_is_refused(tmp_path: Path) -> None:
     Image.new("RGB", (40_000, 1)).save(tmp_path / "cat" / "1.png")
     data = likewise.data(f"imagefolder:{tmp_path}", size=64)
     assert refusal(data.inputs.__getitem__, slice(1)) == (
-        f"{tmp_path / 'cat' / '1.png'} is 40000 × 1 pixels, too narrow to take a square from its "
-        "middle. Remove it."
+        f"{tmp_path / 'cat' / '1.png'} is 40000 × 1 pixels, too narrow to take a square from its middle. Remove it."
     )
 
 
@@ -300,9 +292,7 @@ def test_sparse_features_whose_indices_lead_outside_are_refused(tmp_path: Path) 
     assert sentence.startswith(f"{path} is not a file of Planetoid: ")
 
 
-def test_a_graph_kept_as_a_pickle_is_not_unpickled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_kept_as_a_pickle_is_not_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch_geometric")
     next(kind for kind in KINDS if kind.name == "flickr").write(tmp_path)
     (tmp_path / "processed").mkdir()
@@ -329,8 +319,7 @@ def test_a_line_without_a_label_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mnli_validation_matched.tsv.gz"
     path.write_bytes(gzip.compress(b"premise\thypothesis\tlabel\na\tb\t1\nc\n"))
     assert refusal(likewise.data, f"mnli:{tmp_path}/:dev") == (
-        f"line 3 of {path} is too short. Give premise, hypothesis, label in every line, with tabs "
-        "between."
+        f"line 3 of {path} is too short. Give premise, hypothesis, label in every line, with tabs between."
     )
 
 
@@ -341,9 +330,7 @@ def test_a_damaged_checkpoint_is_named_before_it_is_trained_on(tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
     with pytest.raises(InputError) as error:
         likewise.train("zoo:mlp", "digits:train[:40]", **how)
-    assert str(error.value) == (
-        f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
-    )
+    assert str(error.value) == (f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over.")
 
 
 def test_a_note_of_a_store_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:

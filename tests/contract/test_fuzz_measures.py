@@ -22,9 +22,7 @@ def test_no_measure_is_caught_at_fault():
 def test_every_measure_and_variant_is_tried():
     forms = every_measure()
     assert {m.name for m in forms} == {m.name for m in registry}
-    assert sum(m.info.variant is None for m in forms) == len(forms) - sum(
-        len(m.variants) for m in registry
-    )
+    assert sum(m.info.variant is None for m in forms) == len(forms) - sum(len(m.variants) for m in registry)
 
 
 def faulty(kind):
@@ -53,9 +51,7 @@ def faulty(kind):
     return Measure(info, function)
 
 
-@pytest.mark.parametrize(
-    "kind", ["foreign", "warning", "bounds", "asymmetric", "identity", "scale"]
-)
+@pytest.mark.parametrize("kind", ["foreign", "warning", "bounds", "asymmetric", "identity", "scale"])
 def test_the_fuzzer_finds_a_fault_that_is_there(kind):
     findings = fuzz(calls=400, measures=[faulty(kind)])
     found = {what for _, what, _, _ in findings.found}

@@ -32,9 +32,12 @@ def liar(**facts):
         return float(abs((x * y).sum()) / np.linalg.norm(x) / np.linalg.norm(y))
 
     truth = {
-        "symmetric": True, "invariant_to": {"scale", "shift"}, "bounds": (0, 1), "identity": 1,
+        "symmetric": True,
+        "invariant_to": {"scale", "shift"},
+        "bounds": (0, 1),
+        "identity": 1,
         "larger_is": "more alike",
-    }  # fmt: skip
+    }
     return measures.register(centred_cosine, name="liar", **{**truth, **facts})
 
 
@@ -67,9 +70,7 @@ def test_a_lying_measure_is_caught(facts, lie):
     assert lie in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "measure", [m for m in ALL if m.info.on == "representation"], ids=lambda m: m.key
-)
+@pytest.mark.parametrize("measure", [m for m in ALL if m.info.on == "representation"], ids=lambda m: m.key)
 def test_numpy_and_torch_of_both_precisions_give_the_same(measure):
     import torch
 
@@ -77,17 +78,13 @@ def test_numpy_and_torch_of_both_precisions_give_the_same(measure):
     x = rng.normal(size=(60, 7)).astype(np.float32)
     y = (x @ rng.normal(size=(7, 7)) + rng.normal(size=(60, 7))).astype(np.float32)
     expected = measure(x.astype(np.float64), y.astype(np.float64))
-    assert measure(torch.from_numpy(x), torch.from_numpy(y)) == pytest.approx(
-        expected, rel=1e-9, abs=1e-9
-    )
+    assert measure(torch.from_numpy(x), torch.from_numpy(y)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert measure(x, y) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert np.isfinite(measure(torch.from_numpy(x).half(), torch.from_numpy(y).half()))
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 10**6), n=st.integers(14, 40), d=st.integers(2, 50), e=st.integers(2, 50)
-)
+@given(seed=st.integers(0, 10**6), n=st.integers(14, 40), d=st.integers(2, 50), e=st.integers(2, 50))
 @pytest.mark.parametrize(
     "measure",
     [m for m in ALL if m.info.on == "representation" and m.name not in ("rtd", "cka-deconfounded")],

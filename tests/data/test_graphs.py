@@ -90,10 +90,12 @@ def test_a_graph_of_ones_own_is_data_too() -> None:
 
 BAD = {
     "the graph 'ring' has no val_mask. Set it, one truth value a node, or take 'all'.": {},
-    "the graph 'ring' has no y. Give node features x (nodes, features), edge_index (2, edges) and "
-    "labels y (nodes,).": {"y": None},
-    "the edge_index of 'ring' has shape (12, 2), torch.int64. Give whole numbers (2, edges): "
-    "sources above targets.": {"edge_index": ring().edge_index.T},
+    "the graph 'ring' has no y. Give node features x (nodes, features), edge_index (2, edges) and labels y (nodes,).": {
+        "y": None
+    },
+    "the edge_index of 'ring' has shape (12, 2), torch.int64. Give whole numbers (2, edges): sources above targets.": {
+        "edge_index": ring().edge_index.T
+    },
     "the edges of 'ring' name nodes 0 to 6, but it has 6 nodes. Nodes count from 0 to 5.": {
         "edge_index": torch.tensor([[0, 6], [6, 0]])
     },
@@ -156,9 +158,7 @@ def test_without_pytorch_geometric_the_extra_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setitem(__import__("sys").modules, "torch_geometric", None)
     with pytest.raises(MissingDependencyError) as error:
         load("digits-graph")
-    assert str(error.value) == (
-        "to load digits-graph, torch_geometric is needed: pip install 'likewise[graph]'."
-    )
+    assert str(error.value) == ("to load digits-graph, torch_geometric is needed: pip install 'likewise[graph]'.")
 
 
 def test_flickr_is_read_from_the_files_of_pytorch_geometric(nowhere: Path) -> None:
@@ -237,8 +237,7 @@ def test_a_planetoid_file_that_would_run_something_is_refused(tmp_path: Path) ->
     with pytest.raises(InputError) as error:
         planetoid.read(tmp_path / "raw", "citeseer")
     assert str(error.value) == (
-        f"{file} is not a file of Planetoid: it asks for __builtin__.eval. "
-        "Fetch it again from its source."
+        f"{file} is not a file of Planetoid: it asks for __builtin__.eval. Fetch it again from its source."
     )
 
 

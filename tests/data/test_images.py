@@ -67,9 +67,7 @@ def plain_names() -> list[str]:
     ("address", "n", "mean", "std"),
     [("mnist:train", 60_000, 0.1307, 0.3081), ("fashion-mnist:train", 60_000, 0.2860, 0.3530)],
 )
-def test_mnist_and_its_fashion_are_the_published_ones(
-    address: str, n: int, mean: float, std: float
-) -> None:
+def test_mnist_and_its_fashion_are_the_published_ones(address: str, n: int, mean: float, std: float) -> None:
     data = likewise.data(address)
     assert len(data) == n
     assert float(data.inputs[:].mean()) == pytest.approx(mean, abs=5e-5)
@@ -91,9 +89,7 @@ def binary_cifar(root: Path, name: str, label_bytes: int, files: list[str]) -> n
     return records
 
 
-def test_cifar100_is_read_in_its_binary_form(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cifar100_is_read_in_its_binary_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     records = binary_cifar(tmp_path, "cifar-100-binary", 2, ["test.bin"])
     data = likewise.data("cifar100")
@@ -105,17 +101,13 @@ def test_cifar100_is_read_in_its_binary_form(
 
 
 def test_cifar10_is_read_in_its_binary_form_too(tmp_path: Path) -> None:
-    records = binary_cifar(
-        tmp_path, "cifar-10-batches-bin", 1, [f"data_batch_{i}.bin" for i in range(1, 6)]
-    )
+    records = binary_cifar(tmp_path, "cifar-10-batches-bin", 1, [f"data_batch_{i}.bin" for i in range(1, 6)])
     data = likewise.data(f"cifar10:{tmp_path}:train")
     assert data.labels.tolist() == records[:, 0].tolist() * 5
 
 
 @pytest.mark.usefixtures("vision")
-def test_data_that_is_nowhere_says_what_to_put_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_is_nowhere_says_what_to_put_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
@@ -136,9 +128,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "torchvision.datasets", None)
     with pytest.raises(MissingDependencyError) as error:
         likewise.data("mnist")
-    assert str(error.value) == (
-        "to read mnist, torchvision.datasets is needed: pip install 'likewise[vision]'."
-    )
+    assert str(error.value) == ("to read mnist, torchvision.datasets is needed: pip install 'likewise[vision]'.")
 
 
 @pytest.mark.parametrize(
@@ -148,8 +138,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
         (
             "digits:tset",
             InputError,
-            "digits has no split 'tset', asked for by 'digits:tset'. Did you mean 'test'? It has "
-            "test, train, all.",
+            "digits has no split 'tset', asked for by 'digits:tset'. Did you mean 'test'? It has test, train, all.",
         ),
         (
             "digits[5]",
@@ -175,9 +164,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
     ],
 )
-def test_an_address_that_leads_nowhere_says_so(
-    address: str, kind: type[Exception], sentence: str
-) -> None:
+def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
     with pytest.raises(kind) as error:
         likewise.data(address)
     assert str(error.value) == sentence
@@ -207,9 +194,7 @@ def test_splits_of_a_folder_are_folders(tmp_path: Path) -> None:
     (tmp_path / "val").rename(tmp_path / "other")
     with pytest.raises(MissingDataError) as error:
         likewise.data(f"imagefolder:{tmp_path}:val")
-    assert str(error.value) == (
-        f"{tmp_path} has no folder 'val'. It holds other, train; name one of them."
-    )
+    assert str(error.value) == (f"{tmp_path} has no folder 'val'. It holds other, train; name one of them.")
 
 
 def test_the_middle_of_a_larger_image_is_taken(tmp_path: Path) -> None:
@@ -229,14 +214,10 @@ def test_a_broken_image_is_named(tmp_path: Path) -> None:
     data = likewise.data(f"imagefolder:{tmp_path}", size=10)
     with pytest.raises(InputError) as error:
         data.inputs[:]
-    assert str(error.value) == (
-        f"{tmp_path}/a/1.png cannot be read as an image. Remove or repair it."
-    )
+    assert str(error.value) == (f"{tmp_path}/a/1.png cannot be read as an image. Remove or repair it.")
 
 
-def test_imagenet_is_ordered_by_wordnet_id_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imagenet_is_ordered_by_wordnet_id_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKEWISE_DATA", str(data_root()))
     rows = data_root("class_lists", "imagenet1k.tsv").read_text().splitlines()[1:]
     wnids = [row.split("\t")[1] for row in rows]
@@ -391,18 +372,15 @@ def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sen
         ),
         (
             [0, -1, 1, 1],
-            "the labels of 'mine' run from -1 to 1, but it has 2 classes. Labels count from 0 to "
-            "1.",
+            "the labels of 'mine' run from -1 to 1, but it has 2 classes. Labels count from 0 to 1.",
         ),
         (
             [0, 1],
-            "'mine' has 4 inputs and labels of shape (2,), torch.int64. Give one whole number an "
-            "input.",
+            "'mine' has 4 inputs and labels of shape (2,), torch.int64. Give one whole number an input.",
         ),
         (
             [0.5, 1.0, 1.0, 0.0],
-            "'mine' has 4 inputs and labels of shape (4,), torch.float32. Give one whole number an "
-            "input.",
+            "'mine' has 4 inputs and labels of shape (4,), torch.float32. Give one whole number an input.",
         ),
     ],
 )

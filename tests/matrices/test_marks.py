@@ -20,18 +20,13 @@ def views():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(40, 5))
     widths = {"wide": 64, "a": 12, "b": 8}
-    made = {
-        name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2
-        for name, d in widths.items()
-    }
+    made = {name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2 for name, d in widths.items()}
     return {**made, "noise": rng.normal(size=(40, 9))}
 
 
 def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path):
     matrix = likewise.compare(views(), "mean-cca")
-    assert set(matrix.saturated) == {
-        (x, y) for x in matrix for y in matrix if x != y and "wide" in (x, y)
-    }
+    assert set(matrix.saturated) == {(x, y) for x in matrix for y in matrix if x != y and "wide" in (x, y)}
     assert set(matrix.saturated.values()) == {REASON}
     lines = str(matrix).splitlines()
     assert lines[2].split() == ["wide", "1", "1†", "1†", "1†"]
@@ -130,9 +125,7 @@ def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric):
 
 def test_no_star_is_given_to_strangers_but_by_chance():
     rng = np.random.default_rng(3)
-    matrix = likewise.compare(
-        {str(i): rng.normal(size=(30, 4)) for i in range(8)}, "cka", calibrate=99
-    )
+    matrix = likewise.compare({str(i): rng.normal(size=(30, 4)) for i in range(8)}, "cka", calibrate=99)
     assert (matrix.extra["p"] <= 0.05).sum() / 2 >= 1  # some of 28 by chance
     assert not (matrix.extra["q"] <= 0.05).any()
 

@@ -41,9 +41,7 @@ def of_classes(seed=0):
     """Two networks that share nothing but the class of an input."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(5), 20)
-    return labels, [
-        np.eye(5)[labels] @ rng.normal(size=(5, 8)) + rng.normal(size=(100, 8)) for _ in "ab"
-    ]
+    return labels, [np.eye(5)[labels] @ rng.normal(size=(5, 8)) + rng.normal(size=(100, 8)) for _ in "ab"]
 
 
 def alive(kind):
@@ -92,8 +90,7 @@ def test_the_explanation_adds_the_verdict():
     assert float(p.split()[0]) > 0.05
     x, y = networks()
     assert likewise.compare(x, y, "procrustes").verdict == (
-        "More alike than noise, which gives 1.3 at n = 80, d = 12 and 7 "
-        "(p = 0.02 from 99 shuffles of the inputs)."
+        "More alike than noise, which gives 1.3 at n = 80, d = 12 and 7 (p = 0.02 from 99 shuffles of the inputs)."
     )
 
 
@@ -218,9 +215,7 @@ def test_a_constant_null_is_no_verdict():
 def test_networks_that_share_only_their_classes_are_not_more_alike_than_these():
     labels, (x, y) = of_classes()
     assert likewise.compare(x, y, "cka").verdict.startswith("More alike than noise, which gives ")
-    views = [
-        likewise.Activations(v, outputs=likewise.Outputs(np.eye(5)[labels], labels)) for v in (x, y)
-    ]
+    views = [likewise.Activations(v, outputs=likewise.Outputs(np.eye(5)[labels], labels)) for v in (x, y)]
     sentence = likewise.compare(*views, "cka").verdict
     assert " is what the 5 classes alone give at n = 100, d = 8 (p = " in sentence
     assert sentence.endswith(" from 99 shuffles of the inputs within classes).")
@@ -264,9 +259,7 @@ def test_within_and_calibrate_are_checked():
     assert str(caught.value) == "within says how inputs are shuffled. Pass calibrate=True too."
     with pytest.raises(likewise.errors.InputError) as caught:
         likewise.compare(x, y, "cka", calibrate="yes")
-    assert str(caught.value) == (
-        "calibrate must be True, False or a number of shuffles, got 'yes'."
-    )
+    assert str(caught.value) == ("calibrate must be True, False or a number of shuffles, got 'yes'.")
 
 
 def test_a_saturated_score_says_so():
@@ -286,8 +279,7 @@ def test_a_saturated_score_says_so():
     assert likewise.compare(y, x, "linear-regression").saturated == reason
     assert likewise.compare(x, y, "cka").saturated == ""
     assert likewise.compare(x, y, "mutual-knn", k=29).saturated == (
-        "with k = 29 all other of the 30 inputs are neighbours, so any network gets this score. "
-        "Choose a smaller k."
+        "with k = 29 all other of the 30 inputs are neighbours, so any network gets this score. Choose a smaller k."
     )
     flat = x[:, :3] @ np.random.default_rng(2).normal(size=(3, 64))  # wide, of rank 3
     assert likewise.compare(flat, y, "mean-cca").saturated == ""

@@ -26,12 +26,17 @@ def cases(name, inputs):
     arrays = dict(np.load(GOLDEN / f"{inputs}.npz"))
     return [
         pytest.param(
-            name, case, measure, arrays[f"{case}__R"], arrays[f"{case}__Rp"], value,
+            name,
+            case,
+            measure,
+            arrays[f"{case}__R"],
+            arrays[f"{case}__Rp"],
+            value,
             id=f"{case}-{measure}",
         )
         for case, values in expected.items()
         for measure, value in values.items()
-    ]  # fmt: skip
+    ]
 
 
 def number(value):
@@ -59,30 +64,22 @@ def assert_defined_or_refused(score, x, y):
     assert math.isfinite(value) or refusal.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("name", "case", "measure", "x", "y", "value"), cases("expected", "inputs")
-)
+@pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected", "inputs"))
 def test_the_references_number_is_reproduced(name, case, measure, x, y, value):
     check(name, case, measure, x, y, value, 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "case", "measure", "x", "y", "value"), cases("expected_swapped", "inputs")
-)
+@pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_swapped", "inputs"))
 def test_the_references_number_is_reproduced_the_other_way_round(name, case, measure, x, y, value):
     check(name, case, measure, y, x, value, 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "case", "measure", "x", "y", "value"), cases("expected_float32", "inputs")
-)
+@pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_float32", "inputs"))
 def test_the_references_number_is_reproduced_from_float32(name, case, measure, x, y, value):
     check(name, case, measure, x.astype(np.float32), y.astype(np.float32), value, 1e-3)
 
 
-@pytest.mark.parametrize(
-    ("name", "case", "measure", "x", "y", "value"), cases("expected_shapes", "inputs_shapes")
-)
+@pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_shapes", "inputs_shapes"))
 def test_the_references_way_with_tokens_and_maps_is_reproduced(name, case, measure, x, y, value):
     check(name, case, measure, x, y, value, 1e-6)
 
@@ -96,9 +93,7 @@ def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y,
     assert_defined_or_refused(measures.get(measure, variant=variant), x, y)
 
 
-@pytest.mark.parametrize(
-    "case", ["constant_rows_vs_gauss_30x5", "zeros_vs_gauss_30x5", "gauss_vs_zeros_30x5"]
-)
+@pytest.mark.parametrize("case", ["constant_rows_vs_gauss_30x5", "zeros_vs_gauss_30x5", "gauss_vs_zeros_30x5"])
 @pytest.mark.parametrize(
     "measure",
     ["CKA", "DistCorr", "GULP", "AngShape", "OrthProc", "LinReg", "SVCCA", "PWCCA", "RSA"],
@@ -113,9 +108,7 @@ IMD = [p for p in cases("expected", "inputs") if p.values[2] == "IMD"]
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), IMD[::2])
-def test_stochastic_imd_is_within_three_deviations_of_the_references(
-    name, case, measure, x, y, value
-):
+def test_stochastic_imd_is_within_three_deviations_of_the_references(name, case, measure, x, y, value):
     score = measures.get("IMD", variant="resi", mode="stochastic")
     assert score(x, y) == pytest.approx(value["mean"], abs=3 * value["std"])
 

@@ -29,9 +29,7 @@ def test_rounding_is_no_direction_whatever_the_precision(name, kind):
     given = torch.tensor(x).to(getattr(torch, kind))
     rough = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 1e-2}[kind]
     for one, other, exact in ((given, y, (x, y)), (y, given, (y, x))):
-        assert measures.get(name)(one, other) == pytest.approx(
-            measures.get(name)(*exact), rel=rough
-        )
+        assert measures.get(name)(one, other) == pytest.approx(measures.get(name)(*exact), rel=rough)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -50,9 +48,7 @@ def test_wide_networks_span_everything_but_the_mean(offset):
     assert measures.gulp(x + offset, y) == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["linear-regression", "gulp", "riemann", "eos", "mean-cca", "shape"]
-)
+@pytest.mark.parametrize("name", ["linear-regression", "gulp", "riemann", "eos", "mean-cca", "shape"])
 def test_a_neuron_far_larger_than_the_others_hides_none(name):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 10))
@@ -61,9 +57,7 @@ def test_a_neuron_far_larger_than_the_others_hides_none(name):
     huge = x.astype("f4")
     huge[:, 0] *= 1e8
     for z in (constant, huge):
-        assert measures.get(name)(y, z) == pytest.approx(
-            measures.get(name)(y, z.astype("f8")), rel=1e-5
-        )
+        assert measures.get(name)(y, z) == pytest.approx(measures.get(name)(y, z.astype("f8")), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", [*SPACES, "eos", "riemann"])
@@ -75,14 +69,10 @@ def test_a_large_neuron_in_half_precision_hides_none(name, kind, size):
     y = x @ rng.normal(size=(24, 20)) / 5 + rng.normal(size=(500, 20))
     x[:, 0] *= size
     given = torch.tensor(x).to(getattr(torch, kind))
-    assert measures.get(name)(given, y) == pytest.approx(
-        measures.get(name)(given.double(), y), rel=1e-6
-    )
+    assert measures.get(name)(given, y) == pytest.approx(measures.get(name)(given.double(), y), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["cka", "mean-cca", "svcca", "shape", "linear-regression", "jaccard"]
-)
+@pytest.mark.parametrize("name", ["cka", "mean-cca", "svcca", "shape", "linear-regression", "jaccard"])
 def test_rows_that_differ_by_rounding_alone_are_constant(name):
     rng = np.random.default_rng(0)
     x = np.full((50, 64), 100, "f4")
@@ -118,9 +108,7 @@ def test_numbers_near_the_ends_of_a_float_are_compared(name, scale):
 def test_neurons_left_over_are_counted_without_loss():
     x = np.random.default_rng(0).normal(size=(50, 4))
     assert measures.permutation_procrustes(x, np.hstack([x, np.zeros((50, 1))])) == 0
-    assert measures.permutation_procrustes(np.hstack([x, np.ones((50, 1))]), x) == pytest.approx(
-        math.sqrt(50)
-    )
+    assert measures.permutation_procrustes(np.hstack([x, np.ones((50, 1))]), x) == pytest.approx(math.sqrt(50))
 
 
 def test_soft_matching_scales_with_the_activations():

@@ -69,9 +69,7 @@ def pwcca_by_hand(x, y):
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 40), (60, 90)])
-@pytest.mark.parametrize(
-    "name", ["mean-cca", "svcca", "pwcca", "eos", "gulp", "linear-regression", "shape", "riemann"]
-)
+@pytest.mark.parametrize("name", ["mean-cca", "svcca", "pwcca", "eos", "gulp", "linear-regression", "shape", "riemann"])
 def test_rounding_of_single_precision_adds_no_directions(name, n, d):
     """Neurons that depend on one another, as networks give them: what remains is noise, not rank."""
     rng = np.random.default_rng(n)
@@ -112,9 +110,7 @@ def test_rsm_difference_is_the_frobenius_norm():
 def test_the_spectral_norm_is_found_by_iteration_too():
     x, y = np.random.default_rng(0).normal(size=(2, 300, 5))
     gap = cdist(x, x) - cdist(y, y)
-    assert measures.get("RSMDiff", variant="resi")(x, y) == pytest.approx(
-        np.linalg.norm(gap, 2), rel=1e-8
-    )
+    assert measures.get("RSMDiff", variant="resi")(x, y) == pytest.approx(np.linalg.norm(gap, 2), rel=1e-8)
 
 
 def gulp_by_hand(x, y, ridge):
@@ -123,11 +119,7 @@ def gulp_by_hand(x, y, ridge):
     x, y = (centred(v) / np.linalg.norm(centred(v)) * math.sqrt(n) for v in (x, y))
     sx, sy, sxy = x.T @ x / n, y.T @ y / n, x.T @ y / n
     px, py = (np.linalg.inv(s + ridge * np.eye(len(s))) for s in (sx, sy))
-    square = (
-        np.trace(px @ sx @ px @ sx)
-        + np.trace(py @ sy @ py @ sy)
-        - 2 * np.trace(px @ sxy @ py @ sxy.T)
-    )
+    square = np.trace(px @ sx @ px @ sx) + np.trace(py @ sy @ py @ sy) - 2 * np.trace(px @ sxy @ py @ sxy.T)
     return math.sqrt(square)
 
 
@@ -156,9 +148,7 @@ def test_eos_is_divided_by_the_larger_rank():
 
 def test_uniformity_is_on_the_sphere_without_the_diagonal():
     numbers = [math.log(np.mean(np.exp(-2 * pdist(unit(v)) ** 2))) for v in (X, Y)]
-    assert measures.uniformity_difference(X, Y) == pytest.approx(
-        abs(numbers[0] - numbers[1]), abs=1e-12
-    )
+    assert measures.uniformity_difference(X, Y) == pytest.approx(abs(numbers[0] - numbers[1]), abs=1e-12)
 
 
 def test_linear_regression_projects_with_a_rank_tolerance():

@@ -22,9 +22,7 @@ def activations(seed: int, *, mean: float = 0.0, scale: float = 1.0) -> np.ndarr
 
 
 @pytest.mark.parametrize("name", ["cka", "cka-debiased"])
-@pytest.mark.parametrize(
-    ("mean", "scale"), [(0, 1), (1e3, 1), (0, 1e-30), (0, 1e30), (0, 1e-12), (3e4, 1e9)]
-)
+@pytest.mark.parametrize(("mean", "scale"), [(0, 1), (1e3, 1), (0, 1e-30), (0, 1e30), (0, 1e-12), (3e4, 1e9)])
 def test_single_precision_agrees_with_double(name: str, mean: float, scale: float) -> None:
     x, y = activations(1, mean=mean, scale=scale), activations(2, mean=-mean)
     wide = get(name)(x.astype(np.float64), y.astype(np.float64))

@@ -203,9 +203,7 @@ def test_cka_rbf_is_the_same_whatever_the_memory():
     x = rng.normal(size=(3000, 5)) * 0.1
     x[1::2] += 5
     y = x + rng.normal(size=(3000, 5))
-    roomy, tight = (
-        float(likewise.compare(x, y, "cka-rbf", memory=memory)) for memory in ("2GB", "50MB")
-    )
+    roomy, tight = (float(likewise.compare(x, y, "cka-rbf", memory=memory)) for memory in ("2GB", "50MB"))
     assert tight == pytest.approx(roomy, rel=1e-9)
 
 

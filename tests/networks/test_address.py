@@ -19,10 +19,7 @@ from likewise.errors import (
 )
 from likewise.networks import Normalised, inner, listed, recipe
 
-KNOWN = (
-    "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function or a "
-    ".safetensors file."
-)
+KNOWN = "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function or a .safetensors file."
 
 
 def same(a: nn.Module, b: nn.Module) -> bool:
@@ -39,8 +36,7 @@ def test_a_module_takes_no_options() -> None:
     with pytest.raises(InputError) as error:
         likewise.network(nn.Linear(2, 2), classes=3)
     assert str(error.value) == (
-        "Linear is built already: classes cannot be chosen any more. Give the options where it is "
-        "built."
+        "Linear is built already: classes cannot be chosen any more. Give the options where it is built."
     )
 
 
@@ -96,13 +92,9 @@ def test_an_image_network_of_transformers_is_normalised_as_its_preprocessor_says
 ) -> None:
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 16, "intermediate_size": 32, "image_size": 16, "patch_size": 8}
-    config = transformers.ViTConfig(
-        num_hidden_layers=1, num_attention_heads=2, num_labels=4, **sizes
-    )
+    config = transformers.ViTConfig(num_hidden_layers=1, num_attention_heads=2, num_labels=4, **sizes)
     transformers.ViTForImageClassification(config).save_pretrained(tmp_path)
-    (tmp_path / "preprocessor_config.json").write_text(
-        '{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}'
-    )
+    (tmp_path / "preprocessor_config.json").write_text('{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}')
     net = likewise.network(f"hf:{tmp_path}")
     assert isinstance(net, Normalised)
     assert net.mean.flatten().tolist() == pytest.approx([0.5, 0.4, 0.3])
@@ -132,14 +124,12 @@ def test_a_function_of_a_python_file_is_an_address(tmp_path: Path) -> None:
         (
             "zoo:",
             InputError,
-            "'zoo:' names no network. Write prefix:name, as in 'zoo:resnet20' or "
-            "'zoo:resnet20@weights.safetensors'.",
+            "'zoo:' names no network. Write prefix:name, as in 'zoo:resnet20' or 'zoo:resnet20@weights.safetensors'.",
         ),
         (
             "zoo:lenet,wide",
             InputError,
-            "'wide' in 'zoo:lenet,wide' is no option. Write name=value, as in "
-            "'zoo:lenet,classes=100'.",
+            "'wide' in 'zoo:lenet,wide' is no option. Write name=value, as in 'zoo:lenet,classes=100'.",
         ),
         (
             "timm:resnet18x",
@@ -169,9 +159,7 @@ def test_a_function_of_a_python_file_is_an_address(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_address_that_leads_nowhere_says_so(
-    address: str, kind: type[Exception], sentence: str
-) -> None:
+def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
     with pytest.raises(kind) as error:
         likewise.network(address)
     assert str(error.value) == sentence
@@ -202,8 +190,7 @@ def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
         (
             "torchvision.models",
             "torchvision:resnet18",
-            "to load torchvision:resnet18, torchvision.models is needed: "
-            "pip install 'likewise[vision]'.",
+            "to load torchvision:resnet18, torchvision.models is needed: pip install 'likewise[vision]'.",
         ),
         (
             "transformers",
@@ -212,9 +199,7 @@ def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_missing_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, module: str, address: str, sentence: str
-) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, address: str, sentence: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with pytest.raises(MissingDependencyError) as error:
         likewise.network(address)
@@ -222,9 +207,7 @@ def test_a_missing_extra_is_named(
 
 
 @pytest.mark.usefixtures("vision")
-def test_weights_that_cannot_be_fetched_say_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
     with pytest.raises(MissingDataError) as error:
@@ -255,8 +238,7 @@ def test_a_deviation_of_zero_cannot_normalise() -> None:
     with pytest.raises(InputError) as error:
         Normalised(nn.Linear(2, 2), [0.5], [0.0])
     assert str(error.value) == (
-        "cannot normalise by mean [0.5] and std [0.0]. Give one of each a channel, and no "
-        "deviation of 0."
+        "cannot normalise by mean [0.5] and std [0.0]. Give one of each a channel, and no deviation of 0."
     )
 
 

@@ -35,9 +35,7 @@ def images(n: int = 12, side: int = 32) -> likewise.data.Data:
 
 
 @pytest.mark.usefixtures("vision")
-def test_a_comparison_never_takes_published_networks_untrained(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_comparison_never_takes_published_networks_untrained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
     sentence = (
@@ -58,9 +56,7 @@ def test_a_comparison_finds_the_layers_of_a_transformer_that_extract_finds(tmp_p
     sizes = {"hidden_size": 16, "intermediate_size": 32, "image_size": 16, "patch_size": 8}
     config = transformers.ViTConfig(num_hidden_layers=1, num_attention_heads=2, **sizes)
     transformers.ViTModel(config).save_pretrained(tmp_path)
-    (tmp_path / "preprocessor_config.json").write_text(
-        '{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}'
-    )
+    (tmp_path / "preprocessor_config.json").write_text('{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}')
     address, data = f"hf:{tmp_path}", images(side=16)
     layer = "layernorm"  # of the bare encoder: a classifier would call it vit.layernorm
     view = likewise.extract(address, data, layer, "cls")
@@ -143,9 +139,7 @@ def test_a_store_tells_networks_apart_by_what_they_do(other: Any, tmp_path: Path
 def test_functions_that_differ_in_a_constant_are_told_apart() -> None:
     doubled, tripled = Bent(lambda x: 2 * x), Bent(lambda x: 3 * x)
     assert fingerprint(doubled) != fingerprint(tripled)
-    slopes = [
-        Bent(functools.partial(nn.functional.leaky_relu, negative_slope=s)) for s in (0.1, 0.2)
-    ]
+    slopes = [Bent(functools.partial(nn.functional.leaky_relu, negative_slope=s)) for s in (0.1, 0.2)]
     assert fingerprint(slopes[0]) != fingerprint(slopes[1])
 
 
@@ -214,9 +208,7 @@ def test_timm_without_torchvision_names_the_extra(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "torchvision", None)  # as if it were not installed
     with pytest.raises(MissingDependencyError) as error:
         likewise.network("timm:resnet18")
-    assert str(error.value) == (
-        "to load timm:resnet18, torchvision is needed: pip install 'likewise[vision]'."
-    )
+    assert str(error.value) == ("to load timm:resnet18, torchvision is needed: pip install 'likewise[vision]'.")
 
 
 def test_all_measures_are_those_whose_libraries_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,31 +229,25 @@ def test_all_measures_are_those_whose_libraries_are_here(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("address", ["zoo:lenet", "mine.py:build"])
-def test_the_command_asks_for_data_where_it_is_given_networks(
-    address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_asks_for_data_where_it_is_given_networks(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["compare", address, "zoo:resnet20"])
     assert capsys.readouterr().err == (
-        f"likewise: {address} is a network: say what to show it, as in "
-        "--data 'cifar10:test[:1000]'.\n"
+        f"likewise: {address} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.\n"
     )
 
 
 def test_the_command_says_where_no_data_matches(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["data", "nope"])
-    assert capsys.readouterr().err == (
-        "likewise: no data matches 'nope'. Leave the pattern out to see all.\n"
-    )
+    assert capsys.readouterr().err == ("likewise: no data matches 'nope'. Leave the pattern out to see all.\n")
 
 
 def test_a_split_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError) as error:
         likewise.data("digits", split="tarin")
     assert str(error.value) == (
-        "digits has no split 'tarin', asked for by 'digits'. Did you mean 'train'? It has test, "
-        "train, all."
+        "digits has no split 'tarin', asked for by 'digits'. Did you mean 'train'? It has test, train, all."
     )
 
 
@@ -269,9 +255,7 @@ def test_rows_are_chosen_by_whole_numbers_and_whole_masks() -> None:
     data = likewise.data("digits:test[:20]")
     with pytest.raises(InputError) as half:
         data[[1.5]]  # type: ignore[list-item]
-    assert str(half.value) == (
-        "inputs are counted by whole numbers, not by torch.float32. Round them."
-    )
+    assert str(half.value) == ("inputs are counted by whole numbers, not by torch.float32. Round them.")
     with pytest.raises(InputError) as mask:
         data[torch.ones(5, dtype=torch.bool)]
     assert str(mask.value) == "a mask of 5 cannot choose among 20 inputs. Give 20."

@@ -34,9 +34,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("place", RIGHT, ids=lambda place: place[2])
-def test_a_published_network_is_as_accurate_as_it_was(
-    real_data: Path, place: tuple[str, str, str]
-) -> None:
+def test_a_published_network_is_as_accurate_as_it_was(real_data: Path, place: tuple[str, str, str]) -> None:
     folder, name, weights = place
     net = likewise.network(f"zoo:{name}@{real_data / folder / weights}.safetensors")
     _, accuracy = evaluate(net, likewise.data("cifar10:test[:1000]"))
@@ -44,9 +42,7 @@ def test_a_published_network_is_as_accurate_as_it_was(
 
 
 @pytest.mark.parametrize("place", sorted(OTHERS), ids=lambda place: place[2])
-def test_the_other_published_networks_are_mostly_right(
-    real_data: Path, place: tuple[str, str, str]
-) -> None:
+def test_the_other_published_networks_are_mostly_right(real_data: Path, place: tuple[str, str, str]) -> None:
     folder, name, weights = place
     net = likewise.network(f"zoo:{name}@{real_data / folder / weights}.safetensors")
     data = likewise.data("cifar10:test[:100]")

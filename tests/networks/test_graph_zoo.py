@@ -83,9 +83,7 @@ def test_a_view_of_a_graph_network_shows_the_nodes_of_the_split() -> None:
 
 @pytest.mark.parametrize(("variant", "norm"), [(None, "Identity"), ("resi", "BatchNorm")])
 @pytest.mark.parametrize(("name", "graph"), RESI)
-def test_resis_settings_build_what_they_say(
-    name: str, graph: str, variant: str | None, norm: str
-) -> None:
+def test_resis_settings_build_what_they_say(name: str, graph: str, variant: str | None, norm: str) -> None:
     preset = resi(name, graph, variant)
     net = network(f"zoo:{name}", features=5, classes=3, **preset.network)
     assert net.hidden_channels == preset.network["width"]
@@ -113,9 +111,7 @@ def test_dropped_edges_are_a_share_drawn_anew_each_time_and_the_nodes_stay() -> 
     whole = batch["edge_index"].shape[1]
     share = once["edge_index"].shape[1] / whole
     assert abs(share - 0.8) < 4 * (0.8 * 0.2 / whole) ** 0.5  # four deviations of a binomial share
-    assert set(map(tuple, once["edge_index"].T.tolist())) < set(
-        map(tuple, batch["edge_index"].T.tolist())
-    )
+    assert set(map(tuple, once["edge_index"].T.tolist())) < set(map(tuple, batch["edge_index"].T.tolist()))
     assert once["edge_index"].shape != twice["edge_index"].shape
     assert torch.equal(once.nodes, batch.nodes)
 
@@ -154,9 +150,7 @@ def test_settings_that_resi_does_not_have_are_refused() -> None:
 def test_heads_that_cannot_share_the_width_are_refused() -> None:
     with pytest.raises(InputError) as error:
         network("zoo:gat", width=20)
-    assert str(error.value) == (
-        "8 heads cannot share a width of 20. Choose a width that is a multiple of 8."
-    )
+    assert str(error.value) == ("8 heads cannot share a width of 20. Choose a width that is a multiple of 8.")
 
 
 def test_a_depth_of_nothing_is_refused() -> None:
@@ -168,9 +162,7 @@ def test_a_depth_of_nothing_is_refused() -> None:
 def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> None:
     with pytest.raises(InputError) as error:
         evaluate(network("zoo:gcn"), likewise.data("digits-graph"))
-    assert str(error.value) == (
-        "GCN was built for 1433 features a node and was shown 64. Build it with features=64."
-    )
+    assert str(error.value) == ("GCN was built for 1433 features a node and was shown 64. Build it with features=64.")
 
 
 @pytest.mark.parametrize(
@@ -181,9 +173,7 @@ def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> No
         ("zoo:bert-tiny", "text", "digits-graph", "graph", "zoo:gcn"),
     ],
 )
-def test_data_of_another_kind_is_refused(
-    address: str, takes: str, data: str, holds: str, example: str
-) -> None:
+def test_data_of_another_kind_is_refused(address: str, takes: str, data: str, holds: str, example: str) -> None:
     with pytest.raises(InputError) as error:
         train(address, data, epochs=1)
     assert str(error.value) == (
@@ -195,9 +185,7 @@ def test_data_of_another_kind_is_refused(
 def test_text_is_no_input_for_a_graph_network() -> None:
     with pytest.raises(InputError) as error:
         evaluate(network("zoo:gcn"), likewise.data("sentences[:3]"))
-    assert str(error.value) == (
-        "GCN has no tokenizer, and was shown text. Use a text network, such as zoo:minilm."
-    )
+    assert str(error.value) == ("GCN has no tokenizer, and was shown text. Use a text network, such as zoo:minilm.")
 
 
 def test_gcn_with_resis_settings_learns_the_real_cora(real_data: Path) -> None:

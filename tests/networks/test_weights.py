@@ -27,9 +27,7 @@ def equal(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 
 @pytest.mark.parametrize("ending", [".pt", ".pth", ".th"])
 @pytest.mark.parametrize("wrap", ["bare", "state_dict", "module", "both"])
-def test_published_wrappers_are_seen_through(
-    tmp_path: Path, lenet: Any, ending: str, wrap: str
-) -> None:
+def test_published_wrappers_are_seen_through(tmp_path: Path, lenet: Any, ending: str, wrap: str) -> None:
     state = dict(lenet.state_dict())
     if wrap in ("module", "both"):
         state = {f"module.{key}": value for key, value in state.items()}
@@ -56,9 +54,7 @@ def test_weights_without_a_name_ask_for_one(tmp_path: Path, lenet: Any) -> None:
     save_file(lenet.state_dict(), path)
     with pytest.raises(InputError) as error:
         likewise.network(str(path))
-    assert str(error.value) == (
-        f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
-    )
+    assert str(error.value) == (f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'.")
 
 
 def test_normalisation_is_read_from_a_list_beside_the_weights(tmp_path: Path, lenet: Any) -> None:
@@ -68,9 +64,7 @@ def test_normalisation_is_read_from_a_list_beside_the_weights(tmp_path: Path, le
     )
     net = likewise.network(f"zoo:lenet@{tmp_path}/a.safetensors")
     images = torch.rand(2, 3, 32, 32)
-    shown = (images - torch.tensor([0.1, 0.2, 0.3]).view(3, 1, 1)) / torch.tensor(
-        [1.0, 1.0, 2.0]
-    ).view(3, 1, 1)
+    shown = (images - torch.tensor([0.1, 0.2, 0.3]).view(3, 1, 1)) / torch.tensor([1.0, 1.0, 2.0]).view(3, 1, 1)
     assert torch.equal(net(images), lenet(shown))
 
 
@@ -108,9 +102,7 @@ class Harm:
 
 
 @pytest.mark.parametrize("how", ["torch", "pickle"])
-def test_a_pickle_is_refused_and_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
+def test_a_pickle_is_refused_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "evil.pt"
     if how == "torch":

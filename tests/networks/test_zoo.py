@@ -47,9 +47,7 @@ def parameters(name: str, **options: object) -> int:
         ("densenet", {}, 769_162),
     ],
 )
-def test_a_network_has_as_many_parameters_as_was_published(
-    name: str, options: dict[str, object], count: int
-) -> None:
+def test_a_network_has_as_many_parameters_as_was_published(name: str, options: dict[str, object], count: int) -> None:
     assert parameters(name, **options) == count
 
 
@@ -166,9 +164,7 @@ def test_a_normalised_network_refuses_other_channels() -> None:
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
     with pytest.raises(OptionError) as error:
         likewise.network("zoo:lenet,depth=3")
-    assert str(error.value) == (
-        "zoo:lenet has no option 'depth'. It takes channels, size, classes."
-    )
+    assert str(error.value) == ("zoo:lenet has no option 'depth'. It takes channels, size, classes.")
 
 
 def test_a_resnet_of_an_impossible_depth_is_refused() -> None:

@@ -156,9 +156,7 @@ def test_a_disk_that_fails_behind_the_network_is_said_and_leaves_no_files(tmp_pa
     """
     for inputs in ("40", "4000"):  # the last write fails, and one in the middle
         code = textwrap.dedent(script).replace("BATCHES", inputs)
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.startswith("no room to write")
         assert list((tmp_path / "views").iterdir()) == []
 
@@ -189,8 +187,7 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         views["0"]
     assert str(caught.value) in {
-        f"{path} is no view written here, or it is damaged. Remove it, and extract again."
-        for path in _files(tmp_path)
+        f"{path} is no view written here, or it is damaged. Remove it, and extract again." for path in _files(tmp_path)
     }
 
 
@@ -218,9 +215,7 @@ def test_no_damaged_byte_changes_what_is_read_back(tmp_path: Path) -> None:
         assert (again.digest, dict(again.about)) == (digest, about)
         if caught:
             noticed += 1
-            assert [str(w.message) for w in caught] == [
-                f"{path} does not match its checksum; it is extracted anew."
-            ]
+            assert [str(w.message) for w in caught] == [f"{path} does not match its checksum; it is extracted anew."]
             assert caught[0].category is DamagedStoreWarning
         path.write_bytes(whole)
     assert noticed > 40  # the rest fell on spaces behind the header

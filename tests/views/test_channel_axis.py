@@ -78,20 +78,31 @@ def test_blocks_of_a_time_first_network_are_found() -> None:
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("torchvision:swin_t", {
-            "features.0.0": 96, "features.0.1": 96, "features.1.0.mlp.1": 384,
-            "features.1.0.mlp.2": 384, "features.1.0.stochastic_depth": 96, "features.2": 192,
-        }),
-        ("torchvision:convnext_tiny", {
-            "features.1.0.block.0": 96, "features.1.0.block.1": 96, "features.1.0.block.4": 384,
-            "features.1.0.block.6": 96, "features.1.0": 96,
-        }),
+        (
+            "torchvision:swin_t",
+            {
+                "features.0.0": 96,
+                "features.0.1": 96,
+                "features.1.0.mlp.1": 384,
+                "features.1.0.mlp.2": 384,
+                "features.1.0.stochastic_depth": 96,
+                "features.2": 192,
+            },
+        ),
+        (
+            "torchvision:convnext_tiny",
+            {
+                "features.1.0.block.0": 96,
+                "features.1.0.block.1": 96,
+                "features.1.0.block.4": 384,
+                "features.1.0.block.6": 96,
+                "features.1.0": 96,
+            },
+        ),
         ("torchvision:resnet18", {"layer1.0.relu": 64, "maxpool": 64, "layer2": 128}),
     ],
-)  # fmt: skip
-def test_layers_without_weights_keep_the_layout_they_are_given(
-    address: str, expected: dict[str, int]
-) -> None:
+)
+def test_layers_without_weights_keep_the_layout_they_are_given(address: str, expected: dict[str, int]) -> None:
     images = torch.rand(2, 3, 64, 64)
     assert widths(f"{address},pretrained=false", images, list(expected)) == expected
 
@@ -100,25 +111,31 @@ def test_layers_without_weights_keep_the_layout_they_are_given(
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("timm:swin_tiny_patch4_window7_224", {
-            "layers.1.blocks.0.drop_path1": 192, "layers.1.blocks.0.mlp.act": 768,
-            "layers.1.blocks.0": 192,
-        }),
+        (
+            "timm:swin_tiny_patch4_window7_224",
+            {
+                "layers.1.blocks.0.drop_path1": 192,
+                "layers.1.blocks.0.mlp.act": 768,
+                "layers.1.blocks.0": 192,
+            },
+        ),
         # tokens and maps by turns within one stage
         ("timm:pvt_v2_b0", {"patch_embed": 32, "stages.0": 32, "stages": 256}),
         # windows beside channels
-        ("torchvision:maxvit_t", {
-            "blocks.1.layers.0.layers.window_attention.partition_op": 128,
-            "blocks.1.layers.0.layers.window_attention.mlp_layer.2": 512, "blocks.1.layers.0": 128,
-        }),
+        (
+            "torchvision:maxvit_t",
+            {
+                "blocks.1.layers.0.layers.window_attention.partition_op": 128,
+                "blocks.1.layers.0.layers.window_attention.mlp_layer.2": 512,
+                "blocks.1.layers.0": 128,
+            },
+        ),
         # linear layers over tokens, and no normalisation to say where the channels are
         ("timm:resmlp_12_224", {"blocks.0.mlp_channels.act": 1536, "blocks.3": 384, "norm": 384}),
         ("timm:mixer_s32_224", {"blocks.0.mlp_tokens.act": 512, "blocks.0.mlp_channels.act": 2048}),
     ],
-)  # fmt: skip
-def test_layouts_that_change_within_a_network_are_followed(
-    address: str, expected: dict[str, int]
-) -> None:
+)
+def test_layouts_that_change_within_a_network_are_followed(address: str, expected: dict[str, int]) -> None:
     images = torch.rand(2, 3, 224, 224)
     assert widths(f"{address},pretrained=false", images, list(expected)) == expected
 
@@ -169,8 +186,14 @@ def test_a_series_through_convolutions_is_averaged_over_positions() -> None:
     series = torch.rand(10, 4, 20)
     views = shown(net, series, "all", "mean")
     assert {name: view.d for name, view in views.items()} == {
-        "0": 6, "1": 6, "2": 6, "3": 7, "3.0": 7, "3.1": 7, "3.2": 7,
-    }  # fmt: skip
+        "0": 6,
+        "1": 6,
+        "2": 6,
+        "3": 7,
+        "3.0": 7,
+        "3.1": 7,
+        "3.2": 7,
+    }
     with torch.no_grad():
         first = net[0](series)
     torch.testing.assert_close(views["0"].values, first.mean(dim=2))
@@ -207,9 +230,7 @@ def test_as_many_tokens_as_neurons_are_no_riddle() -> None:
     assert widths(Attending(), torch.rand(5, 6, 6)) == {"norm": 6, "mix": 6}
 
 
-@pytest.mark.parametrize(
-    ("how", "shape"), [("mean", (10, 6)), ("flatten", (10, 162)), ("spatial", (270, 6))]
-)
+@pytest.mark.parametrize(("how", "shape"), [("mean", (10, 6)), ("flatten", (10, 162)), ("spatial", (270, 6))])
 def test_maps_of_films_are_reduced_over_time_and_place(how: str, shape: tuple[int, int]) -> None:
     net, films = nn.Sequential(nn.Conv3d(3, 6, 3), nn.ReLU()).eval(), torch.rand(10, 3, 5, 5, 5)
     found = shown(net, films, "0", how).values

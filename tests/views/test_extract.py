@@ -146,9 +146,7 @@ def test_a_model_output_of_transformers_is_understood() -> None:
 def test_a_layer_without_activations_is_refused_by_name_and_left_out_of_a_glob() -> None:
     with pytest.raises(InputError) as caught:
         extract(Tupled(), torch.rand(4, 7, 3), layers="words")
-    assert str(caught.value) == (
-        "'words' of 'Tupled' gives no tensor, not activations. Choose another layer."
-    )
+    assert str(caught.value) == ("'words' of 'Tupled' gives no tensor, not activations. Choose another layer.")
     with pytest.warns(UserWarning, match="1 layers of 'Tupled' are left out, the first because"):
         views = extract(Tupled(), torch.rand(4, 7, 3), layers="*", reduce="last")
     assert list(views) == ["rnn", "named"]
@@ -279,9 +277,7 @@ def test_views_of_several_layers_are_a_mapping_in_the_order_of_the_request() -> 
 def _state(net: nn.Module) -> dict[str, object]:
     return {
         "modes": [part.training for part in net.modules()],
-        "hooks": [
-            (dict(part._forward_hooks), dict(part._forward_pre_hooks)) for part in net.modules()
-        ],
+        "hooks": [(dict(part._forward_hooks), dict(part._forward_pre_hooks)) for part in net.modules()],
         "needs": [value.requires_grad for value in net.parameters()],
         "devices": [value.device for value in net.parameters()],
     }
@@ -367,8 +363,7 @@ def test_a_glob_that_matches_nothing_is_refused_with_the_nearest_names() -> None
         ),
         (
             {"data": 5},
-            "data is a int, which gives no batches. Pass data, an address, an array or an iterable "
-            "of batches.",
+            "data is a int, which gives no batches. Pass data, an address, an array or an iterable of batches.",
         ),
         ({"data": []}, "the data gave no inputs. Pass at least two."),
     ],
@@ -484,7 +479,5 @@ def test_views_of_arrays_need_neither_networks_nor_data() -> None:
         "import sys, likewise; likewise.Activations;"
         "print([m for m in sys.modules if m.startswith(('likewise.networks', 'likewise.data'))])"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"

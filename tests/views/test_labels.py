@@ -174,9 +174,7 @@ def answers(names: tuple[str, ...], order: list[int], store: Path | None = None)
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_the_same_network_with_its_outputs_in_another_order_is_the_same(
-    stored: bool, tmp_path: Path
-) -> None:
+def test_the_same_network_with_its_outputs_in_another_order_is_the_same(stored: bool, tmp_path: Path) -> None:
     place = tmp_path if stored else None
     one, other = (answers((*PETS, "newt"), order, place) for order in ([0, 1, 2, 3], [2, 3, 0, 1]))
     assert measures.disagreement(one, other) == 0
@@ -231,8 +229,7 @@ def test_a_training_validates_by_name() -> None:
     validation = pets()[[0, 3, 6, 2]]  # cats and a fish
     turned = Data("val", "image", validation.inputs, [1, 1, 1, 0], ("fish", "cat"))
     records = [
-        train(Blind(3), pets(), epochs=2, validation=held_out, lr=0.1).history[-1]
-        for held_out in (validation, turned)
+        train(Blind(3), pets(), epochs=2, validation=held_out, lr=0.1).history[-1] for held_out in (validation, turned)
     ]
     for what in ("validation_accuracy", "validation_loss"):
         assert records[0][what] == records[1][what]
@@ -287,8 +284,7 @@ def test_an_inspection_counts_classes_as_the_network_does(tmp_path: Path) -> Non
     train("zoo:mlp", data, epochs=2, out=tmp_path / "run", keep_epochs=True)
     turned = Data("turned", "image", data.inputs, 2 - data.labels, PETS[::-1])
     one, other = (
-        likewise.classes.inspect(tmp_path / "run", shown, train=shown, progress=False)
-        for shown in (data, turned)
+        likewise.classes.inspect(tmp_path / "run", shown, train=shown, progress=False) for shown in (data, turned)
     )
     assert one.classes == other.classes == PETS
     assert one.curves().equals(other.curves())
@@ -302,9 +298,7 @@ def test_an_inspection_is_held_against_a_list_by_id(tmp_path: Path) -> None:
     ids = [wordnet.classes("mini-imagenet").wnids[i] for i in (7, 3, 5)]
     data = pets(wnids=tuple(ids))
     train("zoo:mlp", data, epochs=1, out=tmp_path / "run", keep_epochs=True)
-    found = likewise.classes.inspect(
-        tmp_path / "run", data, reference="mini-imagenet", progress=False
-    )
+    found = likewise.classes.inspect(tmp_path / "run", data, reference="mini-imagenet", progress=False)
     assert found.reference is not None
     np.testing.assert_array_equal(found.reference.values, wordnet.similarity(ids))
 
@@ -343,9 +337,7 @@ def test_a_folder_of_pets_has_no_labels_for_imagenet(vision: None, tmp_path: Pat
     shown = {"data": f"imagefolder:{tmp_path}", "progress": False}
     with pytest.raises(InputError, match="'cat', 'dog', 'fish' are not surely among the network's"):
         likewise.compare(*nets, "error-consistency", **shown)
-    both = likewise.compare(
-        dict(zip("ab", nets, strict=True)), ["cka", "error-consistency"], **shown
-    )
+    both = likewise.compare(dict(zip("ab", nets, strict=True)), ["cka", "error-consistency"], **shown)
     assert 0 <= both["cka"].values[0, 1] <= 1
     assert np.isnan(both["error-consistency"].values[0, 1])
 

@@ -19,9 +19,7 @@ from likewise.views.layers import blocks, named_layers
 def test_layers_are_listed_with_shapes_and_parameters_one_entry_a_call() -> None:
     step = nn.Linear(4, 4)
     net = nn.Sequential(nn.Linear(8, 4), step, step)
-    found = [(one.name, one.kind, one.shape, one.parameters) for one in likewise.layers(
-        net, torch.rand(3, 8)
-    )]  # fmt: skip
+    found = [(one.name, one.kind, one.shape, one.parameters) for one in likewise.layers(net, torch.rand(3, 8))]
     # weights and biases: 8 · 4 + 4 = 36 and 4 · 4 + 4 = 20
     assert found == [
         ("0", "Linear", (4,), 36),
@@ -61,32 +59,55 @@ def test_blocks_of_a_residual_network_are_its_residual_blocks() -> None:
         ("torchvision:resnet18", [f"layer{s}.{i}" for s in (1, 2, 3, 4) for i in (0, 1)]),
         ("timm:vit_tiny_patch16_224", [f"blocks.{i}" for i in range(12)]),
         ("torchvision:mobilenet_v3_small", [f"features.{i}" for i in range(13)]),
-        ("timm:convnext_atto", [
-            *(f"stages.{s}.blocks.{i}" for s, n in enumerate((2, 2, 6, 2)) for i in range(n)),
-        ]),
-        ("timm:swin_tiny_patch4_window7_224", [
-            *(f"layers.{s}.blocks.{i}" for s, n in enumerate((2, 2, 6, 2)) for i in range(n)),
-        ]),
-        ("timm:efficientnet_b0", [
-            *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 2, 3, 3, 4, 1)) for i in range(n)),
-        ]),
-        ("timm:mobilenetv3_small_100", [
-            *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 3, 2, 3, 1)) for i in range(n)),
-        ]),
-        ("timm:mobilevit_xxs", [
-            *(f"stages.{s}.{i}" for s, n in enumerate((1, 3, 2, 2, 2)) for i in range(n)),
-        ]),
-        ("torchvision:googlenet,aux_logits=false,init_weights=false", [
-            "conv1", "conv2", "conv3",
-            *(f"inception{name}" for name in ("3a", "3b", "4a", "4b", "4c", "4d", "4e", "5a", "5b")),
-        ]),
-        ("torchvision:inception_v3,aux_logits=false,init_weights=false", [
-            *(f"Conv2d_{name}" for name in ("1a_3x3", "2a_3x3", "2b_3x3", "3b_1x1", "4a_3x3")),
-            *(f"Mixed_{name}" for name in ("5b", "5c", "5d", "6a", "6b", "6c", "6d", "6e")),
-            *(f"Mixed_{name}" for name in ("7a", "7b", "7c")),
-        ]),
+        (
+            "timm:convnext_atto",
+            [
+                *(f"stages.{s}.blocks.{i}" for s, n in enumerate((2, 2, 6, 2)) for i in range(n)),
+            ],
+        ),
+        (
+            "timm:swin_tiny_patch4_window7_224",
+            [
+                *(f"layers.{s}.blocks.{i}" for s, n in enumerate((2, 2, 6, 2)) for i in range(n)),
+            ],
+        ),
+        (
+            "timm:efficientnet_b0",
+            [
+                *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 2, 3, 3, 4, 1)) for i in range(n)),
+            ],
+        ),
+        (
+            "timm:mobilenetv3_small_100",
+            [
+                *(f"blocks.{s}.{i}" for s, n in enumerate((1, 2, 3, 2, 3, 1)) for i in range(n)),
+            ],
+        ),
+        (
+            "timm:mobilevit_xxs",
+            [
+                *(f"stages.{s}.{i}" for s, n in enumerate((1, 3, 2, 2, 2)) for i in range(n)),
+            ],
+        ),
+        (
+            "torchvision:googlenet,aux_logits=false,init_weights=false",
+            [
+                "conv1",
+                "conv2",
+                "conv3",
+                *(f"inception{name}" for name in ("3a", "3b", "4a", "4b", "4c", "4d", "4e", "5a", "5b")),
+            ],
+        ),
+        (
+            "torchvision:inception_v3,aux_logits=false,init_weights=false",
+            [
+                *(f"Conv2d_{name}" for name in ("1a_3x3", "2a_3x3", "2b_3x3", "3b_1x1", "4a_3x3")),
+                *(f"Mixed_{name}" for name in ("5b", "5c", "5d", "6a", "6b", "6c", "6d", "6e")),
+                *(f"Mixed_{name}" for name in ("7a", "7b", "7c")),
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_blocks_of_known_architectures(address: str, expected: list[str]) -> None:
     network = likewise.network(f"{address},pretrained=false")
     assert blocks(named_layers(network)) == expected

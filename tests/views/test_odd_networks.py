@@ -85,9 +85,12 @@ def test_of_an_encoder_of_text_the_pooled_state_is_penultimate() -> None:
     import transformers
 
     config = transformers.BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
         intermediate_size=32,
-    )  # fmt: skip
+    )
     net = transformers.BertModel(config).eval()
     words = {"input_ids": torch.randint(0, 50, (6, 9))}
     with torch.no_grad():
@@ -145,9 +148,7 @@ def _tiny() -> nn.Module:
         (torch.rand(4).bfloat16(), "the labels are torch.bfloat16 of shape (4,), not 4 whole numb"),
     ],
 )
-def test_labels_that_are_no_classes_cost_no_rows(
-    labels: Tensor, sentence: str, folder: bool, tmp_path: Path
-) -> None:
+def test_labels_that_are_no_classes_cost_no_rows(labels: Tensor, sentence: str, folder: bool, tmp_path: Path) -> None:
     batches = [{"input": torch.rand(4, 8), "labels": labels}]
     store = tmp_path if folder else None
     with pytest.warns(UserWarning, match=re.escape(sentence)):
@@ -181,9 +182,7 @@ def test_an_infinite_answer_costs_no_rows(folder: bool, tmp_path: Path) -> None:
 
     net, rows = nn.Sequential(nn.Identity(), Masked()), torch.rand(10, 3) / 2
     rows[7, 1] = 1
-    sentence = (
-        "'Sequential' answers with numbers that are not finite. Its rows are kept without outputs."
-    )
+    sentence = "'Sequential' answers with numbers that are not finite. Its rows are kept without outputs."
     store = tmp_path if folder else None
     with pytest.warns(UserWarning, match=sentence):
         view = shown(net, rows, "0", store=store, batch_size=5)
@@ -299,6 +298,5 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     with pytest.raises(InputError) as caught:
         shown(_tiny(), torch.rand(10, 8), "0", device=device)
     assert str(caught.value) == (
-        f"device {device!r} cannot be used here. Leave it out, or name one that torch has, "
-        "such as 'cpu'."
+        f"device {device!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
     )

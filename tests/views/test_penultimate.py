@@ -116,9 +116,7 @@ def test_extraction_takes_the_input_of_the_layer_that_answers(net: Any, wrap: st
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("wrap", ["bare", "DataParallel"])
-def test_the_tap_takes_the_same_from_the_first_batch_on(
-    net: Any, training: bool, wrap: str
-) -> None:
+def test_the_tap_takes_the_same_from_the_first_batch_on(net: Any, training: bool, wrap: str) -> None:
     wrapped = WRAPPERS[wrap](net).train(training)
     tap = Tap(wrapped)
     state = torch.get_rng_state()
@@ -204,17 +202,13 @@ def test_compare_and_layerwise_take_the_name_too() -> None:
         "head={network: layer} by these names."
     )
     for measure in ("cka-debiased", "cka"):  # streamed, and not
-        matrix = likewise.layerwise(
-            net, layers=["0", "penultimate"], head="2", measure=measure, **options
-        )
+        matrix = likewise.layerwise(net, layers=["0", "penultimate"], head="2", measure=measure, **options)
         assert list(matrix.rows) == ["0", "penultimate"]
 
 
 def images() -> Data:
     draw = torch.Generator().manual_seed(2)
-    return Data(
-        "few", "image", torch.rand(12, 1, 2, 2, generator=draw), torch.arange(12) % 3, tuple("abc")
-    )
+    return Data("few", "image", torch.rand(12, 1, 2, 2, generator=draw), torch.arange(12) % 3, tuple("abc"))
 
 
 class Imaged(Backwards):
@@ -234,9 +228,7 @@ def test_the_inspector_sees_features_and_weights_of_the_layer_that_answers() -> 
     found = inspector.matrices(1)
     expected = from_features(features, data.labels, data.classes)
     np.testing.assert_allclose(found["features"].values, expected.values, atol=1e-6)
-    np.testing.assert_allclose(
-        found["weights"].values, from_weights(rows_of(net)).values, atol=1e-6
-    )
+    np.testing.assert_allclose(found["weights"].values, from_weights(rows_of(net)).values, atol=1e-6)
     assert inspector.answering == "fc"
 
 
@@ -259,15 +251,18 @@ def test_an_inspection_afterwards_finds_the_same(tmp_path: Path) -> None:
     )
     data, watching = images(), Inspector(images())
     train(
-        f"{module}:build", data, epochs=2, validation=data, out=tmp_path / "run", keep_epochs=True,
+        f"{module}:build",
+        data,
+        epochs=2,
+        validation=data,
+        out=tmp_path / "run",
+        keep_epochs=True,
         callbacks=[watching],
-    )  # fmt: skip
+    )
     epochs = [f"{module}:build@{tmp_path}/run/epochs/000{number}.safetensors" for number in (1, 2)]
     afterwards = inspect(epochs, data, progress=False)
     for name in ("weights", "features"):
-        np.testing.assert_allclose(
-            afterwards.matrices(2)[name].values, watching.matrices(2)[name].values, atol=1e-6
-        )
+        np.testing.assert_allclose(afterwards.matrices(2)[name].values, watching.matrices(2)[name].values, atol=1e-6)
 
 
 def test_the_networks_of_the_libraries_are_found_without_inputs(vision: None) -> None:
@@ -275,12 +270,20 @@ def test_the_networks_of_the_libraries_are_found_without_inputs(vision: None) ->
     from torchvision import models
 
     expected = {
-        "resnet18": "fc", "vgg11": "classifier.6", "alexnet": "classifier.6", "densenet121": "classifier",
-        "mobilenet_v2": "classifier.1", "mobilenet_v3_small": "classifier.3", "swin_t": "head",
-        "vit_b_16": "heads.head", "convnext_tiny": "classifier.2", "squeezenet1_1": "classifier.1",
-        "efficientnet_b0": "classifier.1", "shufflenet_v2_x0_5": "fc", "mnasnet0_5": "classifier.1",
-       
-    }  # fmt: skip
+        "resnet18": "fc",
+        "vgg11": "classifier.6",
+        "alexnet": "classifier.6",
+        "densenet121": "classifier",
+        "mobilenet_v2": "classifier.1",
+        "mobilenet_v3_small": "classifier.3",
+        "swin_t": "head",
+        "vit_b_16": "heads.head",
+        "convnext_tiny": "classifier.2",
+        "squeezenet1_1": "classifier.1",
+        "efficientnet_b0": "classifier.1",
+        "shufflenet_v2_x0_5": "fc",
+        "mnasnet0_5": "classifier.1",
+    }
     with torch.device("meta"):
         for name, layer in expected.items():
             assert head(models.get_model(name, weights=None)).layer_name == layer, name
@@ -297,10 +300,21 @@ def test_classifiers_of_transformers_are_found_either_way(kind: str) -> None:
     prepare_torchvision()  # transformers does not import where torchvision does not
     transformers = pytest.importorskip("transformers")
     sizes = {
-        "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-        "vocab_size": 50, "num_labels": 3, "n_embd": 16, "n_layer": 1, "n_head": 2, "dim": 16,
-        "n_layers": 1, "n_heads": 2, "hidden_dim": 16, "pad_token_id": 0,
-    }  # fmt: skip
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 50,
+        "num_labels": 3,
+        "n_embd": 16,
+        "n_layer": 1,
+        "n_head": 2,
+        "dim": 16,
+        "n_layers": 1,
+        "n_heads": 2,
+        "hidden_dim": 16,
+        "pad_token_id": 0,
+    }
     config = getattr(transformers, f"{kind}Config")()
     for name, value in sizes.items():
         if hasattr(config, name):

@@ -58,8 +58,7 @@ def test_maps_have_no_first_token() -> None:
     with pytest.raises(InputError) as caught:
         reduced(torch.rand(2, 3, 4, 4), "cls", "'conv' of 'net'")
     assert str(caught.value) == (
-        "'conv' of 'net' holds maps, which have no 'cls' token. "
-        "Choose reduce='mean', 'flatten' or 'spatial'."
+        "'conv' of 'net' holds maps, which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'."
     )
 
 
@@ -76,7 +75,6 @@ def test_padding_is_not_flattened_into_rows() -> None:
     with pytest.raises(InputError) as caught:
         reduced(torch.rand(2, 3, 4), "flatten", "'block' of 'net'", torch.tensor([[1, 1, 0]] * 2))
     assert str(caught.value) == (
-        "'block' of 'net' holds padding, which 'flatten' would keep. "
-        "Choose reduce='mean', 'cls' or 'last'."
+        "'block' of 'net' holds padding, which 'flatten' would keep. Choose reduce='mean', 'cls' or 'last'."
     )
     assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)

@@ -76,9 +76,7 @@ def refused(error: type[LikewiseError], act: Any, *given: Any) -> str:
 # Values
 
 
-@pytest.mark.parametrize(
-    "name", ["cifar10", "cifar100", "coco80", "fashion_mnist", "mini_imagenet", "imagenet1k"]
-)
+@pytest.mark.parametrize("name", ["cifar10", "cifar100", "coco80", "fashion_mnist", "mini_imagenet", "imagenet1k"])
 def test_path_similarity_is_exactly_nltks(name: str) -> None:
     orders = json.loads((GOLDEN / "golden_wordnet_order.json").read_text())
     assert list(classes(name).wnids) == orders[name]["order"]
@@ -244,8 +242,15 @@ def test_a_word_lists_its_senses_in_order() -> None:
 
 
 def test_lists_have_as_many_classes_as_their_datasets() -> None:
-    sizes = {"cifar10": 10, "cifar100": 100, "coco80": 80, "fashion-mnist": 10, "imagenet1k": 1000,
-             "mini-imagenet": 100, "tiny-imagenet": 200}  # fmt: skip
+    sizes = {
+        "cifar10": 10,
+        "cifar100": 100,
+        "coco80": 80,
+        "fashion-mnist": 10,
+        "imagenet1k": 1000,
+        "mini-imagenet": 100,
+        "tiny-imagenet": 200,
+    }
     assert {name: len(set(classes(name).wnids)) for name in lists()} == sizes
     for name in lists():
         assert [find(wnid).wnid for wnid in classes(name).wnids] == list(classes(name).wnids)
@@ -354,12 +359,8 @@ def test_errors_say_what_to_do() -> None:
     assert refused(UnknownNameError, find, "dog.n.08") == (
         "no synset 'dog.n.08' in WordNet 3.0: the senses of 'dog' end with 'dog.n.07'."
     )
-    assert refused(InputError, find, "run.v.01") == (
-        "the synset 'run.v.01' is no noun. Only nouns can be compared."
-    )
-    assert refused(UnknownNameError, find, "elefant") == (
-        "no noun 'elefant' in WordNet 3.0. Did you mean 'elephant'?"
-    )
+    assert refused(InputError, find, "run.v.01") == ("the synset 'run.v.01' is no noun. Only nouns can be compared.")
+    assert refused(UnknownNameError, find, "elefant") == ("no noun 'elefant' in WordNet 3.0. Did you mean 'elephant'?")
     assert refused(UnknownNameError, senses, "zzqqx") == "no noun 'zzqqx' in WordNet 3.0."
     assert refused(InputError, similarity, ["mouse", "cat.n.01"]) == (
         "the noun 'mouse' has 4 senses in WordNet 3.0: mouse.n.01 (a kind of rodent.n.01), "
@@ -455,13 +456,10 @@ def test_the_build_refuses_another_version(tmp_path: Path) -> None:
     build = from_file(ROOT / "scripts" / "build_wordnet.py").build
     with pytest.raises(SystemExit) as error:
         build(tmp_path, tmp_path / "out.npz")
-    assert str(error.value) == (
-        f"{tmp_path}/data.noun is not there. Give the dict folder of WordNet 3.0."
-    )
+    assert str(error.value) == (f"{tmp_path}/data.noun is not there. Give the dict folder of WordNet 3.0.")
     (tmp_path / "data.noun").write_text("00001740 03 n 01 entity 0 000 | what is\n")
     with pytest.raises(SystemExit) as error:
         build(tmp_path, tmp_path / "out.npz")
     assert str(error.value) == (
-        f"{tmp_path} has 1 noun synsets, not the 82115 of WordNet 3.0. Give the dict folder of "
-        "that version."
+        f"{tmp_path} has 1 noun synsets, not the 82115 of WordNet 3.0. Give the dict folder of that version."
     )

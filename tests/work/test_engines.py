@@ -169,9 +169,7 @@ def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
 
 def test_functions_of_two_arrays_run_in_other_processes():
     factor = 2.0
-    found = likewise.compare(
-        VIEWS, [corner, lambda x, y: factor * corner(x, y)], engine="processes:2"
-    )
+    found = likewise.compare(VIEWS, [corner, lambda x, y: factor * corner(x, y)], engine="processes:2")
     assert np.array_equal(found["corner"].values, expected())
     assert np.array_equal(found["<lambda>"].values, 2 * expected())
 
@@ -188,9 +186,7 @@ def test_what_cannot_be_sent_is_said(monkeypatch):
         likewise.compare(VIEWS, lambda x, y: 1.0, engine="processes:2")
     sentence = str(caught.value)
     assert sentence.startswith("<lambda> cannot be sent to other processes: ")
-    assert sentence.endswith(
-        ". Define it by `def` at the top of a module, or leave the engine out."
-    )
+    assert sentence.endswith(". Define it by `def` at the top of a module, or leave the engine out.")
     found = likewise.compare(VIEWS, corner, engine="processes:2")
     assert np.array_equal(found.values, expected())
 
@@ -306,9 +302,7 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path):
         likewise.compare(views, "cka", engine="processes:1", progress=False)
         """)
     )
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
         "likewise.errors.WorkerError: the worker processes ended as they started. In a script, put the "

@@ -29,9 +29,7 @@ TOTAL = 36 + 72 + 36 + (36 + 9)
 def start(tmp_path, name, out):
     script = tmp_path / "job.py"
     script.write_text(SCRIPT)
-    return subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)]
-    )
+    return subprocess.Popen([sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)])
 
 
 def rows(folder):
@@ -193,9 +191,7 @@ def test_a_folder_of_other_files_is_no_store(tmp_path, views):
     (tmp_path / "photo.jpg").write_bytes(b"")
     with pytest.raises(StoreError) as caught:
         likewise.compare(views, "cka", store=tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder."
-    )
+    assert str(caught.value) == (f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder.")
     file = tmp_path / "photo.jpg"
     with pytest.raises(StoreError) as caught:
         Store(file)
@@ -220,8 +216,7 @@ def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, 
     with pytest.raises(StoreError) as caught:
         Store(tmp_path / "s")
     assert str(caught.value) == (
-        f"{marker} is damaged. Remove it and run again: the scores and views beside it have checksums "
-        "of their own."
+        f"{marker} is damaged. Remove it and run again: the scores and views beside it have checksums of their own."
     )
     marker.unlink()
     with Store(tmp_path / "s") as store:
@@ -261,14 +256,10 @@ except StoreError as error:
 
 def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
     folder = tmp_path / "s"
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(folder)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(folder)], capture_output=True, text=True, check=True)
     sentence = done.stdout.strip()
     assert sentence.startswith(f"no room to write {folder / 'views'}{os.sep}")
-    assert sentence.endswith(
-        ".safetensors. Nothing of it was kept; make room and run again to go on."
-    )
+    assert sentence.endswith(".safetensors. Nothing of it was kept; make room and run again to go on.")
     names = sorted(path.suffix for path in (folder / "views").iterdir())
     assert names == [".safetensors", ".safetensors"]  # those of the first comparison, no part file
     with Store(folder) as store:

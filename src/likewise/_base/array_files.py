@@ -52,9 +52,7 @@ def read_npz(
     return found
 
 
-def check_room(
-    need: int, path: str | os.PathLike[str], *, on_disk: int, memory: int | None = None
-) -> None:
+def check_room(need: int, path: str | os.PathLike[str], *, on_disk: int, memory: int | None = None) -> None:
     """Refuse what would not fit: into free memory, or where it grows when unpacked, into the limit."""
     free = free_memory()
     if need > free:
@@ -63,9 +61,7 @@ def check_room(
         room = f"the limit is {_size(memory)}"
     else:
         return
-    raise InputError(
-        f"{str(path)!r} would take {_size(need)} of memory, and {room}. Save fewer rows or columns."
-    )
+    raise InputError(f"{str(path)!r} would take {_size(need)} of memory, and {room}. Save fewer rows or columns.")
 
 
 def pickled(path: str | os.PathLike[str]) -> InputError:
@@ -89,8 +85,7 @@ def _array(file: IO[bytes], size: int, path: str | os.PathLike[str]) -> Array:
     need = _bytes_of(shape, dtype)
     if need != size - file.tell():
         raise ValueError(
-            f"its header claims an array {shape} of {dtype} ({need:,} bytes), and "
-            f"{size - file.tell():,} bytes follow"
+            f"its header claims an array {shape} of {dtype} ({need:,} bytes), and {size - file.tell():,} bytes follow"
         )
     raw = np.empty(need, dtype=np.uint8)
     for start_at in range(0, need, _CHUNK):

@@ -60,9 +60,7 @@ def refuse_meta() -> None:
 
 def _dense(tensor: Tensor, label: str) -> Tensor:
     if tensor.is_meta:
-        raise InputError(
-            f"{label} is on the device 'meta', where tensors have no values. Compute it on another."
-        )
+        raise InputError(f"{label} is on the device 'meta', where tensors have no values. Compute it on another.")
     if tensor.is_nested:
         raise InputError(f"{label} is a nested tensor. Pad its rows, or reduce them to one length.")
     if tensor.layout != torch.strided:
@@ -100,8 +98,7 @@ def _numbers(values: Any, label: str) -> np.ndarray:
     """The array of whatever has one, if it holds numbers."""
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(
-            f"{label} is a masked array, and what is masked has no value. Fill it, or leave those "
-            "rows or columns out."
+            f"{label} is a masked array, and what is masked has no value. Fill it, or leave those rows or columns out."
         )
     if hasattr(values, "toarray") and not hasattr(values, "__array__"):
         raise InputError(f"{label} is a sparse {type(values).__name__}. Pass its toarray().")
@@ -118,10 +115,7 @@ def _numbers(values: Any, label: str) -> np.ndarray:
     if array.dtype.kind == "c":
         raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{label} holds {array.dtype.name} entries, not numbers. "
-            "Pass an array of one numeric type."
-        )
+        raise InputError(f"{label} holds {array.dtype.name} entries, not numbers. Pass an array of one numeric type.")
     return array
 
 
@@ -136,9 +130,7 @@ def _unreadable(error: Exception, label: str) -> str:
     if "inhomogeneous" in str(error):
         return f"{label} has rows of different lengths. Pass one row per input, all of one length."
     reason = str(error).split("\n")[0].rstrip(".") or type(error).__name__
-    return (
-        f"{label} cannot be read as an array ({reason}). Pass an array, a tensor or a data frame."
-    )
+    return f"{label} cannot be read as an array ({reason}). Pass an array, a tensor or a data frame."
 
 
 def _of_frame(frame: Any, label: str) -> np.ndarray:

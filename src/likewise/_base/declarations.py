@@ -26,9 +26,7 @@ T = TypeVar("T")
 
 def reading(task: Callable[[], T]) -> T:
     """The result of a task that only reads declarations; plain values, nothing that computes."""
-    if "torch" in sys.modules or any(
-        group.startswith("likewise.") for group in entry_points().groups
-    ):
+    if "torch" in sys.modules or any(group.startswith("likewise.") for group in entry_points().groups):
         return task()
     try:
         with stand_ins():

@@ -40,8 +40,7 @@ class guarded:  # noqa: N801
         if isinstance(error, OSError) and not isinstance(error, StoreError):
             if error.errno in FULL:
                 raise StoreError(
-                    f"no room to write {self.path}. Nothing of it was kept; make room and run again "
-                    "to go on."
+                    f"no room to write {self.path}. Nothing of it was kept; make room and run again to go on."
                 ) from error
             raise StoreError(f"cannot write {self.path}: {error.strerror or error}.") from error
 
@@ -117,9 +116,7 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def reading(
-    path: str | os.PathLike[str], sentence: str, kind: type[LikewiseError] = InputError
-) -> Iterator[None]:
+def reading(path: str | os.PathLike[str], sentence: str, kind: type[LikewiseError] = InputError) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read into `sentence`, in which {reason} may stand."""
     check_regular(path, kind)
     try:

@@ -216,11 +216,7 @@ def _decides(value: Any) -> bool:
         return value is not None
     if isinstance(value, (type, functools.partial)) or inspect.isroutine(value):
         return not _is_installed(getattr(value, "__module__", None))
-    return (
-        value is not None
-        and not inspect.ismodule(value)
-        and not _is_installed(type(value).__module__)
-    )
+    return value is not None and not inspect.ismodule(value) and not _is_installed(type(value).__module__)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

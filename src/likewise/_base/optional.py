@@ -15,6 +15,4 @@ def require(module: str, *, extra: str, to: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
-        raise MissingDependencyError(
-            f"to {to}, {module} is needed: pip install 'likewise[{extra}]'."
-        ) from error
+        raise MissingDependencyError(f"to {to}, {module} is needed: pip install 'likewise[{extra}]'.") from error

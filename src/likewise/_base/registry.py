@@ -35,8 +35,7 @@ class Registry(Generic[T]):
         for key in {normal(word) for word in (name, *aliases)}:
             if key in self._aliases:
                 raise InputError(
-                    f"the {self.kind} name {key!r} is taken by {self._aliases[key]!r}. "
-                    "Choose another name."
+                    f"the {self.kind} name {key!r} is taken by {self._aliases[key]!r}. Choose another name."
                 )
         self._entries[name] = entry
         self._aliases |= {normal(word): name for word in (name, *aliases)}
@@ -51,9 +50,7 @@ class Registry(Generic[T]):
         self._discover()
         found = self._aliases.get(normal(name))
         if found is None:
-            raise UnknownNameError(
-                f"no {self.kind} named {name!r}.{did_you_mean(normal(name), self._aliases)}"
-            )
+            raise UnknownNameError(f"no {self.kind} named {name!r}.{did_you_mean(normal(name), self._aliases)}")
         return self._entries[found]
 
     def names(self, pattern: str = "*") -> list[str]:

@@ -69,9 +69,7 @@ class Counts:
                 f"{tuple(answers.shape)} and {tuple(truth.shape)}."
             )
         if truth.is_floating_point() or (answers.ndim == 1 and answers.is_floating_point()):
-            raise InputError(
-                f"labels and predictions must be whole numbers, got {answers.dtype} and {truth.dtype}."
-            )
+            raise InputError(f"labels and predictions must be whole numbers, got {answers.dtype} and {truth.dtype}.")
         if len(truth):
             for what, values in (("labels", truth), ("predictions", answers)):
                 if values.ndim == 1:
@@ -81,8 +79,7 @@ class Counts:
     def _check_features(self, values: Tensor, count: int) -> None:
         if values.ndim != 2 or len(values) != count:
             raise InputError(
-                f"features must be (inputs, width) with one row a label, got {tuple(values.shape)} for "
-                f"{count} labels."
+                f"features must be (inputs, width) with one row a label, got {tuple(values.shape)} for {count} labels."
             )
         if self.sums is not None and values.shape[1] != self.sums.shape[1]:
             raise InputError(

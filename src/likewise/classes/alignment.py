@@ -209,9 +209,7 @@ class Alignment(float):
         """The levels of a constant matrix and of random weights in place of the network's."""
         other = self.b if self._turned else self.a
         width = int(other.about.get("width", 512))
-        return chance(
-            self._scaled[0 if self._turned else 1], self.metric, width=width, seed=self.seed
-        )
+        return chance(self._scaled[0 if self._turned else 1], self.metric, width=width, seed=self.seed)
 
     @property
     def calibrated(self) -> float:

@@ -42,9 +42,7 @@ class Reporter:
         if reference is not None:
             self._level("cosine")  # now rather than in the first epoch
 
-    def report(
-        self, found: Mapping[str, ClassSimilarity], tables: Mapping[str, np.ndarray]
-    ) -> dict[str, float]:
+    def report(self, found: Mapping[str, ClassSimilarity], tables: Mapping[str, np.ndarray]) -> dict[str, float]:
         """All indices of an epoch."""
         report: dict[str, float] = {}
         for split, table in tables.items():
@@ -62,9 +60,7 @@ class Reporter:
             report["overfitting"] = report["sai_ncsm_tncsm_train"] - report["sai_ncsm_tncsm"]
         return report
 
-    def _mistakes(
-        self, found: Mapping[str, ClassSimilarity], table: np.ndarray, ending: str
-    ) -> dict[str, float]:
+    def _mistakes(self, found: Mapping[str, ClassSimilarity], table: np.ndarray, ending: str) -> dict[str, float]:
         total = int(table.sum())
         errors = total - int(table.trace())
         report = {
@@ -76,9 +72,7 @@ class Reporter:
         if "weights" in found:
             shifts["nidm"] = 1 - idm(found["weights"], table) if total else np.nan
         if self._ranks is not None:  # the same every epoch
-            shifts["widm"] = (
-                np.vdot(table, self._ranks) / total / (len(table) - 1) if total else np.nan
-            )
+            shifts["widm"] = np.vdot(table, self._ranks) / total / (len(table) - 1) if total else np.nan
         for name, shift in shifts.items():
             only = shift * total / errors if errors else np.nan
             report |= {
@@ -87,9 +81,7 @@ class Reporter:
             }
         return report
 
-    def _aligned(
-        self, a: str, b: str, metrics: tuple[str, ...], scaled: Mapping[str, Scaled]
-    ) -> dict[str, float]:
+    def _aligned(self, a: str, b: str, metrics: tuple[str, ...], scaled: Mapping[str, Scaled]) -> dict[str, float]:
         name = f"sai_{short(a)}_{short(b)}{ending(a) or ending(b)}"
         if (a, b) == ("features_train", "features"):
             name = "sai_tncsm_train_test"

@@ -50,9 +50,7 @@ def animate(
     return target
 
 
-def _frames(
-    inspector: Inspector, numbers: Sequence[int]
-) -> tuple[list[dict[str, ClassSimilarity]], ClassSimilarity]:
+def _frames(inspector: Inspector, numbers: Sequence[int]) -> tuple[list[dict[str, ClassSimilarity]], ClassSimilarity]:
     """The matrices that all epochs have, and the one whose order of classes all are shown in."""
     found = [inspector.matrices(number) for number in numbers]
     kinds = [kind for kind in TITLES if all(kind in frame for frame in found)]
@@ -68,8 +66,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
     shown, some = _frames(inspector, numbers)
     names = some.order()
     films = [
-        {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in shown])}
-        for kind in shown[0]
+        {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in shown])} for kind in shown[0]
     ]
     if inspector.reference is not None:
         still = _bytes([inspector.reference.only(names)])
@@ -153,7 +150,5 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
         pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
     content = io.BytesIO()
     pause = [int(1000 * seconds)] * (len(pictures) - 1) + [int(4000 * seconds)]
-    pictures[0].save(
-        content, format="GIF", save_all=True, append_images=pictures[1:], duration=pause, loop=0
-    )
+    pictures[0].save(content, format="GIF", save_all=True, append_images=pictures[1:], duration=pause, loop=0)
     return content.getvalue()

@@ -49,9 +49,7 @@ def from_weights(
     rows = array(weight, "the weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim == 4 and rows.shape[2:] == (1, 1) else rows
     if rows.ndim != 2:
-        raise InputError(
-            f"weights must be (classes, width), got {rows.shape}. Pass one row a class."
-        )
+        raise InputError(f"weights must be (classes, width), got {rows.shape}. Pass one row a class.")
     names = named(classes, len(rows))
     values = cosines(rows, names, "its weights are all zero")
     about = {"width": int(rows.shape[1])}
@@ -82,9 +80,7 @@ def from_confusion(
     totals = counts.sum(axis=1)
     empty = [name for name, total in zip(names, totals, strict=True) if total == 0]
     if empty:
-        warn(
-            f"no sample of {quoted_list(empty)} was classified: its row of the confusion matrix is zero."
-        )
+        warn(f"no sample of {quoted_list(empty)} was classified: its row of the confusion matrix is zero.")
     values = counts / np.where(totals > 0, totals, 1)[:, None]
     np.fill_diagonal(values, 1.0)
     return ClassSimilarity(values, names, "confusion", split, wnids, {"samples": int(counts.sum())})
@@ -105,8 +101,7 @@ def from_features(
     rows, truth = array(features, "the features"), whole(labels, "labels")
     if rows.ndim != 2 or truth.shape != (len(rows),) or not len(rows):
         raise InputError(
-            f"features must be (inputs, width) with one label an input, got {rows.shape} and "
-            f"{truth.shape}."
+            f"features must be (inputs, width) with one label an input, got {rows.shape} and {truth.shape}."
         )
     count = int(truth.max()) + 1 if classes is None else len(classes)
     check_labels(truth, count)
@@ -142,9 +137,7 @@ def from_logits(
     """LCSM: correlation over inputs of the logits of two classes `(n, c)`; needs neither weights nor labels."""
     rows = array(logits, "the logits")
     if rows.ndim != 2 or len(rows) < 2:
-        raise InputError(
-            f"logits must be (inputs, classes), at least two inputs; got {rows.shape}."
-        )
+        raise InputError(f"logits must be (inputs, classes), at least two inputs; got {rows.shape}.")
     names = named(classes, rows.shape[1])
     centred = rows - rows.mean(axis=0)
     centred[:, np.ptp(rows, axis=0) == 0] = 0.0  # the mean of equal numbers may miss them
@@ -152,9 +145,7 @@ def from_logits(
     return ClassSimilarity(values, names, "logits", split, wnids, {"samples": len(rows)})
 
 
-def from_wordnet(
-    classes: str | Any, *, names: Sequence[str] | None = None, measure: str = "path"
-) -> ClassSimilarity:
+def from_wordnet(classes: str | Any, *, names: Sequence[str] | None = None, measure: str = "path") -> ClassSimilarity:
     """SCSM: how alike the classes are in meaning, by path, Wu-Palmer ("wup") or Leacock-Chodorow ("lch").
 
     `classes` is the name of a known list ("cifar100"), data that carries WordNet ids, or ids and
@@ -198,8 +189,7 @@ def counted(labels: Any, predictions: Any, classes: int | None = None) -> np.nda
     truth, answer = whole(labels, "labels"), whole(predictions, "predictions")
     if truth.ndim != 1 or truth.shape != answer.shape or not len(truth):
         raise InputError(
-            f"labels and predictions must be one number an input each, got {truth.shape} and "
-            f"{answer.shape}."
+            f"labels and predictions must be one number an input each, got {truth.shape} and {answer.shape}."
         )
     count = classes or int(max(truth.max(), answer.max())) + 1
     check_labels(truth, count)
@@ -211,13 +201,10 @@ def check_counts(counts: np.ndarray) -> None:
     """Refuse what is no confusion matrix."""
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or len(counts) < 2:
         raise InputError(
-            f"a confusion matrix is square, one row a true class; got {counts.shape}. Or pass labels and "
-            "predictions."
+            f"a confusion matrix is square, one row a true class; got {counts.shape}. Or pass labels and predictions."
         )
     if (counts < 0).any() or not np.isfinite(counts).all():
-        raise InputError(
-            "a confusion matrix holds counts; some entries are negative or not finite."
-        )
+        raise InputError("a confusion matrix holds counts; some entries are negative or not finite.")
 
 
 def check_labels(labels: np.ndarray, count: int, what: str = "labels") -> None:

@@ -171,9 +171,7 @@ class HierarchicalDistance(NamedTuple):
     mistakes: float
 
 
-def hierarchical_distance(
-    logits: Any, labels: Any, reference: ClassSimilarity, k: int = 1
-) -> HierarchicalDistance:
+def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, k: int = 1) -> HierarchicalDistance:
     """How many steps the k likeliest classes lie from the true one in WordNet, on average.
 
     A step is an edge of the noun graph; `reference` is a path similarity, 1 / (steps + 1). `mistakes`
@@ -188,8 +186,7 @@ def hierarchical_distance(
         )
     if rows.ndim != 2 or rows.shape[1] != len(reference) or truth.shape != (len(rows),):
         raise InputError(
-            f"logits must be (inputs, {len(reference)}) with one label an input, got {rows.shape} and "
-            f"{truth.shape}."
+            f"logits must be (inputs, {len(reference)}) with one label an input, got {rows.shape} and {truth.shape}."
         )
     check_labels(truth, len(reference))
     if not 1 <= k <= len(reference):
@@ -197,9 +194,7 @@ def hierarchical_distance(
     best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
     steps = (1 / reference.values - 1)[truth[:, None], best].mean(axis=1)
     wrong = best[:, 0] != truth
-    return HierarchicalDistance(
-        float(steps.mean()), float(steps[wrong].mean()) if wrong.any() else np.nan
-    )
+    return HierarchicalDistance(float(steps.mean()), float(steps[wrong].mean()) if wrong.any() else np.nan)
 
 
 class Interval(NamedTuple):
@@ -233,9 +228,7 @@ def interval(
     if not total:
         raise InputError("no sample was counted, so there is nothing to draw from.")
     if not 0 < level < 1 or resamples < 1:
-        raise InputError(
-            f"level is {level} and resamples {resamples}. Give 0 < level < 1 and at least 1."
-        )
+        raise InputError(f"level is {level} and resamples {resamples}. Give 0 < level < 1 and at least 1.")
     draw = np.random.default_rng(seed)
     drawn = draw.multinomial(total, counts.ravel() / total, size=resamples)
     values = [index(sample.reshape(counts.shape)) for sample in drawn]

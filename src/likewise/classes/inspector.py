@@ -97,9 +97,7 @@ class Inspector:
         """Whether this epoch's test batches are to be attacked too."""
         return self.adversarial_every is not None and epoch % self.adversarial_every == 0
 
-    def update(
-        self, logits: Any, labels: Any, features: Any = None, *, split: str = "test"
-    ) -> None:
+    def update(self, logits: Any, labels: Any, features: Any = None, *, split: str = "test") -> None:
         """Count a batch: logits `(n, c)` or predictions `(n,)`, the true labels, and features if wanted.
 
         `split` is "test", "train" or "adversarial"; each has its own sums.
@@ -131,9 +129,7 @@ class Inspector:
         found = self.matrices_now(weights)
         tables = {split: counts.table() for split, counts in self._counts.items()}
         if "test" not in tables:
-            warn(
-                f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown."
-            )
+            warn(f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown.")
         report = self.reporter.report(found, tables)
         if "adversarial" in tables:
             report["fooling_rate"] = self._fooling_rate()
@@ -181,9 +177,7 @@ class Inspector:
         """When the surge and the refinement of a curve ended."""
         frame = self.curves()
         if curve not in frame:
-            raise InputError(
-                f"no curve named {curve!r}. There are {', '.join(frame.columns) or 'none'}."
-            )
+            raise InputError(f"no curve named {curve!r}. There are {', '.join(frame.columns) or 'none'}.")
         return phases(frame[curve].tolist(), frame.index.tolist())
 
     def chance(self) -> dict[str, float]:
@@ -243,9 +237,7 @@ class Inspector:
         known = class_names(net, len(self.classes))
         if known is None:
             return
-        places = match(
-            ClassNames(self.classes, None if self.wnids is None else tuple(self.wnids)), known
-        )
+        places = match(ClassNames(self.classes, None if self.wnids is None else tuple(self.wnids)), known)
         for own, place in enumerate(places):
             if place not in (None, own):
                 raise InputError(
@@ -291,9 +283,7 @@ def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilari
     else:
         names, own = named(list(classes), len(classes)), None
     if len(names) < 2:
-        raise InputError(
-            "an inspector needs at least two classes. Give their names or their number."
-        )
+        raise InputError("an inspector needs at least two classes. Give their names or their number.")
     if reference is not None:
         found = recognised(names) if ids is None else ClassNames(tuple(names), tuple(ids))
         own = _reference(reference, found)

@@ -37,9 +37,7 @@ class Phases:
             return f"no clear phases: {self.reason}"
         if self.refinement_end is None:
             return f"surge to epoch {self.surge_end}, then {self.reason}"
-        return (
-            f"surge to epoch {self.surge_end}, refinement to epoch {self.refinement_end}, then rest"
-        )
+        return f"surge to epoch {self.surge_end}, refinement to epoch {self.refinement_end}, then rest"
 
 
 def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phases:
@@ -52,9 +50,7 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
     values = np.asarray(curve, dtype=float)
     numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
     if values.ndim != 1 or len(numbers) != len(values):
-        raise InputError(
-            f"a curve is one number an epoch, got {values.shape} for {len(numbers)} epochs."
-        )
+        raise InputError(f"a curve is one number an epoch, got {values.shape} for {len(numbers)} epochs.")
     numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
     values = values[np.isfinite(values)]
     if len(values) < SHORTEST:

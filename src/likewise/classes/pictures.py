@@ -134,9 +134,7 @@ def curves(
     known = {name for frame in frames.values() for name in frame}
     wanted = [name for name in (PANELS if columns is None else columns) if name in known]
     if not wanted:
-        raise InputError(
-            "none of the curves asked for was reported. See inspector.curves().columns."
-        )
+        raise InputError("none of the curves asked for was reported. See inspector.curves().columns.")
     across = min(4, len(wanted))
     down = math.ceil(len(wanted) / across)
     figure = Figure(figsize=(3.5 * across, 2.6 * down + 0.4), layout="constrained")
@@ -211,9 +209,7 @@ def mistakes(
     return saved(figure, path)
 
 
-def _varied(
-    wrong: np.ndarray, key: np.ndarray, truth: np.ndarray, answers: np.ndarray, count: int
-) -> list[int]:
+def _varied(wrong: np.ndarray, key: np.ndarray, truth: np.ndarray, answers: np.ndarray, count: int) -> list[int]:
     """The first by key, each pair of classes once before any comes again."""
     seen: dict[tuple[int, int], int] = {}
     ordered = []

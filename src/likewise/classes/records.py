@@ -125,9 +125,7 @@ def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
     return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts)} | OPEN_SEAL))
 
 
-_DAMAGED = (
-    "{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
-)
+_DAMAGED = "{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
 
 
 def _facts(path: Path) -> dict[str, Any]:
@@ -150,10 +148,7 @@ def _read(path: Path) -> Epoch:
     facts = _facts(path)
     with reading(path, _DAMAGED.format(path=path), StoreError):
         arrays = load_file(path)
-        matrices = {
-            k: ClassSimilarity(arrays[f"matrix {k}"], **known)
-            for k, known in facts["matrices"].items()
-        }
+        matrices = {k: ClassSimilarity(arrays[f"matrix {k}"], **known) for k, known in facts["matrices"].items()}
         tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
         return Epoch(facts["epoch"], facts["report"], matrices, tables)
 

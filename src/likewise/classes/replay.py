@@ -65,9 +65,7 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
     """Addresses of networks by epoch: those in a training's folder, or the ones given."""
     if not isinstance(run, (str, Path)):
         if not run:
-            raise InputError(
-                "no checkpoint was given. Give a training's folder, or its checkpoints in order."
-            )
+            raise InputError("no checkpoint was given. Give a training's folder, or its checkpoints in order.")
         if len(run) > 1:
             return {number: str(address) for number, address in enumerate(run, start=1)}
         run = run[0]
@@ -85,9 +83,7 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
     return {1: str(run)}
 
 
-def _as_counted(
-    address: str, shown: Data, seen: Data | None, device: Any
-) -> tuple[Data, Data | None]:
+def _as_counted(address: str, shown: Data, seen: Data | None, device: Any) -> tuple[Data, Data | None]:
     """Both data with their classes as the network at this address counts them."""
     net = network(address, data=shown)
     net = net.to(device) if device is not None else net

@@ -69,9 +69,7 @@ class ClassSimilarity:
                 f"got {values.shape}."
             )
         if self.kind not in KINDS:
-            raise UnknownNameError(
-                f"no kind of class similarity named {self.kind!r}.{did_you_mean(self.kind, KINDS)}"
-            )
+            raise UnknownNameError(f"no kind of class similarity named {self.kind!r}.{did_you_mean(self.kind, KINDS)}")
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "classes", named(self.classes or None, len(values)))
@@ -140,9 +138,7 @@ class ClassSimilarity:
         """The same matrix for some of the classes, in the order given."""
         index = [self._place(name) for name in classes]
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
-        return replace(
-            self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids
-        )
+        return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)
 
     def matched(self, classes: ClassNames, what: str = "the reference") -> ClassSimilarity:
         """The same matrix over classes that are named or ordered otherwise, under those names.
@@ -240,8 +236,7 @@ def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:
         return
     if sorted(a.classes) == sorted(b.classes):
         raise InputError(
-            f"{a.short} and {b.short} hold the same classes in different orders. Put them in one: "
-            "b.only(a.classes)."
+            f"{a.short} and {b.short} hold the same classes in different orders. Put them in one: b.only(a.classes)."
         )
     if len(a) != len(b):
         raise InputError(

@@ -30,9 +30,7 @@ class Tap:
     logits that are told count.
     """
 
-    def __init__(
-        self, net: nn.Module, head: str | None = None, *, trusts_network: bool = True
-    ) -> None:
+    def __init__(self, net: nn.Module, head: str | None = None, *, trusts_network: bool = True) -> None:
         self.layer: str | None = None
         self._net = bare(net)
         self._hooks: list[Any] = []
@@ -85,9 +83,7 @@ class Tap:
         after = self._net.register_forward_hook(self._answered, with_kwargs=True)
         self._hooks += [root, after]
 
-    def _record(
-        self, name: str, _part: nn.Module, args: Any, words: dict[str, Any], output: Any
-    ) -> None:
+    def _record(self, name: str, _part: nn.Module, args: Any, words: dict[str, Any], output: Any) -> None:
         number = 1 + sum(call.partition("#")[0] == name for call in self._outputs)
         call = name if number == 1 else f"{name}#{number}"
         self._outputs[call] = first_tensor(output)

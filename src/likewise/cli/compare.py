@@ -17,26 +17,16 @@ if TYPE_CHECKING:
 
 
 def compare(
-    files: Annotated[
-        list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")
-    ],
+    files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[
         list[str] | None,
         typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets."),
     ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")
-    ] = None,
-    layers: Annotated[
-        str, typer.Option(help="The layer to look at in each network.")
-    ] = "penultimate",
+    data: Annotated[str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")] = None,
+    layers: Annotated[str, typer.Option(help="The layer to look at in each network.")] = "penultimate",
     head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")
-    ] = None,
-    calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
     within_classes: Annotated[
         bool,
         typer.Option("--within-classes", help="Calibrate against what the classes explain."),
@@ -44,14 +34,10 @@ def compare(
     labels: Annotated[
         str | None, typer.Option(help="File with one class per input; with --data they are known.")
     ] = None,
-    reduce: Annotated[
-        str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")
-    ] = None,
+    reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs shown to a network at a time.")] = 256,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
-    memory: Annotated[
-        str | None, typer.Option(help="The most to hold at a time, like 4GB.")
-    ] = None,
+    memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:

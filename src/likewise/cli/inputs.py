@@ -27,9 +27,7 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
         return named_networks(files)
     for file in files:
         if is_network(file):
-            raise InputError(
-                f"{file} is a network: say what to show it, as in --data 'cifar10:test[:1000]'."
-            )
+            raise InputError(f"{file} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.")
     return read_arrays(files, memory=None if memory is None else parse_memory(memory))
 
 

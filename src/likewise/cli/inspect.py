@@ -10,21 +10,13 @@ import typer
 
 
 def inspect(
-    run: Annotated[
-        list[str], typer.Argument(help="A training's folder, or its checkpoints in order.")
-    ],
+    run: Annotated[list[str], typer.Argument(help="A training's folder, or its checkpoints in order.")],
     data: Annotated[str, typer.Option(help="What mistakes are counted on, such as cifar10:test.")],
     out: Annotated[Path, typer.Option(help="Folder for epochs, curves and pictures.")],
-    train_data: Annotated[
-        str | None, typer.Option(help="Training data, for what is asked of both splits.")
-    ] = None,
-    reference: Annotated[
-        str | None, typer.Option(help="A known class list, if the data does not say its own.")
-    ] = None,
+    train_data: Annotated[str | None, typer.Option(help="Training data, for what is asked of both splits.")] = None,
+    reference: Annotated[str | None, typer.Option(help="A known class list, if the data does not say its own.")] = None,
     head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
-    adversarial_every: Annotated[
-        int | None, typer.Option(help="Attack the data too, every so many epochs.")
-    ] = None,
+    adversarial_every: Annotated[int | None, typer.Option(help="Attack the data too, every so many epochs.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:

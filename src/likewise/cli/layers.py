@@ -13,9 +13,7 @@ import typer
 def layers(
     network: Annotated[str, typer.Argument(help="Address of the network, such as timm:resnet18.")],
     pattern: Annotated[str, typer.Argument(help="Such as 'layer1.*'; without one, all.")] = "*",
-    data: Annotated[
-        str | None, typer.Option(help="Address of data to show it; else a size is tried.")
-    ] = None,
+    data: Annotated[str | None, typer.Option(help="Address of data to show it; else a size is tried.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the layers of a network: names, shapes for one input, parameters; * marks the blocks."""
@@ -35,7 +33,5 @@ def layers(
     for layer in found:
         shape = "?" if layer.shape is None else " x ".join(map(str, layer.shape))
         mark = "*" if layer.block else " "
-        row = (
-            f"{mark} {layer.name:{name}}  {layer.kind:{kind}}  {shape:>14}  {layer.parameters:>11,}"
-        )
+        row = f"{mark} {layer.name:{name}}  {layer.kind:{kind}}  {shape:>14}  {layer.parameters:>11,}"
         typer.echo(row)

@@ -13,16 +13,10 @@ def layerwise(
     a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.pt.")],
     data: Annotated[str, typer.Option(help="Address of the data, such as cifar10:test[:2000].")],
     b: Annotated[str | None, typer.Argument(help="Another network; without one, a itself.")] = None,
-    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = (
-        "cka-debiased"
-    ),
-    layers: Annotated[
-        list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")
-    ] = None,
+    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = ("cka-debiased"),
+    layers: Annotated[list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")] = None,
     head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
-    reduce: Annotated[
-        str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")
-    ] = None,
+    reduce: Annotated[str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs in one batch.")] = 512,
     seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,

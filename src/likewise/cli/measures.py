@@ -57,6 +57,8 @@ def _all(family: str | None, as_json: bool) -> str:
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Columns as wide as their longest entry; plain text, so that it can be searched and piped."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-             for row in (header, *rows)]  # fmt: skip
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -12,9 +12,7 @@ from likewise._base.declarations import reading
 
 
 def networks(
-    pattern: Annotated[
-        str, typer.Argument(help="Such as 'resnet*' or 'timm:vit_*'; without one, the zoo.")
-    ] = "",
+    pattern: Annotated[str, typer.Argument(help="Such as 'resnet*' or 'timm:vit_*'; without one, the zoo.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List networks and their addresses."""
@@ -31,9 +29,7 @@ def _list(pattern: str, as_json: bool) -> str:
 
     found = listed(pattern)
     if not found:
-        raise UnknownNameError(
-            f"no network matches {pattern!r}. Leave the pattern out to see the zoo."
-        )
+        raise UnknownNameError(f"no network matches {pattern!r}. Leave the pattern out to see the zoo.")
     if as_json:
         return json.dumps([asdict(one) for one in found])
     width = max(len(one.address) for one in found)

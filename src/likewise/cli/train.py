@@ -17,22 +17,16 @@ def train(
     seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Inputs in one step.")] = 128,
     optimiser: Annotated[str, typer.Option(help="sgd, adam or adamw.")] = "sgd",
-    lr: Annotated[
-        float | None, typer.Option(help="Learning rate; 0.1 for sgd, 0.001 else.")
-    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate; 0.1 for sgd, 0.001 else.")] = None,
     momentum: Annotated[float, typer.Option(help="Of sgd.")] = 0.9,
     weight_decay: Annotated[float, typer.Option(help="Pull of the weights towards 0.")] = 5e-4,
     schedule: Annotated[str, typer.Option(help="cosine, step, plateau or constant.")] = "cosine",
     warmup: Annotated[float, typer.Option(help="Epochs until the full learning rate.")] = 0.0,
     label_smoothing: Annotated[float, typer.Option(help="Share given to all classes.")] = 0.0,
-    augment: Annotated[
-        list[str] | None, typer.Option(help="flip, crop, cutout or noise; may be repeated.")
-    ] = None,
+    augment: Annotated[list[str] | None, typer.Option(help="flip, crop, cutout or noise; may be repeated.")] = None,
     mixup: Annotated[float, typer.Option(help="Alpha of mixup; 0 is off.")] = 0.0,
     cutmix: Annotated[float, typer.Option(help="Alpha of cutmix; 0 is off.")] = 0.0,
-    patience: Annotated[
-        int | None, typer.Option(help="Stop after so many epochs without a lower loss.")
-    ] = None,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many epochs without a lower loss.")] = None,
     validation: Annotated[
         str | None, typer.Option(help="Address to validate on; else the data's held-out split.")
     ] = None,

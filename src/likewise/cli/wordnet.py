@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def wordnet(
-    nouns: Annotated[
-        list[str], typer.Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")
-    ],
+    nouns: Annotated[list[str], typer.Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")],
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the senses of one noun, or say how alike several nouns are."""
@@ -30,9 +28,7 @@ def wordnet(
     if as_json:
         typer.echo(json.dumps([asdict(sense) for sense in found], indent=1))
         return
-    rows = [
-        (each.wnid, each.name, ", ".join(each.parents), ", ".join(each.words)) for each in found
-    ]
+    rows = [(each.wnid, each.name, ", ".join(each.parents), ", ".join(each.words)) for each in found]
     typer.echo(table(("id", "name", "a kind of", "words"), rows))
 
 
@@ -54,10 +50,7 @@ def _print_likeness(synsets: list[Synset], as_json: bool) -> None:
         "\n\n".join(
             table(
                 (measure, *names),
-                [
-                    (name, *(f"{value:.4f}" for value in row))
-                    for name, row in zip(names, matrix.tolist(), strict=True)
-                ],
+                [(name, *(f"{value:.4f}" for value in row)) for name, row in zip(names, matrix.tolist(), strict=True)],
             )
             for measure, matrix in values.items()
         )

@@ -25,9 +25,7 @@ def sorted_out(views: Any, other: Any, measure: Any, options: dict[str, Any]) ->
     if isinstance(views, (list, tuple)) and other is None:
         views = named(views)
     if isinstance(views, Mapping) and other is not None:
-        raise InputError(
-            f"{NEEDS}; it was given a mapping and {brief(other)}. Put all into the mapping."
-        )
+        raise InputError(f"{NEEDS}; it was given a mapping and {brief(other)}. Put all into the mapping.")
     if not isinstance(views, Mapping) and other is None:
         given = "" if measure is None else f" and the measure {brief(measure)}"
         raise InputError(f"{NEEDS}; it was given {brief(views)} alone{given}.")

@@ -102,16 +102,12 @@ def work_elsewhere(todo: np.ndarray, engine: Remote, limit: int, ledger: Ledger)
 class Blocks:
     """Cuts what is to do into blocks, and records what comes back."""
 
-    def __init__(
-        self, todo: np.ndarray, ledger: Ledger, place: Store, workers: int, limit: int, folder: str
-    ) -> None:
+    def __init__(self, todo: np.ndarray, ledger: Ledger, place: Store, workers: int, limit: int, folder: str) -> None:
         self._ledger, self._workers = ledger, workers
         job, self._pairs = ledger.job, unordered(todo)
         used = [int(i) for i in np.unique(self._pairs)]
         views = {i: (str(place.save_view(job.views[i])), job.views[i].name) for i in used}
-        self._whole = Block(
-            uuid.uuid4().hex, packed(job.measures), views, [], len(used), limit // workers, folder
-        )
+        self._whole = Block(uuid.uuid4().hex, packed(job.measures), views, [], len(used), limit // workers, folder)
         kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
         tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
         self._kernels = len(kernels)
@@ -249,11 +245,7 @@ def _scored(items: list[Item], desk: Desk, reps: dict[int, Representation]) -> d
         by_pair.setdefault((min(i, j), max(i, j)), []).append((k, i, j))
     asked = [desk.measures[k] for k in sorted({k for k, _, _ in items})]
     tables = filled_tables(asked, len(by_pair), reps, desk.workspace) if items else {}
-    return {
-        item: result
-        for mine in by_pair.values()
-        for item, result in score_pair(mine, desk.measures, reps, tables)
-    }
+    return {item: result for mine in by_pair.values() for item, result in score_pair(mine, desk.measures, reps, tables)}
 
 
 def _desk(block: Block) -> Desk:

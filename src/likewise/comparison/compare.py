@@ -37,9 +37,7 @@ PERMUTATIONS = 200
 Many = Mapping[str, Any] | list[Any] | tuple[Any, ...]
 One = str | Measure | Callable[..., float] | None
 Set = list[Any] | tuple[Any, ...]
-SetName = Literal[
-    "all", "resi", "rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional"
-]
+SetName = Literal["all", "resi", "rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional"]
 
 
 @overload
@@ -95,9 +93,7 @@ def compare(  # type: ignore[misc]
     '1.00'
     """
     views, other, measure = sorted_out(views, other, measure, options)
-    wanted = chosen(
-        measure, on=("representation", "outputs")
-    )  # known before any network has to run
+    wanted = chosen(measure, on=("representation", "outputs"))  # known before any network has to run
     null = Null(permutations_of(calibrate, within), within)
     how = {"batch_size": batch_size, "device": device, "head": head}
     views, other = shown(views, other, data, layers, reduce, store, **how)
@@ -132,9 +128,7 @@ def permutations_of(calibrate: bool | int, within: Any) -> int:
     if calibrate is True:
         return PERMUTATIONS
     if not isinstance(calibrate, int) or calibrate < 0:
-        raise InputError(
-            f"calibrate must be True, False or a number of shuffles, got {brief(calibrate)}."
-        )
+        raise InputError(f"calibrate must be True, False or a number of shuffles, got {brief(calibrate)}.")
     return int(calibrate)
 
 
@@ -233,9 +227,7 @@ def _compare_many(
     return Comparison(matrices) if is_set(asked) else next(iter(matrices.values()))
 
 
-def _installed(
-    wanted: list[Measure], asked: Any, views: Mapping[str, Activations]
-) -> list[Measure]:
+def _installed(wanted: list[Measure], asked: Any, views: Mapping[str, Activations]) -> list[Measure]:
     """The measures of "all" whose libraries are here; what was asked for by name stays and says so."""
     if not (asked == "all" if isinstance(asked, str) else is_set(asked) and "all" in asked):
         return wanted

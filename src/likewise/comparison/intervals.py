@@ -254,9 +254,7 @@ def _draw_table(
     return values, np.array(draws)
 
 
-def no_interval(
-    pair: Pair, measure: Measure, value: float, draws: np.ndarray, split: Groups
-) -> str:
+def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, split: Groups) -> str:
     """Why a pair has no interval, or nothing."""
     if np.isnan(value):
         return attempt(measure, pair)[1]

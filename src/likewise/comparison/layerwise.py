@@ -71,16 +71,16 @@ def layerwise(
     wanted = [layers] if isinstance(layers, str) else list(layers)
     how = reduce or ("mean" if _is_text(shown) else "flatten")
     if chosen.key == STREAMED:
-        watchers = [
-            Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets
-        ]
+        watchers = [Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets]
         values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         views = [
-            extract(m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n,
-                    head=head, progress=progress) for m, n in nets
-        ]  # fmt: skip
+            extract(
+                m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n, head=head, progress=progress
+            )
+            for m, n in nets
+        ]
         values, names, reasons = _pairwise(views, chosen)
         saturation = _saturated(views, chosen, values)
     about = _about(shown, how, batch_size, seed)
@@ -102,9 +102,7 @@ def _without_data(b: Any) -> str:
     if b is None:
         return f"no data to show the networks. {remedy}"
     given = repr(b) if isinstance(b, str) else f"a {type(b).__name__}"
-    return (
-        f"no data to show the networks: the second argument, {given}, is another network. {remedy}"
-    )
+    return f"no data to show the networks: the second argument, {given}, is another network. {remedy}"
 
 
 def _one_measure(measure: Any, seed: int) -> Measure:
@@ -114,9 +112,7 @@ def _one_measure(measure: Any, seed: int) -> Measure:
 
     found = chosen(measure, on=("representation", "outputs"))
     if len(found) > 1:
-        raise InputError(
-            f"layerwise takes one measure and was given {len(found)}. Call it once a measure."
-        )
+        raise InputError(f"layerwise takes one measure and was given {len(found)}. Call it once a measure.")
     if found[0].info.on == "outputs":
         raise InputError(
             f"{found[0].name} looks at what a network answers, which is the same for all its "
@@ -151,10 +147,7 @@ def _streamed(
     values, names = sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
     sides = zip([watchers[0], watchers[-1]], [names[0], names[-1]], sums.faults(), strict=True)
     faults = [
-        [
-            f"{name!r} of {watcher.label} {f}" if f else ""
-            for name, f in zip(layers, told, strict=True)
-        ]
+        [f"{name!r} of {watcher.label} {f}" if f else "" for name, f in zip(layers, told, strict=True)]
         for watcher, layers, told in sides
     ]
     reasons = {
@@ -168,8 +161,7 @@ def _streamed(
 
 def _check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
     """Refuse what is not finite, and layers whose rows are not the same things."""
-    every = [(f"{n!r} of {label}", r) for rows, label in zip(seen, labels, strict=True)
-             for n, r in rows.items()]  # fmt: skip
+    every = [(f"{n!r} of {label}", r) for rows, label in zip(seen, labels, strict=True) for n, r in rows.items()]
     for label, rows in every:
         if not rows.sum().isfinite() and not rows.isfinite().all():
             bad = int((~rows.isfinite()).any(dim=1).sum())
@@ -211,9 +203,7 @@ def _pairwise(
     return values, names, reasons
 
 
-def _saturated(
-    views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray
-) -> Reasons:
+def _saturated(views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray) -> Reasons:
     """Pairs of layers whose score any layers of their widths would get; not a layer with itself."""
     from likewise.measures.saturation import saturated
 
@@ -243,9 +233,7 @@ def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
         yield held
 
 
-def _parts(
-    rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int
-) -> Iterator[list[list[Tensor]]]:
+def _parts(rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int) -> Iterator[list[list[Tensor]]]:
     """A graph comes in one batch however large it is: its nodes in parts of the size wished for."""
     if batch.rows is None or batch.size <= batch_size:
         yield rows

@@ -296,9 +296,7 @@ def filled_tables(
     return tables
 
 
-def kernels_of(
-    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
-) -> set[Kernel]:
+def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:
     """Kernels whose inner products are best taken for many pairs at once."""
     kernels = {kernel for m in measures for kernel in m.kernels}
     if Linear() in kernels and _cross_is_cheaper(measures, pairs, views):
@@ -315,9 +313,7 @@ def prepared(kernel: Kernel, rep: Representation) -> bool:
     return True
 
 
-def _cross_is_cheaper(
-    measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]
-) -> bool:
+def _cross_is_cheaper(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> bool:
     """Whether linear inner products should come from the pairs' cross-covariances."""
     some = views[0]
     if any(view.d > view.n for view in views):
@@ -336,9 +332,7 @@ def _groups(reps: list[Representation], limit: int) -> list[list[Representation]
     return [reps[i : i + count] for i in range(0, len(reps), count)]
 
 
-def _tiled(
-    pairs: np.ndarray, reps: Mapping[int, Representation], limit: int
-) -> Iterator[tuple[int, int]]:
+def _tiled(pairs: np.ndarray, reps: Mapping[int, Representation], limit: int) -> Iterator[tuple[int, int]]:
     """Pairs by blocks of networks, so that what was moved to disk comes back seldom."""
     block = max(1, len(_groups(list(reps.values()), limit)[0]) // 2)
     return ((int(i), int(j)) for i, j in in_tiles(pairs, block))

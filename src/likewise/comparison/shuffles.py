@@ -45,9 +45,7 @@ def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
     labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
     n = views[0].n
     if labels.shape != (n,):
-        raise InputError(
-            f"within has the shape {labels.shape} for {n} inputs. Pass one label per input."
-        )
+        raise InputError(f"within has the shape {labels.shape} for {n} inputs. Pass one label per input.")
     names, groups = np.unique(labels, return_inverse=True)
     if names.size == n:
         raise InputError(

@@ -92,9 +92,7 @@ class Calibration:
             return table_of(self)
         if not self.permutations:
             return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
-        noise = (
-            f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
-        )
+        noise = f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
         return (
             f"{self.measure} = {self.value:.4g}; {noise} {self.null_mean:.4g} (95 %: "
             f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"
@@ -145,9 +143,7 @@ def calibrate(
     return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)
 
 
-def null_scores(
-    pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None
-) -> np.ndarray:
+def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> np.ndarray:
     """Scores of a pair with the inputs of its second side shuffled, (permutations,).
 
     `within` as in `calibrate`. An empty array for a measure that does not look at single inputs.
@@ -156,9 +152,7 @@ def null_scores(
         return np.array(list(null_draws(pair, measure, permutations, seed, within)))
 
 
-def null_draws(
-    pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None
-) -> Iterator[float]:
+def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> Iterator[float]:
     """`null_scores` one after another, for who may want to stop before the last."""
     if not measure.info.paired:
         return
@@ -246,9 +240,15 @@ def false_discovery(p: np.ndarray, *, symmetric: bool) -> np.ndarray:
 
 
 def calibrated_matrices(
-    matrices: Mapping[str, SimilarityMatrix], views: list[Activations], measures: list[Measure], *,
-    seed: int, limit: int, permutations: int = 200, within: Any = None,
-) -> dict[str, SimilarityMatrix]:  # fmt: skip
+    matrices: Mapping[str, SimilarityMatrix],
+    views: list[Activations],
+    measures: list[Measure],
+    *,
+    seed: int,
+    limit: int,
+    permutations: int = 200,
+    within: Any = None,
+) -> dict[str, SimilarityMatrix]:
     """Matrices with null, calibrated score and p of every pair beside their values."""
     made = {}
     for measure in measures:

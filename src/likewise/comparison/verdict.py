@@ -102,15 +102,11 @@ def _call(score: Score) -> str:
     except LikewiseError:
         known = False
     return (
-        f"likewise.compare(x, y, {score.measure!r}, calibrate=True)"
-        if known
-        else "The same call with calibrate=True"
+        f"likewise.compare(x, y, {score.measure!r}, calibrate=True)" if known else "The same call with calibrate=True"
     )
 
 
-def _null(
-    pair: Pair, measure: Measure, within: Any, until: float, value: float
-) -> np.ndarray | None:
+def _null(pair: Pair, measure: Measure, within: Any, until: float, value: float) -> np.ndarray | None:
     """Scores of shuffled inputs; None where time runs out or the inputs were changed meanwhile."""
     from likewise.comparison.schedule import attempt
     from likewise.comparison.significance import null_draws
@@ -150,9 +146,7 @@ def calibration_sentence(score: Score) -> str:
     return sentence(score, found.p, found.p_less, found.null_mean, found.permutations, found.groups)
 
 
-def sentence(
-    score: Score, more: float, less: float, null: float, permutations: int, groups: int
-) -> str:
+def sentence(score: Score, more: float, less: float, null: float, permutations: int, groups: int) -> str:
     """More, less, or as alike as chance, with p, the number of shuffles and what they kept."""
     p = min(1.0, 2 * min(more, less))
     kept = f"the {groups} classes" if groups else ""

@@ -177,7 +177,5 @@ def moved(value: Any, device: Any) -> Any:
 
 
 def slice_name(index: slice) -> str:
-    start, stop, step = (
-        "" if part is None else str(part) for part in (index.start, index.stop, index.step)
-    )
+    start, stop, step = ("" if part is None else str(part) for part in (index.start, index.stop, index.step))
     return f"[{start}:{stop}{':' + step if step else ''}]"

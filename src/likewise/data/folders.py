@@ -22,9 +22,7 @@ def imagefolder(split: str, root: str, size: int | None = None) -> Data:
     """Any folder of images, one sub-folder a class, within train, val and test or without."""
     folder = split_folder(given(root, "imagefolder"), split)
     groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
-    return from_groups(
-        f"imagefolder:{root}:{split}", groups, [sub.name for sub, _ in groups], size=size
-    )
+    return from_groups(f"imagefolder:{root}:{split}", groups, [sub.name for sub, _ in groups], size=size)
 
 
 def split_folder(root: Path, split: str) -> Path:
@@ -53,8 +51,7 @@ def images_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in ENDINGS
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.suffix.lower() in ENDINGS and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
 
 

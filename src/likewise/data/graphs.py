@@ -47,9 +47,7 @@ class Nodes:
         return len(self.index)
 
     def __getitem__(self, rows: Any) -> GraphBatch:
-        return GraphBatch(
-            {"x": self.graph.x, "edge_index": self.graph.edge_index}, self.index[rows]
-        )
+        return GraphBatch({"x": self.graph.x, "edge_index": self.graph.edge_index}, self.index[rows])
 
     def only(self, rows: Any) -> Nodes:
         """Fewer nodes of the same graph."""
@@ -90,10 +88,7 @@ def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()
     elif getattr(graph, f"{split}_mask", None) is not None:
         index = graph[f"{split}_mask"].nonzero()[:, 0]
     else:
-        raise InputError(
-            f"the graph {name!r} has no {split}_mask. Set it, one truth value a node, "
-            "or take 'all'."
-        )
+        raise InputError(f"the graph {name!r} has no {split}_mask. Set it, one truth value a node, or take 'all'.")
     named = classes or tuple(str(label) for label in range(int(graph.y.max()) + 1))
     return GraphData(f"{name}:{split}", "graph", Nodes(graph, index), graph.y[index], named)
 
@@ -118,6 +113,5 @@ def _check(graph: Any, name: str) -> None:
         )
     if graph.y.shape != (nodes,):
         raise InputError(
-            f"the labels of {name!r} have shape {tuple(graph.y.shape)} for {nodes} nodes. Give one "
-            "label a node."
+            f"the labels of {name!r} have shape {tuple(graph.y.shape)} for {nodes} nodes. Give one label a node."
         )

@@ -107,12 +107,8 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").splitlines()
 
 
-def _by_wnid(
-    name: str, folders: list[Path], count: int | None, size: int, wanted: set[str] | None = None
-) -> Data:
-    found = sorted(
-        (sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name
-    )
+def _by_wnid(name: str, folders: list[Path], count: int | None, size: int, wanted: set[str] | None = None) -> Data:
+    found = sorted((sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name)
     if wanted is not None:
         found = [sub for sub in found if sub.name in wanted]
     if len(found) != (count or len(wanted or found)) or not found:

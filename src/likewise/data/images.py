@@ -32,9 +32,7 @@ def check_images(images: Tensor, label: str) -> None:
     if images.dtype == torch.uint8 or not images.numel():
         return
     if not images.is_floating_point():
-        raise InputError(
-            f"the images of {label} are {images.dtype}. Give bytes (uint8), or floats in [0, 1]."
-        )
+        raise InputError(f"the images of {label} are {images.dtype}. Give bytes (uint8), or floats in [0, 1].")
     low, high = float(images.min()), float(images.max())
     if not (low >= 0 and high <= 1):
         raise InputError(

@@ -37,8 +37,7 @@ def given(path: str, name: str) -> Path:
     folder = Path(path).expanduser()
     if not is_folder(folder):
         raise MissingDataError(
-            f"{folder} is no folder, so {name} cannot be read from it. Give the folder of the "
-            f"images: {name}:PATH."
+            f"{folder} is no folder, so {name} cannot be read from it. Give the folder of the images: {name}:PATH."
         )
     return folder
 
@@ -48,6 +47,5 @@ def missing(name: str, wanted: str, reason: object = None) -> MissingDataError:
     places = " or ".join(dict.fromkeys(str(folder) for folder in folders()))
     why = f" and could not be downloaded ({reason})" if reason else ""
     return MissingDataError(
-        f"{name} was not found in {places}{why}. Put {wanted} there, or set LIKEWISE_DATA to the "
-        "folder that holds it."
+        f"{name} was not found in {places}{why}. Put {wanted} there, or set LIKEWISE_DATA to the folder that holds it."
     )

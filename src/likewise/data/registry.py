@@ -79,9 +79,7 @@ def parse(address: str) -> Address:
         rest, part = whole, None  # a folder may be called 'photos [2024]'
     path, split = _path_and_split(rest, source, address)
     if source.needs_path and path is None:
-        raise InputError(
-            f"{address!r} names no folder. Write {source.name}:PATH, where PATH holds the images."
-        )
+        raise InputError(f"{address!r} names no folder. Write {source.name}:PATH, where PATH holds the images.")
     return Address(source, path, split, _slice(part, address))
 
 
@@ -121,9 +119,7 @@ def held_out(address: str) -> str | None:
     return f"{address}:{splits[0]}"
 
 
-def _path_and_split(
-    rest: str | None, source: Source, address: str
-) -> tuple[str | None, str | None]:
+def _path_and_split(rest: str | None, source: Source, address: str) -> tuple[str | None, str | None]:
     if not rest:
         return None, None
     head, _, last = rest.rpartition(":")
@@ -147,7 +143,5 @@ def _slice(text: str | None, address: str) -> slice | None:
         return None
     parts = text.split(":")
     if not 2 <= len(parts) <= 3 or not all(re.fullmatch(r"-?\d*", part) for part in parts):
-        raise InputError(
-            f"[{text}] of {address!r} is not a slice. Write [start:stop] or [start:stop:step]."
-        )
+        raise InputError(f"[{text}] of {address!r} is not a slice. Write [start:stop] or [start:stop:step].")
     return slice(*(int(part) if part else None for part in parts))

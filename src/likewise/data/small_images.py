@@ -95,9 +95,7 @@ def cifar100(split: str, root: str | None = None) -> Data:
     return _data("cifar100", split, *_binary("cifar100", split, root))
 
 
-def _data(
-    name: str, split: str, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]
-) -> Data:
+def _data(name: str, split: str, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Data:
     pixels = torch.from_numpy(np.ascontiguousarray(images))
     known = classes(name) if name in lists() else None
     names, wnids = (known.names, known.wnids) if known else (_DIGITS, None)
@@ -123,9 +121,7 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
         _download(
             name,
             f"the folder {folder} ({_SITE}{archive}, unpacked)",
-            lambda: utils.download_and_extract_archive(
-                _SITE + archive, str(cache_folder()), md5=md5
-            ),
+            lambda: utils.download_and_extract_archive(_SITE + archive, str(cache_folder()), md5=md5),
         )
         where = cache_folder() / folder
     where = where / folder if (where / folder).is_dir() else where
@@ -135,9 +131,7 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
         check_regular(where / part)
     raw = np.concatenate([np.fromfile(where / part, dtype=np.uint8) for part in parts[split]])
     if len(raw) % (label_bytes + 3072):
-        raise InputError(
-            f"{where} is damaged: its size is no multiple of one image. Fetch it again."
-        )
+        raise InputError(f"{where} is damaged: its size is no multiple of one image. Fetch it again.")
     records = raw.reshape(-1, label_bytes + 3072)
     return records[:, label_bytes:].reshape(-1, 3, 32, 32), records[:, label_bytes - 1]
 
@@ -155,9 +149,7 @@ def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arra
     _download(
         name,
         f"the folder {torchvision_name} of torchvision, or {name}/{name}.npz",
-        lambda: made.append(
-            getattr(datasets, torchvision_name)(str(folder), train=train, download=True)
-        ),
+        lambda: made.append(getattr(datasets, torchvision_name)(str(folder), train=train, download=True)),
     )
     return made[0].data.numpy(), made[0].targets.numpy()
 

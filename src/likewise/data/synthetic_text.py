@@ -12,9 +12,25 @@ import random
 from itertools import product
 
 _THINGS = (
-    "acting", "story", "plot", "score", "camera", "dialogue", "ending", "cast", "pacing", "humour",
-    "script", "music", "scenery", "opening", "finale", "editing", "voice", "lighting",
-)  # fmt: skip
+    "acting",
+    "story",
+    "plot",
+    "score",
+    "camera",
+    "dialogue",
+    "ending",
+    "cast",
+    "pacing",
+    "humour",
+    "script",
+    "music",
+    "scenery",
+    "opening",
+    "finale",
+    "editing",
+    "voice",
+    "lighting",
+)
 _DEGREES = ("", "quite ", "truly ", "rather ", "often ", "simply ")
 _PRAISE = ("superb", "moving", "clever", "charming", "funny", "gripping", "warm", "honest", "fresh")
 _BLAME = ("dull", "clumsy", "tedious", "shallow", "stale", "bleak", "awkward", "muddled", "noisy")

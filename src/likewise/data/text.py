@@ -99,15 +99,12 @@ def _unpacked(path: Path) -> bytes:
             content += chunk
             if len(content) > room:
                 raise InputError(
-                    f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. "
-                    "Save fewer lines."
+                    f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. Save fewer lines."
                 )
     return bytes(content)
 
 
-def _texts(
-    row: Mapping[str, str | None], columns: tuple[str, ...], path: Path, line: int
-) -> tuple[str, ...]:
+def _texts(row: Mapping[str, str | None], columns: tuple[str, ...], path: Path, line: int) -> tuple[str, ...]:
     texts = [row[column] for column in columns]
     if any(text is None for text in texts):
         raise InputError(
@@ -121,6 +118,4 @@ def _label(row: Mapping[str, str], path: Path, line: int) -> int:
     try:
         return int(row["label"])
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"line {line} of {path} has the label {row['label']!r}. Labels are whole numbers."
-        ) from error
+        raise InputError(f"line {line} of {path} has the label {row['label']!r}. Labels are whole numbers.") from error

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from likewise.matrices.similarity import Comparison, SimilarityMatrix
 
 
-def heatmap(
-    matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None
-) -> Figure:
+def heatmap(matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None) -> Figure:
     """One matrix, alike networks side by side, values written in where there is room."""
     from matplotlib.figure import Figure
 
@@ -86,9 +84,14 @@ def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
             text = text if abs(value) < 1e4 else f"{value:.0e}"
             text += mark(matrix, matrix.names[i], matrix.names[j])
             axis.text(
-                j, i, text if value == value else "–", ha="center", va="center", fontsize=7,
+                j,
+                i,
+                text if value == value else "–",
+                ha="center",
+                va="center",
+                fontsize=7,
                 color="white" if dark else "black",
-            )  # fmt: skip
+            )
 
 
 def _scale(matrix: SimilarityMatrix) -> tuple[float, float]:

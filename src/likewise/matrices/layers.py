@@ -66,9 +66,7 @@ class LayerMatrix:
         ax = figure.subplots()
         finite = self.values[np.isfinite(self.values)]
         inside = finite.size and finite.min() >= 0 and finite.max() <= 1 + 1e-6
-        image = ax.imshow(
-            self.values, origin="lower", cmap="magma", vmin=0 if inside else None, aspect="auto"
-        )
+        image = ax.imshow(self.values, origin="lower", cmap="magma", vmin=0 if inside else None, aspect="auto")
         figure.colorbar(image, ax=ax, label=self.measure, shrink=0.8)
         ax.set_xticks(range(len(self.columns)), self.columns, rotation=90, fontsize=7)
         ax.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
@@ -78,9 +76,7 @@ class LayerMatrix:
             places = [(self.rows.index(a), self.columns.index(b)) for a, b in self.saturated]
             rows, columns = zip(*places, strict=True)
             ax.scatter(columns, rows, marker="x", s=10, linewidths=0.8, c="#17becf")
-            ax.set_title(
-                f"x {self._legend()[0].removeprefix(SATURATED).strip()}", fontsize=6, wrap=True
-            )
+            ax.set_title(f"x {self._legend()[0].removeprefix(SATURATED).strip()}", fontsize=6, wrap=True)
         if path is not None:
             save_figure(figure, Path(path))
         return figure

@@ -138,9 +138,7 @@ class Score(float):
         row["value"] = float(self)
         if self.calibration is not None:
             row |= {name: float(getattr(self.calibration, name)) for name in _CALIBRATED}
-        return pd.DataFrame(
-            [row | {"larger_is": self.info.larger_is, "reason": "", "saturated": self.saturated}]
-        )
+        return pd.DataFrame([row | {"larger_is": self.info.larger_is, "reason": "", "saturated": self.saturated}])
 
 
 _CALIBRATED = ("null_mean", "null_quantile", "calibrated", "p", "p_less")

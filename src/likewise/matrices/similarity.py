@@ -50,9 +50,7 @@ class SimilarityMatrix:
         names = tuple(str(name) for name in self.names)
         values = np.array(self.values, dtype=np.float64)
         if values.shape != (len(names), len(names)):
-            raise InputError(
-                f"{len(names)} names need a {len(names)} x {len(names)} matrix, got {values.shape}."
-            )
+            raise InputError(f"{len(names)} names need a {len(names)} x {len(names)} matrix, got {values.shape}.")
         if len(set(names)) < len(names):
             raise InputError(f"the name {_repeated(names)!r} is given twice. Names must differ.")
         values.setflags(write=False)
@@ -93,16 +91,12 @@ class SimilarityMatrix:
             row = self.values[self._place(key)]
             return {name: float(value) for name, value in zip(self.names, row, strict=True)}
         if not isinstance(key, tuple) or len(key) != 2:
-            raise UnknownNameError(
-                f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a']."
-            )
+            raise UnknownNameError(f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a'].")
         return float(self.values[self._place(key[0]), self._place(key[1])])
 
     def _place(self, name: Any) -> int:
         if name not in self.names:
-            raise UnknownNameError(
-                f"no network named {brief(name)}.{did_you_mean(str(name), self.names)}"
-            )
+            raise UnknownNameError(f"no network named {brief(name)}.{did_you_mean(str(name), self.names)}")
         return list(self.names).index(name)
 
     def __repr__(self) -> str:
@@ -126,9 +120,7 @@ class SimilarityMatrix:
         """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
         values = (self.values + self.values.T) / 2
         top = np.nanmax(values) if np.isfinite(values).any() else 1.0
-        gaps = (
-            top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
-        )
+        gaps = top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
         gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
         np.fill_diagonal(gaps, 0.0)
         return np.asarray(np.maximum(gaps, 0.0))
@@ -152,9 +144,7 @@ class SimilarityMatrix:
         """The same matrix with its networks in another order."""
         index = [self._place(name) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
-        return replace(
-            self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra
-        )
+        return replace(self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra)
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
         """A square frame with names on both sides; `long=True` gives a row a pair, with reasons."""
@@ -183,11 +173,14 @@ class SimilarityMatrix:
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
         facts = {
-            "names": self.names, "measure": self.measure, "larger_is": self.larger_is,
+            "names": self.names,
+            "measure": self.measure,
+            "larger_is": self.larger_is,
             "reasons": [[*pair, reason] for pair, reason in self.reasons.items()],
             "saturated": [[*pair, reason] for pair, reason in self.saturated.items()],
-            "about": dict(self.about), "extra": list(self.extra),
-        }  # fmt: skip
+            "about": dict(self.about),
+            "extra": list(self.extra),
+        }
         content = io.BytesIO()
         grids = {f"extra {name}": np.asarray(grid) for name, grid in self.extra.items()}
         arrays: dict[str, Any] = {
@@ -236,9 +229,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
                 same = [key for key in same if key.partition("[")[2] == name.partition("[")[2]]
             if len(same) == 1:
                 return self._matrices[same[0]]
-        raise UnknownNameError(
-            f"no measure {name!r} in this comparison.{did_you_mean(name, self._matrices)}"
-        )
+        raise UnknownNameError(f"no measure {name!r} in this comparison.{did_you_mean(name, self._matrices)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._matrices)

@@ -51,13 +51,9 @@ def pairs(comparison: Comparison) -> pd.DataFrame:
 
     names = next(iter(comparison.values())).names
     both_ways = not all(map(_symmetric, comparison.values()))
-    places = [(a, b) for i, a in enumerate(names) for j, b in enumerate(names)
-              if (i != j if both_ways else i < j)]  # fmt: skip
+    places = [(a, b) for i, a in enumerate(names) for j, b in enumerate(names) if (i != j if both_ways else i < j)]
     sign = " → " if both_ways else " ~ "
-    rows = [
-        [cell(matrix[a, b], mark(matrix, a, b)) for a, b in places]
-        for matrix in comparison.values()
-    ]
+    rows = [[cell(matrix[a, b], mark(matrix, a, b)) for a, b in places] for matrix in comparison.values()]
     columns = pd.Index([f"{a}{sign}{b}" for a, b in places], name="pair")
     return pd.DataFrame(rows, index=pd.Index(list(comparison), name="measure"), columns=columns)
 

@@ -43,9 +43,7 @@ def facts(measure: Measure) -> dict[str, str]:
 
 
 def bounds(info: Info) -> str:
-    low, high = (
-        ("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds)
-    )
+    low, high = (("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds))
     return f"{low} … {high}"
 
 

@@ -149,9 +149,7 @@ class Measure:
     @cached_property
     def key(self) -> str:
         """The name with its variant and options, as shown in results."""
-        chosen = [
-            f"{k}={_short(v)}" for k, v in self.options.items() if self.defaults.get(k) is not v
-        ]
+        chosen = [f"{k}={_short(v)}" for k, v in self.options.items() if self.defaults.get(k) is not v]
         tags = ([self.info.variant] if self.info.variant else []) + chosen
         return self.name + (f"[{', '.join(tags)}]" if tags else "")
 
@@ -204,9 +202,7 @@ class Measure:
         except Exception as error:
             if self.built_in or isinstance(error, LikewiseError) or out_of_memory(error):
                 raise
-            raise MeasureError(
-                f"{self.key} failed on {pair}: {type(error).__name__}: {error}"
-            ) from error
+            raise MeasureError(f"{self.key} failed on {pair}: {type(error).__name__}: {error}") from error
         return self._checked(value, pair)
 
     def _checked(self, value: float, pair: Pair) -> float:
@@ -227,9 +223,7 @@ class Measure:
                 return float(result)
             except (TypeError, ValueError, RuntimeError):
                 pass
-        raise MeasureError(
-            f"{self.key} gave {brief(result)} for {pair}. A measure gives one number."
-        )
+        raise MeasureError(f"{self.key} gave {brief(result)} for {pair}. A measure gives one number.")
 
     @property
     def rows(self) -> int:
@@ -262,17 +256,13 @@ class Measure:
 
     def _check_option(self, name: str, value: Any) -> None:
         if name not in self.defaults:
-            raise OptionError(
-                f"{self.key} has no option {name!r}.{did_you_mean(name, self.defaults)} {self._usage()}"
-            )
+            raise OptionError(f"{self.key} has no option {name!r}.{did_you_mean(name, self.defaults)} {self._usage()}")
         limit = self.info.limits.get(name)
         if limit is None:
             return
         if isinstance(limit[0], str):
             if not isinstance(value, str) or value not in limit:
-                raise InputError(
-                    f"{self.name}: {name} must be one of {_listed(limit)}, got {brief(value)}."
-                )
+                raise InputError(f"{self.name}: {name} must be one of {_listed(limit)}, got {brief(value)}.")
             return
         default = self.defaults[name]
         whole = isinstance(default, int) and not isinstance(default, bool)
@@ -286,9 +276,7 @@ class Measure:
         )
         if not fits:
             kind = "a whole number" if whole else "a number"
-            raise InputError(
-                f"{self.name}: {name} must be {kind}{_range(low, high)}, got {brief(value)}."
-            )
+            raise InputError(f"{self.name}: {name} must be {kind}{_range(low, high)}, got {brief(value)}.")
 
     def _usage(self) -> str:
         if not self.defaults:

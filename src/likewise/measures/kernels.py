@@ -247,10 +247,7 @@ def fill(
         kernel.prepare(rep)
     first = everyone[0]
     # made beforehand: small tensors kept between large ones that come and go would scatter the heap
-    margins = {
-        rep.key: torch.zeros(2, rep.n, dtype=rep.mean.dtype, device=rep.mean.device)
-        for rep in everyone
-    }
+    margins = {rep.key: torch.zeros(2, rep.n, dtype=rep.mean.dtype, device=rep.mean.device) for rep in everyone}
     products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
     for start, stop in first.blocks(2 * len(everyone)):
         blocks = [kernel.rows(rep, start, stop) for rep in everyone]

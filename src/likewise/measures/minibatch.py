@@ -90,8 +90,7 @@ class MinibatchCKA:
     def _fault(self, own: float, scale: float, squares: float, spread: float, eps: float) -> str:
         if spread <= (2 * eps) ** 2 * squares:
             return (
-                f"is constant: all {self.n} rows are the same, so there is nothing to compare. "
-                "Look at another layer."
+                f"is constant: all {self.n} rows are the same, so there is nothing to compare. Look at another layer."
             )
         if own <= (4 * eps) ** 2 * scale:
             return (
@@ -111,9 +110,7 @@ def centred_gram(rows: Tensor) -> tuple[Tensor, float, float]:
     """
     n = len(rows)
     if n < SMALLEST:
-        raise UndefinedError(
-            f"debiased CKA is not defined for a batch of {n} inputs. Use batches of at least 4."
-        )
+        raise UndefinedError(f"debiased CKA is not defined for a batch of {n} inputs. Use batches of at least 4.")
     gram, shift = _products(rows if rows.dtype == torch.float64 else rows.float())
     spread = float(gram.diagonal().sum())
     gram.fill_diagonal_(0)

@@ -86,9 +86,7 @@ _SIMILARITIES: Mapping[str, Callable[[Representation, int, int], Tensor]] = {
 }
 
 
-def _scales(
-    rep: Representation, metric: str, start: int, kth: Tensor, at: Tensor
-) -> tuple[Tensor, Tensor]:
+def _scales(rep: Representation, metric: str, start: int, kth: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
     """How far similarities differ by rounding in each row, and which rows need more digits.
 
     `kth` is the similarity to the k-th neighbour, `at` which input that is.
@@ -149,9 +147,7 @@ def _turned_out(rep: Representation) -> Representation:
 # --- ties ---------------------------------------------------------------------------------------------
 
 
-def _candidates(
-    near: Tensor, tolerance: Tensor, kth: Tensor, k: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def _candidates(near: Tensor, tolerance: Tensor, kth: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """For each row its inputs down to the end of the tie at the k-th place, and which tie each is in.
 
     Numbers tie with the next smaller one if they differ by rounding only. Returns how many each row
@@ -177,9 +173,7 @@ def _broken(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: i
     """The k nearest of each row with ties, input i standing at place[i] in the order of inputs."""
     lists = torch.empty(widths.numel(), k, dtype=torch.long, device=place.device)
     ends, n = widths.cumsum(0), place.numel()
-    sizes = (
-        widths.double().log2().ceil()
-    )  # rows about as wide as each other are filled up and go together
+    sizes = widths.double().log2().ceil()  # rows about as wide as each other are filled up and go together
     for size in set(sizes.tolist()):
         rows = (sizes == size).nonzero()[:, 0]
         reach = torch.arange(int(widths[rows].max()), device=place.device)
@@ -223,9 +217,7 @@ def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop:
     beyond = np.count_nonzero(array <= kth[:, None], axis=1) > k + 1
     tied = torch.from_numpy(np.flatnonzero(within | beyond)).to(distances.device)
     none = torch.empty(0, dtype=torch.int32, device=distances.device)
-    return (
-        torch.from_numpy(lists[:, 1:]).to(distances.device), start + tied, 0 * tied, none, none
-    )  # fmt: skip
+    return (torch.from_numpy(lists[:, 1:]).to(distances.device), start + tied, 0 * tied, none, none)
 
 
 def _first_of_reference(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -30,9 +30,7 @@ __all__ = ["Kernel", "Pair", "pair_of"]
 class Pair:
     """Two networks looked at together. `tables` are inner products shared with other pairs."""
 
-    def __init__(
-        self, a: Representation, b: Representation, tables: dict[Kernel, Table] | None = None
-    ) -> None:
+    def __init__(self, a: Representation, b: Representation, tables: dict[Kernel, Table] | None = None) -> None:
         refuse_meta()
         check_same_probe(a.view, b.view)
         self.a, self.b = a, b
@@ -173,11 +171,7 @@ class Pair:
             table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
             table.diagonals[rep.key] = squares.cpu().double().numpy()
             table.sums[rep.key] = np.zeros_like(table.diagonals[rep.key])
-        both = (
-            single_product_norm(a.single[0], b.single[0])
-            if single
-            else float(torch.linalg.vector_norm(self.cross))
-        )
+        both = single_product_norm(a.single[0], b.single[0]) if single else float(torch.linalg.vector_norm(self.cross))
         table.inner[a.key, b.key] = both**2
 
     def refuse_constant(self) -> None:
@@ -205,16 +199,12 @@ def check_same_probe(a: Activations, b: Activations) -> None:
         )
 
 
-def pair_of(
-    x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = ""
-) -> Pair:
+def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
     """A pair of two bare arrays or views; `shapes` is the reference's way with tokens and maps."""
     if shapes is not None and reduce is None:
         x, y = _as_reference(x, y, shapes)
     workspace = Workspace(once=True)
-    a, b = (
-        Representation(_view(v, name, reduce, on), workspace) for v, name in ((x, "x"), (y, "y"))
-    )
+    a, b = (Representation(_view(v, name, reduce, on), workspace) for v, name in ((x, "x"), (y, "y")))
     return Pair(a, b)
 
 

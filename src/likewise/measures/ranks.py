@@ -94,9 +94,7 @@ def _opposite_chords(rep: Representation) -> Callable[[int, int], Tensor]:
 
     def rows(start: int, stop: int) -> Tensor:
         squares = squares_by_difference(kinds, torch.arange(start, stop, device=spread.device))
-        squares[:, spread == 0] = (
-            2  # a row constant over neurons has correlation 0 with every other
-        )
+        squares[:, spread == 0] = 2  # a row constant over neurons has correlation 0 with every other
         squares[spread[start:stop] == 0] = 2
         return squares.sqrt_().neg_()
 
@@ -143,15 +141,11 @@ def _share(positions: np.ndarray, tied: np.ndarray) -> None:
     breaks = np.flatnonzero(np.diff(places) > 1)
     starts, stops = places[np.append(0, breaks + 1)], places[np.append(breaks, -1)] + 2
     lengths = stops - starts
-    runs = np.repeat(starts - np.append(0, lengths.cumsum()[:-1]), lengths) + np.arange(
-        lengths.sum()
-    )
+    runs = np.repeat(starts - np.append(0, lengths.cumsum()[:-1]), lengths) + np.arange(lengths.sum())
     positions[runs] = np.repeat((starts + 1 + stops) / 2, lengths)
 
 
-def _ranks_in_place(
-    array: np.ndarray, rep: Representation, rows: Callable[[int, int], Tensor]
-) -> np.ndarray:
+def _ranks_in_place(array: np.ndarray, rep: Representation, rows: Callable[[int, int], Tensor]) -> np.ndarray:
     """The same in a third of the memory: sort the only copy, then look each number up again."""
     array.sort()
     n, position = rep.n, 0

@@ -19,15 +19,33 @@ registry: Registry[Measure] = Registry("measure")
 FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
 
 RESI = {  # the paper's abbreviations, in its order of families
-    "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc", "ProcDist",
-    "SoftCorr", "CKA", "DistCorr", "EOS", "GULP", "RSA", "RSMDiff", "2nd-Cos", "Jaccard", "RankSim",
-    "IMD", "ConcDiff", "MagDiff", "UnifDiff",
-}  # fmt: skip
+    "PWCCA",
+    "SVCCA",
+    "AlignCos",
+    "AngShape",
+    "HardCorr",
+    "LinReg",
+    "OrthProc",
+    "PermProc",
+    "ProcDist",
+    "SoftCorr",
+    "CKA",
+    "DistCorr",
+    "EOS",
+    "GULP",
+    "RSA",
+    "RSMDiff",
+    "2nd-Cos",
+    "Jaccard",
+    "RankSim",
+    "IMD",
+    "ConcDiff",
+    "MagDiff",
+    "UnifDiff",
+}
 
 
-def measure(
-    *, name: str, invariant_to: Iterable[str] = (), **facts: Any
-) -> Callable[[Any], Measure]:
+def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Callable[[Any], Measure]:
     """Declare a measure: a function of a `Pair` (or of two arrays) with its facts beside it."""
 
     def declare(function: Callable[..., float]) -> Measure:
@@ -43,9 +61,7 @@ def measure(
     return declare
 
 
-def register(
-    function: Callable[..., float] | None = None, *, name: str | None = None, **facts: Any
-) -> Any:
+def register(function: Callable[..., float] | None = None, *, name: str | None = None, **facts: Any) -> Any:
     """Add a measure of your own, as a decorator or by a call.
 
     The function takes a `Pair`, or two arrays `(n, d)`. Facts left out are not claimed: the measure
@@ -90,8 +106,7 @@ def on_pairs(function: Callable[..., float]) -> Callable[..., float]:
         return function
     if len(positional) != 2:
         raise InputError(
-            f"{name_of(function)} takes {len(positional)} arguments. A measure takes a Pair, or two "
-            "arrays."
+            f"{name_of(function)} takes {len(positional)} arguments. A measure takes a Pair, or two arrays."
         )
     return OfArrays(function)
 
@@ -130,9 +145,7 @@ def _tags(key: str, tags: str) -> tuple[str | None, dict[str, Any]]:
         elif given:
             options[name.strip()] = _value(key, name.strip(), text.strip())
         else:
-            raise OptionError(
-                f"{key!r} cannot be read. Write options as name=value: 'jaccard[k=5]'."
-            )
+            raise OptionError(f"{key!r} cannot be read. Write options as name=value: 'jaccard[k=5]'.")
     return variant, options
 
 
@@ -144,9 +157,7 @@ def _value(key: str, name: str, text: str) -> Any:
         except ValueError:
             continue
     if " " in text:  # as in 'labels=ndarray 1f0c2e'
-        raise OptionError(
-            f"{key!r} does not hold the values of {name}. Bind them with likewise.measures.get."
-        )
+        raise OptionError(f"{key!r} does not hold the values of {name}. Bind them with likewise.measures.get.")
     return {"True": True, "False": False, "None": None}.get(text, text)
 
 
@@ -201,9 +212,7 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
     if item == "resi":
         return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
     if item == "all":
-        return [
-            m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"
-        ]
+        return [m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"]
     if item in FAMILIES and item not in registry:
         return [m for m in registry if m.info.family == item and not m.missing]
     return [get(item)]

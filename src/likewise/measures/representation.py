@@ -49,9 +49,7 @@ class Representation:
     view is extreme. A measure that does not ignore scale multiplies it back, see `Pair.on_one_scale`.
     """
 
-    def __init__(
-        self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None
-    ) -> None:
+    def __init__(self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None) -> None:
         self.view = view
         self.workspace = workspace or Workspace()
         self.exponent = view.exponent if exponent is None else exponent
@@ -291,11 +289,7 @@ class Representation:
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
         basis, scales, rows = torch.linalg.svd(recentred(self.centred), full_matrices=False)
-        rank = (
-            self._span.shape[1]
-            if self._uneven_neurons
-            else rank_of(scales, self.rounding, self.n, self.d)
-        )
+        rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)
         rank = min(rank, self.n - 1)
         return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
 
@@ -468,9 +462,7 @@ class Representation:
         """Cosines of each row with the rows listed for it, (n, k)."""
         if self.workspace.keeps_squares(self.n):
             if self.workspace.shares_squares:
-                return self.kept("cosines", lambda: self.gathered(self.cosine_rows)).gather(
-                    1, columns
-                )
+                return self.kept("cosines", lambda: self.gathered(self.cosine_rows)).gather(1, columns)
             parts = [self.cosine_rows(i, j).gather(1, columns[i:j]) for i, j in self.blocks(4)]
             return torch.cat(parts)
         inverse = inverse_of(self.norms)
@@ -500,9 +492,7 @@ class Representation:
         """Pearson correlations between rows; a row constant over neurons has 0 with every other."""
         means, spread = self._row_profile
         inverse = inverse_of(spread)
-        if self._uneven or bool(
-            (self.norms > 1e3 * spread).any()
-        ):  # sums and differences would cancel
+        if self._uneven or bool((self.norms > 1e3 * spread).any()):  # sums and differences would cancel
             rows = (self.values - means[:, None]) * inverse[:, None]
             return rows[start:stop] @ rows.T
         block = self.raw_gram_rows(start, stop)

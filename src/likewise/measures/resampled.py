@@ -23,14 +23,43 @@ from likewise.views import Outputs
 T = TypeVar("T")
 
 SAME = {
-    "mean", "compact_mean", "norm", "size", "covariance", "energy", "_whitening", "_raw_whitening",
-    "median distance", "heat trace", "symmetric whitening", "inverse spreads", "concentricity",
-    "uniformity", "raw uniformity", "_scales", "_uneven", "_uneven_neurons", "_not_constant", "_far",
+    "mean",
+    "compact_mean",
+    "norm",
+    "size",
+    "covariance",
+    "energy",
+    "_whitening",
+    "_raw_whitening",
+    "median distance",
+    "heat trace",
+    "symmetric whitening",
+    "inverse spreads",
+    "concentricity",
+    "uniformity",
+    "raw uniformity",
+    "_scales",
+    "_uneven",
+    "_uneven_neurons",
+    "_not_constant",
+    "_far",
     "single_energy",
-}  # fmt: skip
-BY_ROW = {"values", "compact", "centred", "_centred_wide", "squares", "norms", "gram at", "_row_profile",
-          "_toward_mean", "_span", "_raw_span", "_unit_rows",
-          "single"}  # fmt: skip
+}
+BY_ROW = {
+    "values",
+    "compact",
+    "centred",
+    "_centred_wide",
+    "squares",
+    "norms",
+    "gram at",
+    "_row_profile",
+    "_toward_mean",
+    "_span",
+    "_raw_span",
+    "_unit_rows",
+    "single",
+}
 BY_BOTH = {"gram", "distances", "cosines"}
 BASES = {"spectrum"}
 
@@ -74,10 +103,7 @@ class Permuted(Representation):
 
     def _rows_of(self, known: Any) -> Any:
         if isinstance(known, tuple):
-            return tuple(
-                part[self.index] if isinstance(part, Tensor) and part.numel() else part
-                for part in known
-            )
+            return tuple(part[self.index] if isinstance(part, Tensor) and part.numel() else part for part in known)
         return known[self.index]
 
     @property

@@ -43,7 +43,4 @@ def unpacked(content: bytes) -> list[Measure]:
             f"a worker cannot load the measures it was sent: {type(error).__name__}: {error}. Install "
             "there what is installed here, or define them in a module that workers can import."
         ) from error
-    return [
-        entry if isinstance(entry, Measure) else get(entry[0], entry[1], **entry[2])
-        for entry in entries
-    ]
+    return [entry if isinstance(entry, Measure) else get(entry[0], entry[1], **entry[2]) for entry in entries]

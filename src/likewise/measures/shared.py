@@ -49,9 +49,7 @@ class SharedFolder:
         words = repr(name)
         if owner not in self.names or "0x" in words:  # a place in memory means nothing elsewhere
             return None
-        return (
-            self._folder / f"{self.names[owner]}-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
-        )
+        return self._folder / f"{self.names[owner]}-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
 
     def _offer(self, path: Path, value: Any, seconds: float) -> None:
         parts = value if isinstance(value, tuple) else (value,)

@@ -66,9 +66,7 @@ def _products(
     return made
 
 
-def _with_each(
-    kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor
-) -> list[Tensor]:
+def _with_each(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
     if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
         rows = b.centred[orders]
         return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]

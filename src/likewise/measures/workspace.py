@@ -46,9 +46,7 @@ def parse_memory(memory: str | int | float | None) -> int:
         match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?I?B?)\s*", str(memory).upper())
         unit = match[2].replace("I", "") if match else ""
         if match is None or (unit and unit not in _UNITS and unit + "B" not in _UNITS):
-            raise InputError(
-                f"memory={brief(memory)} is not a size. Write it like '4GB' or '500MB'."
-            )
+            raise InputError(f"memory={brief(memory)} is not a size. Write it like '4GB' or '500MB'.")
         amount = int(float(match[1]) * _UNITS.get(unit, _UNITS.get(unit + "B", 1)))
     if amount < LEAST:
         raise InputError(f"memory={memory!r} is less than 10 MB, too little for any comparison.")
@@ -173,9 +171,7 @@ class Workspace:
     def _write(self, value: Any) -> list[tuple[Path, str]]:
         """One npy file a tensor: written without a copy in memory, unlike safetensors."""
         if self._scratch is None:
-            self._scratch = tempfile.TemporaryDirectory(
-                prefix="likewise-", ignore_cleanup_errors=True
-            )
+            self._scratch = tempfile.TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
         written = []
         for part in value if isinstance(value, tuple) else (value,):
             path = Path(self._scratch.name) / f"{next(self._files)}.npy"
@@ -188,9 +184,7 @@ class Workspace:
     def _reload(self, key: Hashable) -> Any:
         written = self._on_disk[key]
         parts = tuple(
-            torch.from_numpy(np.load(path, allow_pickle=False)).to(device)
-            for path, device in written
-            if device
+            torch.from_numpy(np.load(path, allow_pickle=False)).to(device) for path, device in written if device
         )
         return parts if written[-1][1] == "" else parts[0]
 

@@ -41,8 +41,7 @@ def parse(address: str) -> Address:
     """
     if len(address) > _LONGEST:
         raise InputError(
-            f"{address[:40]!r}… has {len(address):,} signs, and an address has at most "
-            f"{_LONGEST:,}. Shorten it."
+            f"{address[:40]!r}… has {len(address):,} signs, and an address has at most {_LONGEST:,}. Shorten it."
         )
     file = _FILE.fullmatch(address)
     prefix, colon, rest = address.partition(":")
@@ -80,9 +79,7 @@ def _unknown(address: str, prefix: str) -> UnknownNameError:
     hint = did_you_mean(prefix, PREFIXES)
     if not prefix and address in ZOO:
         hint = f" Did you mean 'zoo:{address}'?"
-    return UnknownNameError(
-        f"{what}.{hint} An address is {known}, file.py:function or a .safetensors file."
-    )
+    return UnknownNameError(f"{what}.{hint} An address is {known}, file.py:function or a .safetensors file.")
 
 
 def _options(text: str, address: str) -> dict[str, Any]:
@@ -90,10 +87,7 @@ def _options(text: str, address: str) -> dict[str, Any]:
     for part in text.split(",")[1:]:
         name, equals, value = part.partition("=")
         if not equals or not name.isidentifier():
-            raise InputError(
-                f"{part!r} in {address!r} is no option. Write name=value, as in "
-                "'zoo:lenet,classes=100'."
-            )
+            raise InputError(f"{part!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'.")
         options[name] = _value(value)
     return options
 

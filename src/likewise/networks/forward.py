@@ -14,16 +14,13 @@ from likewise.networks.zoo.graph import check_features
 
 def ready(net: nn.Module, inputs: Any) -> Any:
     """One batch as the network takes it: texts as its tokens, everything else as it is."""
-    texts = (
-        isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list))
-    )
+    texts = isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list))
     if not texts:
         return inputs
     tokenize = getattr(inner(net), "tokenize", None)
     if tokenize is None:
         raise InputError(
-            f"{type(inner(net)).__name__} has no tokenizer, and was shown text. Use a text "
-            "network, such as zoo:minilm."
+            f"{type(inner(net)).__name__} has no tokenizer, and was shown text. Use a text network, such as zoo:minilm."
         )
     device = next((p.device for p in net.parameters()), None)
     return {key: value.to(device) for key, value in tokenize(list(inputs)).items()}

@@ -94,9 +94,7 @@ def stated_normalisation(known: Mapping[str, Any], path: str | Path) -> tuple[An
         numbers = isinstance(values, list) and all(_is_number(value) for value in values)
         positive = numbers and (name == "mean" or min(values, default=0) > 0)
         if not positive or not 1 <= len(values) <= 4096 or len(values) != len(mean):
-            raise InputError(
-                f"{path} gives no usable {name} to normalise images by. Fetch the file again."
-            )
+            raise InputError(f"{path} gives no usable {name} to normalise images by. Fetch the file again.")
     return mean, std
 
 
@@ -121,8 +119,7 @@ def _options(known: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _broken(path: str | Path) -> InputError:
     return InputError(
-        f"the header of {path} is damaged: it does not say which network it belongs to. Name it: "
-        f"'zoo:resnet20@{path}'."
+        f"the header of {path} is damaged: it does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
     )
 
 

@@ -55,11 +55,7 @@ def named_parts(net: nn.Module) -> dict[str, nn.Module]:
     >>> list(named_parts(nn.Sequential(weight_norm(nn.Linear(2, 2)))))
     ['0']
     """
-    return {
-        name: part
-        for name, part in net.named_modules()
-        if name and "parametrizations" not in name.split(".")
-    }
+    return {name: part for name, part in net.named_modules() if name and "parametrizations" not in name.split(".")}
 
 
 def weighted_parts(net: nn.Module) -> dict[str, nn.Module]:
@@ -144,9 +140,7 @@ def _weights(layer: nn.Module) -> tuple[Any, Any]:
 def _named(net: nn.Module, layer: str) -> str:
     known = list(named_parts(net))
     if layer not in known:
-        raise UnknownNameError(
-            f"{_kind(net)} has no layer named {layer!r}.{did_you_mean(layer, known)}"
-        )
+        raise UnknownNameError(f"{_kind(net)} has no layer named {layer!r}.{did_you_mean(layer, known)}")
     return layer
 
 
@@ -166,9 +160,7 @@ def _layer_name(net: nn.Module, classes: int | None) -> str:
         kind = _kind(weighted[last])
         raise _no_head(net, f"its last layer with weights, {last!r}, is a {kind}")
     if len(found) > 1:
-        raise _no_head(
-            net, f"{quoted_list(found)} could each be it, and only a forward pass tells which"
-        )
+        raise _no_head(net, f"{quoted_list(found)} could each be it, and only a forward pass tells which")
     return found[0]
 
 

@@ -118,9 +118,7 @@ def _found(address: str) -> tuple[Address, dict[str, Any], bool]:
         raise files.not_there(path)
     known = files.facts(path)
     if "network" not in known:
-        raise InputError(
-            f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'."
-        )
+        raise InputError(f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'.")
     return headers.stated_network(known, path), known, False
 
 
@@ -138,9 +136,7 @@ def _build(found: Address, wish: Wish, seed: int) -> Built:
             raise
         except Exception as error:  # whatever a library says to options it cannot use
             reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-            raise InputError(
-                f"{wish.address} cannot be built: {reason}. Check its name and options."
-            ) from error
+            raise InputError(f"{wish.address} cannot be built: {reason}. Check its name and options.") from error
 
 
 def _check_size(source: Callable[[Wish], Built], wish: Wish) -> None:

@@ -69,9 +69,7 @@ def _tensors(stored: Any, path: Path) -> State:
     return found
 
 
-def fit(
-    net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()
-) -> None:
+def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()) -> None:
     """Put tensors into a network, or name the ones that do not fit."""
     wanted = inner(net).state_dict()
     given = _renamed(state, wanted, renames)

@@ -43,9 +43,7 @@ class Outputs:
     def __post_init__(self) -> None:
         logits = as_tensor(self.logits, LOGITS)
         if logits.ndim != 2 or not logits.numel():
-            raise InputError(
-                f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input."
-            )
+            raise InputError(f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input.")
         _means_and_exponent(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
@@ -89,8 +87,7 @@ class Activations:
             raise InputError(wrong_rank(values, self.label))
         if not values.numel():
             raise InputError(
-                f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows "
-                "and one column."
+                f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column."
             )
         if values.shape[0] < 2:
             raise InputError(f"{self.label} has one row. A comparison needs at least two inputs.")
@@ -242,8 +239,7 @@ def _labels(labels: Any, logits: Tensor) -> Tensor:
     n, classes = logits.shape
     if tensor.shape != (n,) or tensor.is_floating_point() or tensor.is_complex():
         raise InputError(
-            f"labels must be {n} whole numbers, got {_shape(tensor)} of {tensor.dtype}. "
-            "Pass one class index an input."
+            f"labels must be {n} whole numbers, got {_shape(tensor)} of {tensor.dtype}. Pass one class index an input."
         )
     tensor = tensor.long()
     if int(tensor.min()) < 0 or int(tensor.max()) >= classes:

@@ -34,8 +34,7 @@ def _read(address: str, memory: int | None) -> dict[str, Any]:
         raise InputError(f"no file {str(path)!r}. Check the path.")
     if path.suffix not in KINDS:
         raise InputError(
-            f"{str(path)!r} is not a file of activations ({', '.join(KINDS[:3])}). "
-            "Save the array with numpy.save."
+            f"{str(path)!r} is not a file of activations ({', '.join(KINDS[:3])}). Save the array with numpy.save."
         )
     arrays = _load(path, memory)
     if key:

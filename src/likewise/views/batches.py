@@ -44,9 +44,7 @@ class Batch:
         return self.shown if self.rows is None else len(self.rows(torch.empty(self.shown, 0)))
 
 
-def batches(
-    data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None
-) -> Iterator[Batch]:
+def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None) -> Iterator[Batch]:
     """Batches of whatever `data` is; an iterable keeps the batches it has."""
     start = 0
     for inputs, labels in _pairs(data, batch_size, shuffle, device):
@@ -79,9 +77,7 @@ def fewer(inputs: Any, n: int) -> Any:
     return take(inputs, slice(0, n))
 
 
-def _pairs(
-    data: Any, batch_size: int, shuffle: int | None, device: Any
-) -> Iterator[tuple[Any, Tensor | None]]:
+def _pairs(data: Any, batch_size: int, shuffle: int | None, device: Any) -> Iterator[tuple[Any, Tensor | None]]:
     if isinstance(data, Data):
         yield from data.batches(batch_size, shuffle=shuffle, device=device)
         return

@@ -125,9 +125,7 @@ class InFolder:
                 known_labels = None if labels is None else labels.tolist()
                 facts |= answered | {"reduction": digest({"labels": known_labels, **answered})}
             known = self._facts | facts
-            files[layer] = (
-                f"{digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
-            )
+            files[layer] = f"{digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
             sink.finish(self.folder / files[layer], facts, labels)
         return files
 
@@ -145,11 +143,7 @@ class InFolder:
             return None
         if not all(is_file(self.folder / name) for name in files.values()):
             return None
-        damaged = [
-            self.folder / name
-            for layer, name in files.items()
-            if not intact(self.folder / name, layer)
-        ]
+        damaged = [self.folder / name for layer, name in files.items() if not intact(self.folder / name, layer)]
         for path in damaged:
             warnings.warn(
                 f"{path} does not match its checksum; it is extracted anew.",
@@ -162,9 +156,7 @@ class InFolder:
         """Views mapped from their files when first asked for; outputs are opened once for all."""
         outputs = cache(partial(self._outputs, files.get(OUTPUTS)))
         layers = {layer: file for layer, file in files.items() if layer != OUTPUTS}
-        return Views(
-            {layer: partial(self._view, layer, file, outputs) for layer, file in layers.items()}
-        )
+        return Views({layer: partial(self._view, layer, file, outputs) for layer, file in layers.items()})
 
     def _view(self, layer: str, file: str, outputs: Callable[[], Answered]) -> Activations:
         tensors, facts = mapped(self.folder / file)

@@ -105,9 +105,7 @@ class Layouts:
             return _Told(self._last[value.ndim][0]) if value.ndim in self._last else None
         return None if _rearranged(given.shape[1:], value.shape[1:]) else before
 
-    def _by_last_axis(
-        self, module: nn.Module, given: Tensor | None, before: _Told | None, value: Tensor
-    ) -> _Told:
+    def _by_last_axis(self, module: nn.Module, given: Tensor | None, before: _Told | None, value: Tensor) -> _Told:
         linear = isinstance(module, nn.Linear)
         if _turns_inside(module, value):
             return _Told(1)

@@ -127,9 +127,7 @@ def data_name(data: Any) -> str:
     return data.name if isinstance(data, Data) else type(data).__name__
 
 
-def _request(
-    facts: dict[str, str], layers: Any, data: Any, network: nn.Module
-) -> dict[str, Any] | None:
+def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) -> dict[str, Any] | None:
     """What a request depends on; None where the inputs show only as they are read."""
     if isinstance(data, Data):
         labels = {"labels": data.labels.tolist(), "classes": data.classes, "wnids": data.wnids}

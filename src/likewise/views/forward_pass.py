@@ -92,8 +92,7 @@ def run(
         raise
     if infinite:
         warnings.warn(
-            f"{watcher.label} answers with numbers that are not finite. Its rows are kept without "
-            "outputs.",
+            f"{watcher.label} answers with numbers that are not finite. Its rows are kept without outputs.",
             stacklevel=2,
         )
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input

@@ -130,14 +130,12 @@ def _only_device(network: nn.Module, device: Any) -> torch.device | None:
         usable = False
     if not usable:
         raise InputError(
-            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, "
-            "such as 'cpu'."
+            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
         )
     homes = {value.device for value in [*network.parameters(), *network.buffers()]}
     if len(homes) > 1:
         raise InputError(
-            f"the network lies on {len(homes)} devices, so it cannot be moved to {device}. "
-            "Leave out device."
+            f"the network lies on {len(homes)} devices, so it cannot be moved to {device}. Leave out device."
         )
     home = next(iter(homes), None)
     return None if home == torch.device(device) else home

@@ -67,9 +67,7 @@ def room(network: nn.Module) -> dict[str, str]:
 def _unusable(labels: Tensor, n: int) -> str:
     """What is wrong with labels whatever the classes are; empty where nothing is."""
     if labels.shape != (n,) or labels.is_floating_point() or labels.is_complex():
-        return (
-            f"the labels are {labels.dtype} of shape {tuple(labels.shape)}, not {n} whole numbers"
-        )
+        return f"the labels are {labels.dtype} of shape {tuple(labels.shape)}, not {n} whole numbers"
     if int(labels.min()) < 0:
         return f"the labels run down to {int(labels.min())}, and classes count from 0"
     return ""

@@ -54,9 +54,7 @@ class Selection:
         for asked, patterns in self._patterns.items():
             names = _matching(self.modules, [pattern.partition("#")[0] for pattern in patterns])
             if not names and asked not in (LOGITS, PENULTIMATE):
-                raise UnknownNameError(
-                    f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}"
-                )
+                raise UnknownNameError(f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}")
             found |= {name: self.modules[name] for name in names}
         return found
 
@@ -67,8 +65,7 @@ class Selection:
             names = _matching(calls, patterns)
             if not names:
                 raise UnknownNameError(
-                    f"{asked!r} of {self.label} is not called in its forward pass. "
-                    "`likewise layers` lists what is."
+                    f"{asked!r} of {self.label} is not called in its forward pass. `likewise layers` lists what is."
                 )
             found |= dict.fromkeys(names)
         return list(found)
@@ -166,9 +163,7 @@ def _is_built(part: nn.Module) -> bool:
     if not any(named_parts(part)) or _is_container(part):
         return False
     # a wrapped normalisation is no block
-    return any(value.ndim > 1 for value in part.parameters()) or any(
-        has_matrix(inside) for inside in part.modules()
-    )
+    return any(value.ndim > 1 for value in part.parameters()) or any(has_matrix(inside) for inside in part.modules())
 
 
 def _place(name: str) -> str:

@@ -38,17 +38,14 @@ def reduced(
     """
     check_reduction(how)
     if values.ndim < 3:
-        raise InputError(
-            f"{label} has {values.ndim} axes; only 3 or more can be reduced by {how!r}."
-        )
+        raise InputError(f"{label} has {values.ndim} axes; only 3 or more can be reduced by {how!r}.")
     are_maps = values.ndim > 3 if maps is None else maps
     if how.startswith("pool7"):
         return _pooled(values, how, label, are_maps)
     if how == "flatten":
         if mask is not None and not mask.all():
             raise InputError(
-                f"{label} holds padding, which 'flatten' would keep. Choose reduce='mean', 'cls' "
-                "or 'last'."
+                f"{label} holds padding, which 'flatten' would keep. Choose reduce='mean', 'cls' or 'last'."
             )
         return values.flatten(1)
     return _of_maps(values, how, label) if are_maps else _of_tokens(values, how, mask)
@@ -83,17 +80,13 @@ def _of_maps(maps: Tensor, how: str, label: str) -> Tensor:
         return maps.flatten(2).mean(dim=2)
     if how == "spatial":
         return maps.movedim(1, -1).reshape(-1, maps.shape[1])
-    raise InputError(
-        f"{label} holds maps, which have no {how!r} token. "
-        "Choose reduce='mean', 'flatten' or 'spatial'."
-    )
+    raise InputError(f"{label} holds maps, which have no {how!r} token. Choose reduce='mean', 'flatten' or 'spatial'.")
 
 
 def _pooled(maps: Tensor, how: str, label: str, are_maps: bool) -> Tensor:
     if not are_maps:
         raise InputError(
-            f"{label} holds tokens, which have no 7 × 7 positions. "
-            "Choose reduce='mean', 'cls', 'last' or 'flatten'."
+            f"{label} holds tokens, which have no 7 × 7 positions. Choose reduce='mean', 'cls', 'last' or 'flatten'."
         )
     if maps.ndim != 4:
         raise InputError(

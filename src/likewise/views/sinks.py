@@ -88,9 +88,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="likewise-writer")
         self._waiting: deque[tuple[Path, int, Future[None]]] = deque()
 
-    def write(
-        self, path: Path, content: bytes | memoryview, checksum: Checksum | None = None
-    ) -> None:
+    def write(self, path: Path, content: bytes | memoryview, checksum: Checksum | None = None) -> None:
         """Append to a file, now or soon; what went wrong with an earlier write is raised here."""
         while self._waiting and (self._waiting[0][2].done() or self._behind() > _BEHIND):
             self._await_first()
@@ -182,9 +180,7 @@ def mapped(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             part = rows[slice(*entry["data_offsets"])]
             tensors[name] = part.view(_DTYPES[entry["dtype"]]).view(entry["shape"])
     except _DAMAGE as error:
-        raise StoreError(
-            f"{path} is no view written here, or it is damaged. Remove it, and extract again."
-        ) from error
+        raise StoreError(f"{path} is no view written here, or it is damaged. Remove it, and extract again.") from error
     return tensors, facts
 
 

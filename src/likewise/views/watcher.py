@@ -158,8 +158,7 @@ class Watcher:
             if not kept or any(name in self.selection.asked for name in names):
                 raise InputError(self._left_out[names[0]])
             warnings.warn(
-                f"{len(names)} layers of {self.label} are left out, the first because "
-                f"{self._left_out[names[0]]}",
+                f"{len(names)} layers of {self.label} are left out, the first because {self._left_out[names[0]]}",
                 stacklevel=4,
             )
         self.chosen = kept
@@ -198,9 +197,7 @@ class Watcher:
         value, shown = first_tensor(output), self._batch.shown
         if value is None or not value.is_floating_point():
             what = "no tensor" if value is None else f"{value.dtype} entries"
-            raise _NoRowsError(
-                f"{name!r} of {self.label} gives {what}, not activations. Choose another layer."
-            )
+            raise _NoRowsError(f"{name!r} of {self.label} gives {what}, not activations. Choose another layer.")
         if value.ndim == 3:
             if name not in self._input_axes:
                 self._input_axes[name] = self._input_axis(name, module, value)

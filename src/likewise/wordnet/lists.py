@@ -38,8 +38,7 @@ def classes(dataset: str) -> ClassList:
     found = known.get(dataset.lower().replace("_", "-"))
     if found is None:
         raise UnknownNameError(
-            f"no class list named {dataset!r}. Known are {', '.join(known)}."
-            f"{did_you_mean(dataset, known)}"
+            f"no class list named {dataset!r}. Known are {', '.join(known)}.{did_you_mean(dataset, known)}"
         )
     return found
 

@@ -121,9 +121,7 @@ def _recognised(names: tuple[str, ...]) -> ClassNames:
 Keys = list[set[Hashable]]
 
 
-def _match_by(
-    keys: Keys, places: Keys, wanted: ClassNames, known: ClassNames, found: list[int | None]
-) -> None:
+def _match_by(keys: Keys, places: Keys, wanted: ClassNames, known: ClassNames, found: list[int | None]) -> None:
     """Match what is still free, where a class and a place have each other and no one else."""
     taken = set(found)
     holders: dict[Hashable, list[int]] = defaultdict(list)

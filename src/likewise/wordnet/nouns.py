@@ -131,9 +131,7 @@ def senses(word: str) -> list[Synset]:
         return [find(word)]
     found = lexicon().rows.get(_spelled(word))
     if found is None:
-        raise UnknownNameError(
-            f"no noun {word!r} in WordNet 3.0.{did_you_mean(_spelled(word), _nearby(word))}"
-        )
+        raise UnknownNameError(f"no noun {word!r} in WordNet 3.0.{did_you_mean(_spelled(word), _nearby(word))}")
     return [synset(row) for row in found]
 
 
@@ -189,9 +187,7 @@ def _row_of_name(name: str, word: str, number: int) -> int:
         raise UnknownNameError(f"no synset {name!r} in WordNet 3.0.{did_you_mean(name, known)}")
     if not 0 < number <= len(rows):
         last = f"{word}.n.{len(rows):02d}"
-        raise UnknownNameError(
-            f"no synset {name!r} in WordNet 3.0: the senses of {word!r} end with {last!r}."
-        )
+        raise UnknownNameError(f"no synset {name!r} in WordNet 3.0: the senses of {word!r} end with {last!r}.")
     return rows[number - 1]
 
 
@@ -202,5 +198,4 @@ def _spelled(word: str) -> str:
 def _nearby(word: str) -> list[str]:
     """Words that a slip of the pen may have meant; comparing with all 117,000 would take seconds."""
     wanted = _spelled(word)
-    return [known for known in lexicon().rows
-            if known[0] == wanted[:1] and abs(len(known) - len(wanted)) < 3]  # fmt: skip
+    return [known for known in lexicon().rows if known[0] == wanted[:1] and abs(len(known) - len(wanted)) < 3]

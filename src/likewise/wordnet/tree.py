@@ -30,9 +30,7 @@ def order(synsets: Sequence[str], groups: Sequence[str] | None = None) -> list[i
     if groups is None:
         return found
     if len(groups) != len(ways):
-        raise InputError(
-            f"there are {len(ways)} synsets and {len(groups)} groups. Give one group a synset."
-        )
+        raise InputError(f"there are {len(ways)} synsets and {len(groups)} groups. Give one group a synset.")
     first = {group: at for at, group in reversed(list(enumerate(groups[i] for i in found)))}
     return sorted(found, key=lambda i: first[groups[i]])
 
@@ -85,10 +83,6 @@ def _nearer(ways: list[Way], homes: list[int], most: int) -> tuple[int, int] | N
             return True
         return count >= LEAST and (left >= LEAST or old == 0) and len(sizes) < most
 
-    gains = [
-        (count * steps, -new, old)
-        for (old, new, steps), count in taken.items()
-        if allowed(old, count)
-    ]
+    gains = [(count * steps, -new, old) for (old, new, steps), count in taken.items() if allowed(old, count)]
     _, new, old = max(gains, default=(0, 0, None))
     return None if old is None else (old, -new)

@@ -115,9 +115,7 @@ class Store:
                 )
             return
         if self.path.exists() and not all(_ours(path) for path in self.path.iterdir()):
-            raise StoreError(
-                f"{self.path} is not a store: it holds other files. Name a new or an empty folder."
-            )
+            raise StoreError(f"{self.path} is not a store: it holds other files. Name a new or an empty folder.")
         with guarded(self.path):
             (self.path / "views").mkdir(parents=True, exist_ok=True)
             write_whole(marker, json.dumps({"format": FORMAT, "made by": "likewise"}).encode())
@@ -138,9 +136,7 @@ class Store:
         return self._connected()
 
     def _connected(self) -> sqlite3.Connection:
-        database = sqlite3.connect(
-            self._scores, timeout=60, isolation_level=None, check_same_thread=False
-        )
+        database = sqlite3.connect(self._scores, timeout=60, isolation_level=None, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
@@ -212,9 +208,7 @@ class Store:
         )
         try:
             with self._lock:
-                self._database.execute(
-                    "INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-                )
+                self._database.execute("INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"cannot write to {self._scores}: {error}. The {len(self)} scores in it are safe; make "

@@ -103,8 +103,7 @@ def _epochs_of(checkpoint: Path) -> int:
 def test_the_same_seed_gives_the_same_weights_and_another_others() -> None:
     digits = likewise.data("digits:train[:200]")
     first, again, other = (
-        train("zoo:lenet", digits, **settings(seed=seed, augment=["crop"])).net
-        for seed in (1, 1, 2)
+        train("zoo:lenet", digits, **settings(seed=seed, augment=["crop"])).net for seed in (1, 1, 2)
     )
     assert equal(weights(first), weights(again))
     assert not equal(weights(first), weights(other))
@@ -243,13 +242,11 @@ def test_a_step_of_ones_own_replaces_the_forward_pass() -> None:
         ),
         (
             {"schedule": "cosin"},
-            "no schedule named 'cosin'. Did you mean 'cosine'? There are cosine, step, plateau, "
-            "constant.",
+            "no schedule named 'cosin'. Did you mean 'cosine'? There are cosine, step, plateau, constant.",
         ),
         (
             {"augment": ["flop"]},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, "
-            "noise.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, noise.",
         ),
         ({"epochs": 0}, "epochs is 0. Give at least 1."),
         ({"batch_size": 0}, "batch_size is 0. Give at least 1."),
@@ -266,31 +263,24 @@ def test_a_network_with_too_few_classes_is_refused() -> None:
     with pytest.raises(InputError) as error:
         train(net, "digits:train[:50]", **settings())
     assert str(error.value) == (
-        "the network answers with 3 classes and 'digits:train[:50]' has 10. Build it with "
-        "classes=10."
+        "the network answers with 3 classes and 'digits:train[:50]' has 10. Build it with classes=10."
     )
 
 
 def test_a_loss_that_explodes_is_said() -> None:
     with pytest.raises(InputError) as error:
         train("zoo:mlp", "digits:train[:200]", **settings(lr=1e30, schedule="constant"))
-    assert str(error.value) == (
-        "the loss is nan in epoch 1. Lower lr (it was 1e+30) or give warmup."
-    )
+    assert str(error.value) == ("the loss is nan in epoch 1. Lower lr (it was 1e+30) or give warmup.")
 
 
 def test_a_network_without_parameters_is_refused() -> None:
     with pytest.raises(InputError) as error:
         train(nn.Flatten(), "digits:train[:50]", **settings())
-    assert str(error.value) == (
-        "Flatten has nothing to train. Set requires_grad on some parameters."
-    )
+    assert str(error.value) == ("Flatten has nothing to train. Set requires_grad on some parameters.")
 
 
 def test_the_schedules_are_what_they_are_called() -> None:
-    def rates(
-        epochs_done: list[float], losses: list[float] | None = None, **how: Any
-    ) -> list[float]:
+    def rates(epochs_done: list[float], losses: list[float] | None = None, **how: Any) -> list[float]:
         chosen = Settings(epochs=8, lr=1.0, **how)
         return [round(rate_at(chosen, e, losses or []), 4) for e in epochs_done]
 
@@ -335,8 +325,7 @@ def test_mixed_images_have_mixed_labels() -> None:
         ({"mixup": 0.2}, "text inputs cannot be mixed. Leave out mixup and cutmix."),
         (
             {"augment": ["flip"]},
-            "text inputs have no augmentations by name. Give a function of the batch and a "
-            "torch.Generator.",
+            "text inputs have no augmentations by name. Give a function of the batch and a torch.Generator.",
         ),
     ],
 )

@@ -56,8 +56,7 @@ def test_other_options_do_not_go_on_with_a_training(tmp_path: Path) -> None:
         train("zoo:mlp,hidden=9", DATA, epochs=1, out=tmp_path)
     there, here = ({"classes": 10, "channels": 1, "size": 8, "hidden": hidden} for hidden in (8, 9))
     assert str(error.value) == (
-        f"{tmp_path} holds a training with other settings (options {there} there, {here} here). "
-        f"{OTHERWISE}"
+        f"{tmp_path} holds a training with other settings (options {there} there, {here} here). {OTHERWISE}"
     )
 
 
@@ -98,8 +97,7 @@ def test_a_module_that_was_interrupted_goes_on_as_if_it_had_not_been(tmp_path: P
         ({"label_smoothing": 5}, "label_smoothing is 5. Give a share, 0 to 1."),
         (
             {"augment": "flop"},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, "
-            "noise.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, noise.",
         ),
         (
             {"validation": "digits:test[:0]"},
@@ -137,9 +135,7 @@ def test_a_file_is_no_folder_to_train_into(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(InputError) as error:
         train("zoo:mlp", DATA, epochs=1, out=path)
-    assert str(error.value) == (
-        f"{path} is a file, and a training needs a folder. Give another out."
-    )
+    assert str(error.value) == (f"{path} is a file, and a training needs a folder. Give another out.")
 
 
 def test_batch_normalisation_is_not_trained_on_batches_of_one() -> None:

@@ -86,9 +86,7 @@ class _Hooks:
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self._open(trainer, pl_module)
 
-    def on_train_batch_end(
-        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if not self._busy(trainer) or not self._train_known:
             return
         try:
@@ -118,9 +116,7 @@ class _Hooks:
         tap = self._taps.get("tap")
         return None if tap is None else self.inspector.features_of(tap, logits)
 
-    def on_train_batch_start(
-        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         self._start()
 
     def on_validation_batch_start(

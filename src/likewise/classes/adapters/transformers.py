@@ -17,9 +17,7 @@ from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
 
 
-def hook(
-    inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None
-) -> Any:
+def hook(inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None) -> Any:
     """A callback and `compute_metrics` in one; another `compute_metrics` may be passed through it."""
     prepare_torchvision()  # its Trainer does not import where torchvision does not
     base = require("transformers", extra="language", to="inspect a training with transformers")

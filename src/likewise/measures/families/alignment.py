@@ -36,11 +36,18 @@ def _procrustes(pair: Pair, a: float, b: float) -> float:
 
 
 @measure(
-    name="procrustes", family="alignment", aliases=("OrthProc", "orthogonal-procrustes"),
+    name="procrustes",
+    family="alignment",
+    aliases=("OrthProc", "orthogonal-procrustes"),
     joint=0.4,
-    larger_is="less alike", bounds=(0, math.sqrt(2)), identity=0, invariant_to={ROTATION, SCALE, SHIFT},
-    metric=True, cross=True, source=SCHOENEMANN,
-)  # fmt: skip
+    larger_is="less alike",
+    bounds=(0, math.sqrt(2)),
+    identity=0,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True,
+    cross=True,
+    source=SCHOENEMANN,
+)
 def procrustes(pair: Pair) -> float:
     """How far apart two networks stay after the best rotation, at equal size.
 
@@ -51,10 +58,17 @@ def procrustes(pair: Pair) -> float:
 
 
 @measure(
-    name="procrustes-size", family="alignment", aliases=("ProcDist", "bures", "size-and-shape"),
-    larger_is="less alike", bounds=(0, None), identity=0, invariant_to={ROTATION, SHIFT}, metric=True,
-    cross=True, source=f"{WILLIAMS}; as Bures distance: Harvey et al. 2023, arXiv:2311.11436",
-)  # fmt: skip
+    name="procrustes-size",
+    family="alignment",
+    aliases=("ProcDist", "bures", "size-and-shape"),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={ROTATION, SHIFT},
+    metric=True,
+    cross=True,
+    source=f"{WILLIAMS}; as Bures distance: Harvey et al. 2023, arXiv:2311.11436",
+)
 def procrustes_size(pair: Pair) -> float:
     """How far apart two networks stay after the best rotation, in the units of the activations.
 
@@ -69,11 +83,18 @@ def procrustes_size(pair: Pair) -> float:
 
 
 @measure(
-    name="angular-shape", family="alignment", aliases=("AngShape",), larger_is="less alike",
+    name="angular-shape",
+    family="alignment",
+    aliases=("AngShape",),
+    larger_is="less alike",
     joint=0.4,
-    bounds=(0, math.pi / 2), identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cross=True,
+    bounds=(0, math.pi / 2),
+    identity=0,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True,
+    cross=True,
     source=WILLIAMS,
-)  # fmt: skip
+)
 def angular_shape(pair: Pair) -> float:
     """The angle between two networks after the best rotation.
 
@@ -134,10 +155,7 @@ def shape_scale_free(pair: Pair, *, alpha: float = 0.5) -> float:
     With X = U S Vᵀ centred the singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that the
     part left as it is and the whitened part both have norm 1; then the angle after the best rotation.
     """
-    weights = [
-        alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank)
-        for rep in (pair.a, pair.b)
-    ]
+    weights = [alpha * rep.spectrum[0] / rep.size + (1 - alpha) / math.sqrt(rep.rank) for rep in (pair.a, pair.b)]
     return _shape(pair, weights)
 
 
@@ -155,11 +173,17 @@ def _shape(pair: Pair, weights: list[Tensor]) -> float:
 
 
 @measure(
-    name="nbs", family="alignment", aliases=("normalized-bures",), larger_is="more alike", bounds=(0, 1),
+    name="nbs",
+    family="alignment",
+    aliases=("normalized-bures",),
+    larger_is="more alike",
+    bounds=(0, 1),
     joint=0.4,
-    identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cross=True,
     source="Tang et al. 2020, arXiv:2003.11498",
-)  # fmt: skip
+)
 def nbs(pair: Pair) -> float:
     """Normalised Bures similarity: how well one network turns into the other.
 
@@ -170,10 +194,16 @@ def nbs(pair: Pair) -> float:
 
 
 @measure(
-    name="aligned-cosine", family="alignment", aliases=("AlignCos",), larger_is="more alike",
-    bounds=(-1, 1), identity=1, invariant_to={ROTATION, SCALE}, cross=True,
+    name="aligned-cosine",
+    family="alignment",
+    aliases=("AlignCos",),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE},
+    cross=True,
     source="Hamilton et al. 2016, arXiv:1605.09096",
-)  # fmt: skip
+)
 def aligned_cosine(pair: Pair) -> float:
     """How well each input points the same way in both networks, after the best rotation.
 
@@ -216,10 +246,19 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
 
 
 @measure(
-    name="permutation-procrustes", family="alignment", aliases=("PermProc",), larger_is="less alike",
-    bounds=(0, None), identity=0, invariant_to={PERMUTATION}, metric=True, cost="n·d² + d³", cross=True,
-    joint=0.3, source=WILLIAMS,
-)  # fmt: skip
+    name="permutation-procrustes",
+    family="alignment",
+    aliases=("PermProc",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={PERMUTATION},
+    metric=True,
+    cost="n·d² + d³",
+    cross=True,
+    joint=0.3,
+    source=WILLIAMS,
+)
 def permutation_procrustes(pair: Pair) -> float:
     """How far apart two networks stay after the best one-to-one matching of neurons.
 
@@ -275,11 +314,18 @@ def _inverse_spreads(rep: Representation) -> Tensor:
 
 
 @measure(
-    name="hard-correlation", family="alignment", aliases=("HardCorr",), larger_is="more alike",
+    name="hard-correlation",
+    family="alignment",
+    aliases=("HardCorr",),
+    larger_is="more alike",
     joint=0.3,
-    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cost="n·d² + d³", cross=True,
+    bounds=(-1, 1),
+    identity=None,
+    invariant_to={PERMUTATION, SCALE, SHIFT},
+    cost="n·d² + d³",
+    cross=True,
     source="Li et al. 2015, arXiv:1511.07543",
-)  # fmt: skip
+)
 def hard_correlation(pair: Pair) -> float:
     """How well neurons of two networks pair off one to one.
 
@@ -292,11 +338,17 @@ def hard_correlation(pair: Pair) -> float:
 
 
 @measure(
-    name="soft-correlation", family="alignment", aliases=("SoftCorr",), larger_is="more alike",
+    name="soft-correlation",
+    family="alignment",
+    aliases=("SoftCorr",),
+    larger_is="more alike",
     joint=0.3,
-    bounds=(-1, 1), identity=None, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True,
+    bounds=(-1, 1),
+    identity=None,
+    invariant_to={PERMUTATION, SCALE, SHIFT},
+    cross=True,
     source="Li et al. 2015, arXiv:1511.07543",
-)  # fmt: skip
+)
 def soft_correlation(pair: Pair) -> float:
     """How well each neuron finds a partner in the other network, partners shared if need be.
 
@@ -308,10 +360,19 @@ def soft_correlation(pair: Pair) -> float:
 
 
 @measure(
-    name="soft-matching", family="alignment", aliases=("soft-matching-distance",), larger_is="less alike",
-    bounds=(0, None), identity=0, invariant_to={PERMUTATION, SHIFT}, metric=True, cost="n·d² + d³·log d",
-    joint=0.25, cross=True, source="Khosla & Williams 2024, arXiv:2311.09466",
-)  # fmt: skip
+    name="soft-matching",
+    family="alignment",
+    aliases=("soft-matching-distance",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={PERMUTATION, SHIFT},
+    metric=True,
+    cost="n·d² + d³·log d",
+    joint=0.25,
+    cross=True,
+    source="Khosla & Williams 2024, arXiv:2311.09466",
+)
 def soft_matching(pair: Pair) -> float:
     """How far apart neurons stay after the best matching, split between partners if widths differ.
 
@@ -328,9 +389,7 @@ def soft_matching(pair: Pair) -> float:
         squares = [v.square().sum(dim=0) for v in (x, y)]
         costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
         uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]
-        costs /= costs.max().clamp(
-            min=torch.finfo(costs.dtype).tiny
-        )  # the solver's tolerance is not relative
+        costs /= costs.max().clamp(min=torch.finfo(costs.dtype).tiny)  # the solver's tolerance is not relative
         plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().numpy(), numItermax=10**7)).to(x)
         rows, columns = plan.nonzero(as_tuple=True)
         weights = plan[rows, columns]
@@ -339,12 +398,19 @@ def soft_matching(pair: Pair) -> float:
 
 
 @measure(
-    name="linear-regression", family="alignment", aliases=("LinReg",), larger_is="more alike",
+    name="linear-regression",
+    family="alignment",
+    aliases=("LinReg",),
+    larger_is="more alike",
     joint=0.5,
-    bounds=(0, 1), identity=1, symmetric=False, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    bounds=(0, 1),
+    identity=1,
+    symmetric=False,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cross=True,
     saturates=lambda o: second_wide(),
     source="Li et al. 2015, arXiv:1511.07543; Kornblith et al. 2019, arXiv:1905.00414",
-)  # fmt: skip
+)
 def linear_regression(pair: Pair) -> float:
     """How much of the first network is a linear function of the second, on the same inputs.
 
@@ -359,11 +425,19 @@ def linear_regression(pair: Pair) -> float:
 
 
 @measure(
-    name="ridge-predictivity", family="alignment", aliases=("predictivity", "ridge"),
-    larger_is="more alike", bounds=(None, 1), symmetric=False, invariant_to={ROTATION, SCALE, SHIFT},
-    cost="folds·n·d²", rows=lambda o: 2 * int(o["folds"]), limits={"folds": (2, None), "seed": (0, None)},
-    joint=0.0, source="Schrimpf et al. 2018, doi:10.1101/407007",
-)  # fmt: skip
+    name="ridge-predictivity",
+    family="alignment",
+    aliases=("predictivity", "ridge"),
+    larger_is="more alike",
+    bounds=(None, 1),
+    symmetric=False,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cost="folds·n·d²",
+    rows=lambda o: 2 * int(o["folds"]),
+    limits={"folds": (2, None), "seed": (0, None)},
+    joint=0.0,
+    source="Schrimpf et al. 2018, doi:10.1101/407007",
+)
 def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     """How well the first network can be predicted linearly from the second, on inputs not fitted.
 

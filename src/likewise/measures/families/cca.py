@@ -18,11 +18,18 @@ from likewise.measures.saturation import either_wide
 
 
 @measure(
-    name="mean-cca", family="cca", aliases=("cca-mean",), larger_is="more alike", bounds=(0, 1), identity=1,
+    name="mean-cca",
+    family="cca",
+    aliases=("cca-mean",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
     joint=0.65,
-    invariant_to={LINEAR, SHIFT}, cross=True, saturates=lambda o: either_wide(),
+    invariant_to={LINEAR, SHIFT},
+    cross=True,
+    saturates=lambda o: either_wide(),
     source="Raghu et al. 2017, arXiv:1706.05806",
-)  # fmt: skip
+)
 def mean_cca(pair: Pair) -> float:
     """How well, on average, each direction of the smaller network is found in the other.
 
@@ -33,12 +40,19 @@ def mean_cca(pair: Pair) -> float:
 
 
 @measure(
-    name="svcca", family="cca", aliases=("SVCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
+    name="svcca",
+    family="cca",
+    aliases=("SVCCA",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
     joint=0.2,
-    invariant_to={ROTATION, SCALE, SHIFT}, cross=True, limits={"variance": (0.01, 1.0)},
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cross=True,
+    limits={"variance": (0.01, 1.0)},
     saturates=lambda o: either_wide() if o["variance"] == 1 else None,
     source="Raghu et al. 2017, arXiv:1706.05806",
-)  # fmt: skip
+)
 def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     """Mean canonical correlation of the directions that matter.
 
@@ -55,9 +69,11 @@ def _explaining(rep: Representation, share: float) -> int:
 
 
 @svcca.variant(
-    "resi", invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}), saturates=None,
+    "resi",
+    invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
+    saturates=None,
     differs="One component a side if the squared norm is above 1.01: fractions are compared with 99 % of it.",
-)  # fmt: skip
+)
 def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
     parts = [_kept_by_reference(rep) for rep in (pair.a, pair.b)]
@@ -68,9 +84,7 @@ def svcca_resi(pair: Pair) -> float:
 def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
     """How many components, and what a ridge of 1e-10 of the first leaves of each."""
     squares = rep.spectrum[0].square()
-    total = rep.size**2 * 4.0 ** max(
-        -500, min(rep.exponent, 500)
-    )  # beyond, it is 0 or out of reach
+    total = rep.size**2 * 4.0 ** max(-500, min(rep.exponent, 500))  # beyond, it is 0 or out of reach
     enough = squares.cumsum(0) / rep.size**2 >= 0.99 * total
     k = int(enough.int().argmax()) + 1
     scaled = squares[:k] / squares[0]
@@ -79,11 +93,19 @@ def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
 
 
 @measure(
-    name="pwcca", family="cca", aliases=("PWCCA",), larger_is="more alike", bounds=(0, 1), identity=1,
+    name="pwcca",
+    family="cca",
+    aliases=("PWCCA",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
     joint=0.15,
-    symmetric=False, invariant_to={PERMUTATION, SCALE, SHIFT}, cross=True, saturates=lambda o: either_wide(),
+    symmetric=False,
+    invariant_to={PERMUTATION, SCALE, SHIFT},
+    cross=True,
+    saturates=lambda o: either_wide(),
     source="Morcos et al. 2018, arXiv:1806.05759",
-)  # fmt: skip
+)
 def pwcca(pair: Pair) -> float:
     """Canonical correlations weighted by how much of the network each direction carries.
 
@@ -106,9 +128,11 @@ def _loadings(rep: Representation) -> Tensor:
 
 
 @pwcca.variant(
-    "resi", invariant_to=frozenset({SCALE}), bounds=(0, None),
+    "resi",
+    invariant_to=frozenset({SCALE}),
+    bounds=(0, None),
     differs="Weights from unwhitened directions with the means added back, against uncentred neurons.",
-)  # fmt: skip
+)
 def pwcca_resi(pair: Pair) -> float:
     """Sum of a_i rho_i with the reference's weights.
 

@@ -78,14 +78,12 @@ def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
         reason = rep.view.unlabelled
         if reason:
             raise InputError(
-                f"the true labels of {pair} are not known: {reason} Or pass labels=... that count as "
-                "the network does."
+                f"the true labels of {pair} are not known: {reason} Or pass labels=... that count as the network does."
             )
     left, right = pair.a.outputs.labels, pair.b.outputs.labels
     if left is None and right is None:
         raise InputError(
-            f"the true labels of {pair} are not known. Pass labels=..., or views with "
-            "Outputs(logits, labels)."
+            f"the true labels of {pair} are not known. Pass labels=..., or views with Outputs(logits, labels)."
         )
     places = _places(pair)
     if right is not None and places is not None:
@@ -117,9 +115,16 @@ def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
 
 
 @measure(
-    name="accuracy-difference", aliases=("AbsoluteAccDiff",), larger_is="less alike", bounds=(0, 1),
-    identity=0, metric=True, paired=False, source=KLABUNDE, **FACTS,
-)  # fmt: skip
+    name="accuracy-difference",
+    aliases=("AbsoluteAccDiff",),
+    larger_is="less alike",
+    bounds=(0, 1),
+    identity=0,
+    metric=True,
+    paired=False,
+    source=KLABUNDE,
+    **FACTS,
+)
 def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
     """How much more often one network is right than the other.
 
@@ -130,9 +135,15 @@ def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
 
 
 @measure(
-    name="disagreement", aliases=("Disagreement",), larger_is="less alike", bounds=(0, 1), identity=0,
-    metric=True, source="Madani et al. 2004; Klabunde et al. 2023, arXiv:2305.06329", **FACTS,
-)  # fmt: skip
+    name="disagreement",
+    aliases=("Disagreement",),
+    larger_is="less alike",
+    bounds=(0, 1),
+    identity=0,
+    metric=True,
+    source="Madani et al. 2004; Klabunde et al. 2023, arXiv:2305.06329",
+    **FACTS,
+)
 def disagreement(pair: Pair) -> float:
     """How often two networks predict different classes.
 
@@ -144,9 +155,14 @@ def disagreement(pair: Pair) -> float:
 
 
 @measure(
-    name="disagreement-normalised", aliases=("min-max-disagreement",), larger_is="less alike",
-    bounds=(0, 1), identity=None, source="Klabunde & Lemmerich 2023, arXiv:2205.10070", **FACTS,
-)  # fmt: skip
+    name="disagreement-normalised",
+    aliases=("min-max-disagreement",),
+    larger_is="less alike",
+    bounds=(0, 1),
+    identity=None,
+    source="Klabunde & Lemmerich 2023, arXiv:2205.10070",
+    **FACTS,
+)
 def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
     """Disagreement on the scale from the least to the most that the two accuracies allow.
 
@@ -164,9 +180,14 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
 
 
 @measure(
-    name="jsd", aliases=("JSD", "jensen-shannon"), larger_is="less alike", bounds=(0, 1), identity=0,
-    source="Lin 1991, doi:10.1109/18.61115", **{**FACTS, "invariant_to": ()},
-)  # fmt: skip
+    name="jsd",
+    aliases=("JSD", "jensen-shannon"),
+    larger_is="less alike",
+    bounds=(0, 1),
+    identity=0,
+    source="Lin 1991, doi:10.1109/18.61115",
+    **{**FACTS, "invariant_to": ()},
+)
 def jsd(pair: Pair) -> float:
     """How far apart two networks' predicted probabilities are.
 
@@ -180,9 +201,14 @@ def jsd(pair: Pair) -> float:
 
 
 @measure(
-    name="error-consistency", aliases=("kappa",), larger_is="more alike", bounds=(-1, 1), identity=1,
-    source="Geirhos et al. 2020, arXiv:2006.16736", **FACTS,
-)  # fmt: skip
+    name="error-consistency",
+    aliases=("kappa",),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    source="Geirhos et al. 2020, arXiv:2006.16736",
+    **FACTS,
+)
 def error_consistency(pair: Pair, *, labels: Any = None) -> float:
     """Whether two networks are right and wrong on the same inputs, beyond chance.
 
@@ -192,17 +218,21 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
     a, b = (right.double() for right in _correct(pair, labels))
     expected = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean()))
     if expected > 1 - 1e-12:
-        raise UndefinedError(
-            f"error consistency is undefined for {pair}: both are always right, or both always wrong."
-        )
+        raise UndefinedError(f"error consistency is undefined for {pair}: both are always right, or both always wrong.")
     return (float((a == b).double().mean()) - expected) / (1 - expected)
 
 
 @measure(
-    joint=0.7, name="same-mistake", aliases=("same-mistake-rate",), larger_is="more alike", bounds=(0, 1), identity=1,
+    joint=0.7,
+    name="same-mistake",
+    aliases=("same-mistake-rate",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
     by_label=True,
-    source="Klabunde et al. 2023, arXiv:2305.06329", **FACTS,
-)  # fmt: skip
+    source="Klabunde et al. 2023, arXiv:2305.06329",
+    **FACTS,
+)
 def same_mistake(pair: Pair, *, labels: Any = None) -> float:
     """How often two networks that are both wrong are wrong in the same way.
 
@@ -218,17 +248,21 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
 
 
 @measure(
-    name="class-alignment", aliases=("SAI",), larger_is="more alike", bounds=(-1, 1), identity=1,
-    paired=False, rows=3, source="Deep Similarity Inspector, SAI of two networks",
+    name="class-alignment",
+    aliases=("SAI",),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    paired=False,
+    rows=3,
+    source="Deep Similarity Inspector, SAI of two networks",
     limits={
         "of": ("logits", "features", "confusion"),
         "metric": ("pearson", "spearman", "cosine", "ssim"),
     },
     **{**FACTS, "cost": "n·c²", "invariant_to": {SCALE, SHIFT}},
-)  # fmt: skip
-def class_alignment(
-    pair: Pair, *, of: str = "logits", metric: str = "pearson", labels: Any = None
-) -> float:
+)
+def class_alignment(pair: Pair, *, of: str = "logits", metric: str = "pearson", labels: Any = None) -> float:
     """Whether two networks find the same classes alike.
 
     Each network's class similarity is the correlation of the logits of two classes over the inputs (or
@@ -240,9 +274,7 @@ def class_alignment(
 
     classes = _logits(pair)[0].shape[1]
     if classes < 3:
-        raise UndefinedError(
-            f"class alignment is undefined for {pair}: {classes} classes have one similarity only."
-        )
+        raise UndefinedError(f"class alignment is undefined for {pair}: {classes} classes have one similarity only.")
     a, b = _class_similarities(pair, of, labels)
     value = float(alignment(a, b, metric))
     if math.isnan(value):
@@ -257,9 +289,7 @@ def _at_one_scale(logits: Tensor) -> Tensor:
     peaks = logits.abs().amax(dim=0).double()
     if not bool(((peaks > 1e100) | ((peaks > 0) & (peaks < 1e-100))).any()):
         return logits
-    half = (
-        torch.frexp(peaks).exponent.double() / -2
-    )  # in two steps, as one may be more than a float holds
+    half = torch.frexp(peaks).exponent.double() / -2  # in two steps, as one may be more than a float holds
     return logits.double() * half.floor().exp2() * half.ceil().exp2()
 
 

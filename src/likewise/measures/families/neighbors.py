@@ -67,9 +67,7 @@ def _jaccard(common: Tensor) -> float:
     return float((shared / (2 * common.shape[1] - shared)).mean())
 
 
-RESI_DIFFERS = (
-    "The nearest of k + 1 is dropped as the point itself, wrongly for zero or equal rows."
-)
+RESI_DIFFERS = "The nearest of k + 1 is dropped as the point itself, wrongly for zero or equal rows."
 
 
 @jaccard.variant("resi", differs=RESI_DIFFERS)
@@ -126,9 +124,12 @@ def rank_similarity_resi(pair: Pair, *, k: int = 10) -> float:
 
 
 @measure(
-    name="second-order-cosine", joint=0.0, aliases=("2nd-Cos",), source="Hamilton et al. 2016, arXiv:1606.02821",
+    name="second-order-cosine",
+    joint=0.0,
+    aliases=("2nd-Cos",),
+    source="Hamilton et al. 2016, arXiv:1606.02821",
     **{**FACTS, "bounds": (-1, 1)},
-)  # fmt: skip
+)
 def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
     """Whether each input stands equally near to its neighbours in both networks.
 
@@ -139,9 +140,10 @@ def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
 
 
 @second_order_cosine.variant(
-    "resi", bounds=(0, 1),
+    "resi",
+    bounds=(0, 1),
     differs="Cosine distances for similarities: 0.8 to 0.99 for unrelated data. " + RESI_DIFFERS,
-)  # fmt: skip
+)
 def second_order_cosine_resi(pair: Pair, *, k: int = 10) -> float:
     """The same with cosine distances 1 - cos."""
     return _second_order(pair, k, "reference")
@@ -185,8 +187,7 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     own = [float(torch.linalg.vector_norm(part)) for part in found]
     if min(own) == 0:
         raise UndefinedError(
-            f"cknna is undefined for {pair}: the nearest inputs are no more alike than others. "
-            "Use cka, or a larger k."
+            f"cknna is undefined for {pair}: the nearest inputs are no more alike than others. Use cka, or a larger k."
         )
     return float((found[0][inputs, place] * found[1][inputs, other]).sum()) / own[0] / own[1]
 
@@ -224,13 +225,9 @@ def cknna_platonic(pair: Pair, *, k: int = 10) -> float:
     product, in both networks of each product. The paper scales rows to length 1 beforehand.
     """
     lists = [nearest(rep, k, "inner") for rep in (pair.a, pair.b)]
-    values = [
-        _inner_at(rep, near, raw=True) for rep, near in zip((pair.a, pair.b), lists, strict=True)
-    ]
+    values = [_inner_at(rep, near, raw=True) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
     inputs, place, other = _shared(lists)
-    both = _masked_hsic(
-        pair.n, inputs, lists[0][inputs, place], values[0][inputs, place], values[1][inputs, other]
-    )
+    both = _masked_hsic(pair.n, inputs, lists[0][inputs, place], values[0][inputs, place], values[1][inputs, other])
     everyone = torch.arange(pair.n, device=inputs.device).repeat_interleave(k)
     own = [
         _masked_hsic(pair.n, everyone, near.flatten(), at.flatten(), at.flatten())

@@ -34,10 +34,18 @@ KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
 
 
 @measure(
-    name="cka", family="rsm", aliases=("CKA", "linear-cka"), larger_is="more alike", bounds=(0, 1), identity=1,
-    invariant_to={ROTATION, SCALE, SHIFT}, cross=True, kernels=lambda o: (Linear(),), source=KORNBLITH,
+    name="cka",
+    family="rsm",
+    aliases=("CKA", "linear-cka"),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cross=True,
+    kernels=lambda o: (Linear(),),
+    source=KORNBLITH,
     shapes="flatten",
-)  # fmt: skip
+)
 def cka(pair: Pair) -> float:
     """How far two networks agree on which inputs are alike, by the biased estimator.
 
@@ -77,10 +85,18 @@ def _refuse_lost(rep: Representation, own: float, terms: float, remedy: str) -> 
 
 
 @measure(
-    name="cka-debiased", family="rsm", aliases=("debiased-cka", "cka-unbiased"), larger_is="more alike",
-    bounds=(None, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, rows=4, cross=True,
-    kernels=lambda o: (Linear(),), source="Song et al. 2012, JMLR 13; Murphy et al. 2024, arXiv:2405.01012",
-)  # fmt: skip
+    name="cka-debiased",
+    family="rsm",
+    aliases=("debiased-cka", "cka-unbiased"),
+    larger_is="more alike",
+    bounds=(None, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    rows=4,
+    cross=True,
+    kernels=lambda o: (Linear(),),
+    source="Song et al. 2012, JMLR 13; Murphy et al. 2024, arXiv:2405.01012",
+)
 def cka_debiased(pair: Pair) -> float:
     """How far two networks agree on which inputs are alike, about 0 for unrelated ones whatever n and d.
 
@@ -92,10 +108,18 @@ def cka_debiased(pair: Pair) -> float:
 
 
 @measure(
-    name="cka-minibatch", family="rsm", aliases=("minibatch-cka",), larger_is="more alike",
-    bounds=(None, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, rows=lambda o: 4,
-    cost="n·b·d", limits={"batch": (4, None)}, source="Nguyen et al. 2021, arXiv:2010.15327",
-)  # fmt: skip
+    name="cka-minibatch",
+    family="rsm",
+    aliases=("minibatch-cka",),
+    larger_is="more alike",
+    bounds=(None, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    rows=lambda o: 4,
+    cost="n·b·d",
+    limits={"batch": (4, None)},
+    source="Nguyen et al. 2021, arXiv:2010.15327",
+)
 def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     """Debiased CKA from small batches, for activations that never stand in memory together.
 
@@ -128,10 +152,19 @@ def _hsic1(k: Tensor, l: Tensor) -> float:
 
 
 @measure(
-    name="cka-rbf", family="rsm", aliases=("rbf-cka",), larger_is="more alike", bounds=(0, 1), identity=1,
-    invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d", kernels=lambda o: (Gaussian(o["bandwidth"]),),
-    limits={"bandwidth": (1e-3, 1e3)}, rows=3, source=KORNBLITH,
-)  # fmt: skip
+    name="cka-rbf",
+    family="rsm",
+    aliases=("rbf-cka",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cost="n²·d",
+    kernels=lambda o: (Gaussian(o["bandwidth"]),),
+    limits={"bandwidth": (1e-3, 1e3)},
+    rows=3,
+    source=KORNBLITH,
+)
 def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
     """How far two networks agree on which inputs are near each other, with a Gaussian kernel.
 
@@ -140,16 +173,20 @@ def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
     Undefined where more than half of the pairs are equal.
     """
     table = pair.table(Gaussian(bandwidth))
-    return table.centred(pair.a, pair.b) / math.sqrt(
-        table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b)
-    )
+    return table.centred(pair.a, pair.b) / math.sqrt(table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b))
 
 
 @measure(
-    name="cka-deconfounded", family="rsm", aliases=("deconfounded-cka", "dcka"), larger_is="more alike",
-    bounds=(-1, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cross=True,
+    name="cka-deconfounded",
+    family="rsm",
+    aliases=("deconfounded-cka", "dcka"),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cross=True,
     source="Cui et al. 2022, arXiv:2202.00095",
-)  # fmt: skip
+)
 def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     """CKA without what the inputs themselves already have in common.
 
@@ -162,8 +199,7 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     third = pair_of(confounder, pair.a.view).a
     pair.refuse_constant()
     kl, kc, lc = (
-        Pair(x, y).table(Linear(exact=True)).dot(x, y)
-        for x, y in ((pair.a, pair.b), (pair.a, third), (pair.b, third))
+        Pair(x, y).table(Linear(exact=True)).dot(x, y) for x, y in ((pair.a, pair.b), (pair.a, third), (pair.b, third))
     )
     kk, ll, cc = pair.a.energy**2, pair.b.energy**2, third.energy**2
     left, right = kk - kc**2 / cc, ll - lc**2 / cc
@@ -173,10 +209,18 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
 
 
 @measure(
-    name="distance-correlation", family="rsm", aliases=("DistCorr",), larger_is="more alike",
-    bounds=(0, 1), identity=1, invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d",
-    kernels=lambda o: (Distance(),), source="Székely et al. 2007, arXiv:0803.4101", shapes="flatten",
-)  # fmt: skip
+    name="distance-correlation",
+    family="rsm",
+    aliases=("DistCorr",),
+    larger_is="more alike",
+    bounds=(0, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cost="n²·d",
+    kernels=lambda o: (Distance(),),
+    source="Székely et al. 2007, arXiv:0803.4101",
+    shapes="flatten",
+)
 def distance_correlation(pair: Pair) -> float:
     """How far distances between inputs in one network go with those in the other.
 
@@ -191,10 +235,19 @@ def distance_correlation(pair: Pair) -> float:
 
 
 @measure(
-    name="rsa", family="rsm", aliases=("RSA",), larger_is="more alike", bounds=(-1, 1), identity=1,
-    invariant_to={"permutation", SCALE}, cost="n²·log n", rows=3, kernels=lambda o: (Ranks(),),
-    source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008", shapes="flatten",
-)  # fmt: skip
+    name="rsa",
+    family="rsm",
+    aliases=("RSA",),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    invariant_to={"permutation", SCALE},
+    cost="n²·log n",
+    rows=3,
+    kernels=lambda o: (Ranks(),),
+    source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008",
+    shapes="flatten",
+)
 def rsa(pair: Pair) -> float:
     """Whether two networks order pairs of inputs alike, from most to least correlated.
 
@@ -205,11 +258,20 @@ def rsa(pair: Pair) -> float:
 
 
 @measure(
-    name="rsm-difference", family="rsm", aliases=("RSMDiff",), larger_is="less alike", bounds=(0, None),
+    name="rsm-difference",
+    family="rsm",
+    aliases=("RSMDiff",),
+    larger_is="less alike",
+    bounds=(0, None),
     joint=-1.0,  # skewed: large scores stray further than left-out inputs show
-    identity=0, invariant_to={ROTATION, SHIFT}, metric=True, cost="n²·d", kernels=lambda o: (Distance(),),
-    source="Yin & Shen 2018, arXiv:1812.04224", shapes="flatten",
-)  # fmt: skip
+    identity=0,
+    invariant_to={ROTATION, SHIFT},
+    metric=True,
+    cost="n²·d",
+    kernels=lambda o: (Distance(),),
+    source="Yin & Shen 2018, arXiv:1812.04224",
+    shapes="flatten",
+)
 def rsm_difference(pair: Pair) -> float:
     """How much distances between inputs differ, in the units of the activations.
 
@@ -228,9 +290,11 @@ def rsm_difference(pair: Pair) -> float:
 
 
 @rsm_difference.variant(
-    "resi", differs="The spectral norm of D - D', not the Frobenius norm.", kernels=None,
+    "resi",
+    differs="The spectral norm of D - D', not the Frobenius norm.",
+    kernels=None,
     cost="n²·iterations",
-)  # fmt: skip
+)
 def rsm_difference_resi(pair: Pair) -> float:
     """The largest eigenvalue, by size, of the difference of the distance matrices.
 
@@ -266,18 +330,29 @@ def _spectral_difference(pair: Pair) -> float:
             return 0.0
         start = np.random.default_rng(0).normal(size=n)
     found = eigsh(
-        LinearOperator((n, n), matvec=product, dtype=np.float64), k=1, v0=start, ncv=min(n, 12),
-        tol=1e-9, return_eigenvectors=False,
-    )  # fmt: skip
+        LinearOperator((n, n), matvec=product, dtype=np.float64),
+        k=1,
+        v0=start,
+        ncv=min(n, 12),
+        tol=1e-9,
+        return_eigenvectors=False,
+    )
     return float(abs(found[0]))
 
 
 @measure(
-    name="eos", family="rsm", aliases=("EOS", "eigenspace-overlap"), larger_is="more alike", bounds=(0, 1),
+    name="eos",
+    family="rsm",
+    aliases=("EOS", "eigenspace-overlap"),
+    larger_is="more alike",
+    bounds=(0, 1),
     joint=0.6,
-    identity=1, invariant_to={LINEAR}, cross=True,
-    saturates=lambda o: either_wide(_eos_of_sizes, less=0), source="May et al. 2019, arXiv:1909.01264",
-)  # fmt: skip
+    identity=1,
+    invariant_to={LINEAR},
+    cross=True,
+    saturates=lambda o: either_wide(_eos_of_sizes, less=0),
+    source="May et al. 2019, arXiv:1909.01264",
+)
 def eos(pair: Pair) -> float:
     """How far two networks span the same space of functions on the inputs.
 
@@ -305,12 +380,20 @@ def eos_resi(pair: Pair) -> float:
 
 
 @measure(
-    name="gulp", family="rsm", aliases=("GULP",), larger_is="less alike", bounds=(0, None), identity=0,
+    name="gulp",
+    family="rsm",
+    aliases=("GULP",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
     joint=1.0,
-    invariant_to={LINEAR, SHIFT}, metric=True, cross=True, limits={"ridge": (0, None)},
+    invariant_to={LINEAR, SHIFT},
+    metric=True,
+    cross=True,
+    limits={"ridge": (0, None)},
     saturates=lambda o: None if o["ridge"] else either_wide(_gulp_of_sizes),
     source="Boix-Adserà et al. 2022, arXiv:2210.06545",
-)  # fmt: skip
+)
 def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     """How differently two networks can predict, over all linear targets, by ridge regression.
 
@@ -344,8 +427,7 @@ def _shrinkage(rep: Representation, ridge: float) -> Tensor:
 
 @gulp.variant(
     "resi",
-    differs="The square of the distance, with widths for ranks: above 0 for a network with dead neurons "
-    "and itself.",
+    differs="The square of the distance, with widths for ranks: above 0 for a network with dead neurons and itself.",
     metric=False,
     identity=None,
     saturates=lambda o: either_wide(lambda sizes: _gulp_of_sizes(sizes) ** 2),
@@ -364,11 +446,19 @@ def gulp_resi(pair: Pair) -> float:
 
 
 @measure(
-    name="riemann", family="rsm", aliases=("riemannian", "airm"), larger_is="less alike", bounds=(0, None),
+    name="riemann",
+    family="rsm",
+    aliases=("riemannian", "airm"),
+    larger_is="less alike",
+    bounds=(0, None),
     joint=0.6,
-    identity=0, invariant_to={ROTATION, SCALE, SHIFT}, metric=True, cost="n·d² + d³",
-    limits={"shrinkage": (1e-6, 1)}, source="Shahbazi et al. 2021, doi:10.1016/j.neuroimage.2021.118271",
-)  # fmt: skip
+    identity=0,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True,
+    cost="n·d² + d³",
+    limits={"shrinkage": (1e-6, 1)},
+    source="Shahbazi et al. 2021, doi:10.1016/j.neuroimage.2021.118271",
+)
 def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     """The shortest path between two networks' similarity matrices among positive definite matrices.
 
@@ -402,10 +492,16 @@ def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    name="pnka", family="rsm", aliases=("PNKA",), larger_is="more alike", bounds=(-1, 1), identity=1,
-    invariant_to={ROTATION, SCALE, SHIFT}, cost="n²·d",
+    name="pnka",
+    family="rsm",
+    aliases=("PNKA",),
+    larger_is="more alike",
+    bounds=(-1, 1),
+    identity=1,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cost="n²·d",
     source="Kolling et al. 2023, arXiv:2305.05281",
-)  # fmt: skip
+)
 def pnka(pair: Pair) -> float:
     """How alike two networks place each single input among the others, on average.
 

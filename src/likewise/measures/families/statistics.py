@@ -20,10 +20,18 @@ WANG = "Wang et al. 2022, arXiv:2012.11311"
 
 
 @measure(
-    name="magnitude-difference", family="statistics", aliases=("MagDiff",), larger_is="less alike",
-    bounds=(0, None), identity=0, invariant_to={ROTATION}, paired=False, cost="n·d", source=WANG,
+    name="magnitude-difference",
+    family="statistics",
+    aliases=("MagDiff",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={ROTATION},
+    paired=False,
+    cost="n·d",
+    source=WANG,
     shapes="flatten",
-)  # fmt: skip
+)
 def magnitude_difference(pair: Pair) -> float:
     """How differently long the mean activations of two networks are.
 
@@ -35,10 +43,18 @@ def magnitude_difference(pair: Pair) -> float:
 
 
 @measure(
-    name="concentricity-difference", family="statistics", aliases=("ConcDiff",), larger_is="less alike",
-    bounds=(0, 2), identity=0, invariant_to={ROTATION, SCALE}, paired=False, cost="n·d", source=WANG,
+    name="concentricity-difference",
+    family="statistics",
+    aliases=("ConcDiff",),
+    larger_is="less alike",
+    bounds=(0, 2),
+    identity=0,
+    invariant_to={ROTATION, SCALE},
+    paired=False,
+    cost="n·d",
+    source=WANG,
     shapes="flatten",
-)  # fmt: skip
+)
 def concentricity_difference(pair: Pair) -> float:
     """How differently tight two networks' activations gather around their mean direction.
 
@@ -64,10 +80,17 @@ def concentricity(rep: Representation) -> float:
 
 
 @measure(
-    name="uniformity-difference", family="statistics", aliases=("UnifDiff",), larger_is="less alike",
-    bounds=(0, 8), identity=0, invariant_to={ROTATION, SCALE}, paired=False, cost="n²·d",
+    name="uniformity-difference",
+    family="statistics",
+    aliases=("UnifDiff",),
+    larger_is="less alike",
+    bounds=(0, 8),
+    identity=0,
+    invariant_to={ROTATION, SCALE},
+    paired=False,
+    cost="n²·d",
     source=f"{WANG}; Wang & Isola 2020, arXiv:2005.10242",
-)  # fmt: skip
+)
 def uniformity_difference(pair: Pair) -> float:
     """How differently evenly two networks spread the inputs over the directions they have.
 
@@ -96,9 +119,11 @@ def uniformity(rep: Representation) -> float:
 
 
 @uniformity_difference.variant(
-    "resi", bounds=(0, None), invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
+    "resi",
+    bounds=(0, None),
+    invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
     differs="Rows as they are, and i = j counted: about 0 for any wide layer.",
-)  # fmt: skip
+)
 def uniformity_difference_resi(pair: Pair) -> float:
     """The same on unscaled rows, each row also with itself."""
     a, b = (_raw_uniformity(rep) for rep in (pair.a, pair.b))
@@ -108,13 +133,8 @@ def uniformity_difference_resi(pair: Pair) -> float:
 def _raw_uniformity(rep: Representation) -> float:
     def compute() -> float:
         # below exp(-700) numbers lose their digits, and the processor its speed
-        square = 4.0 ** max(
-            -500, min(rep.exponent, 500)
-        )  # beyond, everything is equal or far apart
-        blocks = (
-            rep.squared_distance_rows(i, j).mul_(-2 * square).clamp_(min=-700).exp_()
-            for i, j in rep.blocks(3)
-        )
+        square = 4.0 ** max(-500, min(rep.exponent, 500))  # beyond, everything is equal or far apart
+        blocks = (rep.squared_distance_rows(i, j).mul_(-2 * square).clamp_(min=-700).exp_() for i, j in rep.blocks(3))
         return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)
 
     return rep.kept("raw uniformity", compute)

@@ -43,10 +43,20 @@ def _imd(trace: np.ndarray, other: np.ndarray, n: int) -> float:
 
 
 @measure(
-    name="imd", family="topology", aliases=("IMD",), larger_is="less alike", bounds=(0, None), identity=0,
-    invariant_to={ROTATION, SCALE, SHIFT}, metric=True, paired=False, cost="n²·d, then n³ up to 2,000 inputs",
-    rows=NEIGHBORS + 1, limits=IMD_LIMITS, source=TSITSULIN,
-)  # fmt: skip
+    name="imd",
+    family="topology",
+    aliases=("IMD",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    metric=True,
+    paired=False,
+    cost="n²·d, then n³ up to 2,000 inputs",
+    rows=NEIGHBORS + 1,
+    limits=IMD_LIMITS,
+    source=TSITSULIN,
+)
 def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> float:
     """How differently heat spreads on the neighbour graphs of two networks.
 
@@ -75,8 +85,7 @@ def imd_resi(pair: Pair, *, mode: str = "auto", vectors: int = 8000, seed: int =
     scores = []
     for repetition in range(5):
         traces = [
-            _lanczos_trace(graph, vectors, (seed, repetition, side), moments=1)
-            for side, graph in enumerate(graphs)
+            _lanczos_trace(graph, vectors, (seed, repetition, side), moments=1) for side, graph in enumerate(graphs)
         ]
         scores.append(_imd(traces[0], traces[1], pair.n))
     return float(np.mean(scores))
@@ -116,9 +125,7 @@ def _exact_trace(rep: Representation) -> np.ndarray:
     return np.asarray(np.exp(-np.outer(TIMES, eigenvalues)).sum(axis=1))
 
 
-def _lanczos_trace(
-    graph: sparse.csr_array, vectors: int, seed: tuple[int, ...], *, moments: int
-) -> np.ndarray:
+def _lanczos_trace(graph: sparse.csr_array, vectors: int, seed: tuple[int, ...], *, moments: int) -> np.ndarray:
     """Stochastic Lanczos quadrature, with the first powers of the graph counted exactly.
 
     exp(-t L) = exp(-t) (I + t A + t² A² / 2 + ...). The first powers' traces are cheap and exact for a
@@ -150,9 +157,7 @@ def _power_traces(graph: sparse.csr_array, moments: int) -> np.ndarray:
     return traces
 
 
-def _quadrature(
-    graph: sparse.csr_array, vectors: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def _quadrature(graph: sparse.csr_array, vectors: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss quadrature for each start vector, (vectors, steps) each."""
     nodes, weights = [], []
     for first in range(0, vectors, 256):
@@ -167,9 +172,7 @@ def _quadrature(
             v = graph @ v
             triangle[:, j, j] = (basis[j] * v).sum(axis=0)
             for _ in range(2):  # twice is enough to keep the basis orthogonal
-                v -= np.einsum(
-                    "jnc,jc->nc", basis[: j + 1], np.einsum("jnc,nc->jc", basis[: j + 1], v)
-                )
+                v -= np.einsum("jnc,jc->nc", basis[: j + 1], np.einsum("jnc,nc->jc", basis[: j + 1], v))
             length = np.linalg.norm(v, axis=0)
             if j + 1 < steps:
                 triangle[:, j, j + 1] = triangle[:, j + 1, j] = np.where(length > 1e-10, length, 0)
@@ -181,11 +184,20 @@ def _quadrature(
 
 
 @measure(
-    name="rtd", family="topology", aliases=("RTD",), larger_is="less alike", bounds=(0, None), identity=0,
-    invariant_to={ROTATION, SCALE, SHIFT}, cost="trials·batch³", rows=4,
+    name="rtd",
+    family="topology",
+    aliases=("RTD",),
+    larger_is="less alike",
+    bounds=(0, None),
+    identity=0,
+    invariant_to={ROTATION, SCALE, SHIFT},
+    cost="trials·batch³",
+    rows=4,
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
-    joint=0.65, source="Barannikov et al. 2022, arXiv:2201.00058", version=3,
-)  # fmt: skip
+    joint=0.65,
+    source="Barannikov et al. 2022, arXiv:2201.00058",
+    version=3,
+)
 def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> float:
     """How long holes of one network's point cloud stay open while the other has them filled.
 
@@ -208,9 +220,7 @@ def _scaled_distances(rep: Representation, rows: np.ndarray) -> np.ndarray:
     rep.size  # noqa: B018  refuses a constant representation
     points = rep.centred[torch.from_numpy(rows).to(rep.values.device)]
     # Duplicates in the gap between rounding and truth would open holes of no size.
-    distances = (
-        torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
-    )
+    distances = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()
     scale = float(np.quantile(distances, 0.9))
     if scale <= ROUNDING * torch.finfo(points.dtype).eps * rep.norm / rep.n**0.5:
         raise UndefinedError(

@@ -69,15 +69,11 @@ def from_timm(wish: Wish) -> Built:
     timm = require("timm", extra="vision", to=f"load {wish.address}")
     known = timm.list_models() + timm.list_pretrained()
     if ":" not in wish.name and wish.name not in known:
-        raise UnknownNameError(
-            f"timm has no network {wish.name!r}.{did_you_mean(wish.name, known)}"
-        )
+        raise UnknownNameError(f"timm has no network {wish.name!r}.{did_you_mean(wish.name, known)}")
     if wish.pretrained and ":" not in wish.name and not timm.is_model_pretrained(wish.name):
         raise _unweighted(wish, "timm")
     options = _spelled(wish.options, {"classes": "num_classes", "channels": "in_chans"})
-    net = _fetched(
-        lambda: timm.create_model(wish.name, pretrained=wish.pretrained, **options), wish
-    )
+    net = _fetched(lambda: timm.create_model(wish.name, pretrained=wish.pretrained, **options), wish)
     facts = timm.data.resolve_model_data_config(net)
     return _normalised(net, facts["mean"], facts["std"], options.get("in_chans", 3))
 
@@ -109,15 +105,11 @@ def from_file(path: str, wish: Wish) -> Built:
     if not callable(build):
         known = [name for name, part in vars(module).items() if inspect.isfunction(part)]
         raise UnknownNameError(
-            f"{path} has no function {wish.name!r}.{did_you_mean(wish.name, known)} "
-            "It should return a torch.nn.Module."
+            f"{path} has no function {wish.name!r}.{did_you_mean(wish.name, known)} It should return a torch.nn.Module."
         )
     net = _called(build, path, wish)
     if not isinstance(net, nn.Module):
-        raise InputError(
-            f"{wish.name} of {path} returned {type(net).__name__}. "
-            "It should return a torch.nn.Module."
-        )
+        raise InputError(f"{wish.name} of {path} returned {type(net).__name__}. It should return a torch.nn.Module.")
     return Built(net)
 
 
@@ -126,8 +118,7 @@ def _called(build: Callable[..., Any], path: str, wish: Wish) -> Any:
         inspect.signature(build).bind(**wish.options)
     except TypeError as error:
         raise OptionError(
-            f"{wish.name} of {path} cannot be called so: {error}. Its options are "
-            f"{inspect.signature(build)}."
+            f"{wish.name} of {path} cannot be called so: {error}. Its options are {inspect.signature(build)}."
         ) from error
     with _beside(Path(path).expanduser().resolve()):
         return build(**wish.options)
@@ -137,16 +128,12 @@ def accepted(prefix: str, name: str) -> list[str]:
     """Which of channels, size, classes and their like a source can build to measure."""
     if prefix == "zoo":
         return ZOO.get(name).options
-    return {"timm": ["classes", "channels"], "torchvision": ["classes"], "hf": ["classes"]}.get(
-        prefix, []
-    )
+    return {"timm": ["classes", "channels"], "torchvision": ["classes"], "hf": ["classes"]}.get(prefix, [])
 
 
 def _imported(path: Path) -> ModuleType:
     if not path.is_file():
-        raise MissingDataError(
-            f"there is no Python file {path}. Give its path, as in models/mine.py:build."
-        )
+        raise MissingDataError(f"there is no Python file {path}. Give its path, as in models/mine.py:build.")
     path = path.resolve()
     # under a name of its own: two files of one name are two modules
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
@@ -226,8 +213,6 @@ def _unweighted(wish: Wish, library: str) -> InputError:
     )
 
 
-def _normalised(
-    net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int
-) -> Built:
+def _normalised(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Built:
     fits = len(mean) == len(std) == channels
     return Built(net, tuple(mean) if fits else None, tuple(std) if fits else None)

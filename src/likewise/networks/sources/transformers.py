@@ -75,11 +75,7 @@ def _kind(transformers: Any, config: Any, classes: int | None) -> Any:
     named = (config.architectures or [""])[0]
     if named.endswith(_CLASSIFIERS) and hasattr(transformers, named):
         return getattr(transformers, named)
-    return (
-        transformers.AutoModel
-        if classes is None
-        else (transformers.AutoModelForSequenceClassification)
-    )
+    return transformers.AutoModel if classes is None else (transformers.AutoModelForSequenceClassification)
 
 
 def _made(kind: Any, config: Any, wish: Wish, how: dict[str, bool]) -> Any:
@@ -108,9 +104,7 @@ def _normalisation(transformers: Any, wish: Wish) -> tuple[Any, Any]:
     stated = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
     if not stated.get("do_normalize", True):
         return None, None
-    return stated_normalisation(
-        {"mean": stated.get("image_mean"), "std": stated.get("image_std")}, path
-    )
+    return stated_normalisation({"mean": stated.get("image_mean"), "std": stated.get("image_std")}, path)
 
 
 def _published(kind: Any, wish: Wish, **options: Any) -> Any:

@@ -29,9 +29,7 @@ def crop(images: Tensor, chance: Generator) -> Tensor:
     rows = shifts[0][:, None] + torch.arange(high, device=images.device)
     columns = shifts[1][:, None] + torch.arange(wide, device=images.device)
     every = torch.arange(n, device=images.device)[:, None, None]
-    return padded.permute(0, 2, 3, 1)[every, rows[:, :, None], columns[:, None, :]].permute(
-        0, 3, 1, 2
-    )
+    return padded.permute(0, 2, 3, 1)[every, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
 def cutout(images: Tensor, chance: Generator) -> Tensor:
@@ -91,9 +89,7 @@ def _beta(alpha: float, chance: Generator) -> float:
         return float(torch.distributions.Beta(alpha, alpha).sample())
 
 
-def _pasted(
-    images: Tensor, partners: Tensor, share: float, chance: Generator
-) -> tuple[Tensor, float]:
+def _pasted(images: Tensor, partners: Tensor, share: float, chance: Generator) -> tuple[Tensor, float]:
     high, wide = images.shape[2:]
     tall, broad = (round(side * (1 - share) ** 0.5) for side in (high, wide))
     top = int(torch.randint(high - tall + 1, (), generator=chance))

@@ -135,9 +135,7 @@ def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
     if len(names) > 1 and START in names:
         names.remove(START)  # they follow from the network, its options and the seed
     if names:
-        told = "; ".join(
-            f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names
-        )
+        told = "; ".join(f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
         raise InputError(
             f"{folder} holds a training with other settings ({told}). Give the same settings to go "
             "on with it, or another folder."

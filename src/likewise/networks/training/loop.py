@@ -44,9 +44,7 @@ class Watcher(Protocol):
 
     def begin(self, net: nn.Module, epoch: int) -> None: ...
 
-    def watch(
-        self, net: nn.Module, split: str, inputs: Any, logits: Tensor, labels: Tensor
-    ) -> None: ...
+    def watch(self, net: nn.Module, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +210,7 @@ class _Run:
     show: bool
     watchers: Sequence[Watcher] = ()
 
-    def to_the_end(
-        self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool
-    ) -> list[dict[str, Any]]:
+    def to_the_end(self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool) -> list[dict[str, Any]]:
         if folder is None:
             return self._walk(None, callbacks, keep_epochs, {})
         with checkpoints.started(self.net, folder) as start:
@@ -264,9 +260,7 @@ class _Run:
         whole = self.data.domain == "graph"
         return 1 if whole else math.ceil(len(self.data) / self.settings.batch_size)
 
-    def _epoch(
-        self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool
-    ) -> dict[str, Any]:
+    def _epoch(self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool) -> dict[str, Any]:
         start, steps = time.perf_counter(), self._steps()
         shuffle = int(torch.randint(2**31, ()))
         batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
@@ -287,8 +281,7 @@ class _Run:
         record = {"epoch": epoch + 1, "lr": rate, "loss": total / count, "accuracy": right / count}
         if not math.isfinite(total):
             raise InputError(
-                f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) "
-                "or give warmup."
+                f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) or give warmup."
             )
         if self.validation is not None:
             loss, accuracy = evaluate(
@@ -305,9 +298,7 @@ class _Run:
         for watcher in self.watchers:
             watcher.watch(self.net, split, inputs, logits, labels)
 
-    def _update(
-        self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float
-    ) -> tuple[float, Tensor, Tensor]:
+    def _update(self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float) -> tuple[float, Tensor, Tensor]:
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.zero_grad(set_to_none=True)

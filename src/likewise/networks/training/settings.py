@@ -87,9 +87,7 @@ def make_optimiser(net: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     """The optimiser over everything that may be trained."""
     parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
     if not parameters:
-        raise InputError(
-            f"{type(net).__name__} has nothing to train. Set requires_grad on some parameters."
-        )
+        raise InputError(f"{type(net).__name__} has nothing to train. Set requires_grad on some parameters.")
     rate, decay = settings.rate, settings.weight_decay
     if settings.optimiser == "sgd":
         return torch.optim.SGD(

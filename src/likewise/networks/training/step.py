@@ -60,9 +60,7 @@ class Classify:
             if targets.ndim == 1:
                 targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
             return own.loss(logits, targets)
-        return functional.cross_entropy(
-            logits, targets, label_smoothing=self.settings.label_smoothing
-        )
+        return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
 
 
 @torch.no_grad()

@@ -48,9 +48,7 @@ class CapsNet(ImageNetwork):
 
     head_layer: ClassVar[str | None] = None
 
-    def __init__(
-        self, channels: int = 3, size: int = 32, classes: int = 10, rounds: int = 3
-    ) -> None:
+    def __init__(self, channels: int = 3, size: int = 32, classes: int = 10, rounds: int = 3) -> None:
         super().__init__(channels, size)
         roomy = size >= 20  # 8 × 8 and then 9 × 9 windows need 16 pixels, and some left over
         first, second, pad = (8, 9, 0) if roomy else (3, 3, 1)

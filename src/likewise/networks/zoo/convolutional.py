@@ -54,15 +54,9 @@ class NiN(ImageNetwork):
 
     def __init__(self, channels: int = 3, classes: int = 10) -> None:
         super().__init__(channels)
-        self.block1 = nn.Sequential(
-            ConvUnit(channels, 192, 5), ConvUnit(192, 160, 1), ConvUnit(160, 96, 1)
-        )
-        self.block2 = nn.Sequential(
-            ConvUnit(96, 192, 5), ConvUnit(192, 192, 1), ConvUnit(192, 192, 1)
-        )
-        self.block3 = nn.Sequential(
-            ConvUnit(192, 192, 3), ConvUnit(192, 192, 1), ConvUnit(192, classes, 1)
-        )
+        self.block1 = nn.Sequential(ConvUnit(channels, 192, 5), ConvUnit(192, 160, 1), ConvUnit(160, 96, 1))
+        self.block2 = nn.Sequential(ConvUnit(96, 192, 5), ConvUnit(192, 192, 1), ConvUnit(192, 192, 1))
+        self.block3 = nn.Sequential(ConvUnit(192, 192, 3), ConvUnit(192, 192, 1), ConvUnit(192, classes, 1))
         self.pool = nn.Sequential(nn.MaxPool2d(3, stride=2, padding=1), nn.Dropout(0.5))
 
     def answer(self, images: Tensor) -> Tensor:

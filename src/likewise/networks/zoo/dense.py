@@ -106,9 +106,7 @@ class MultiScaleLayer(nn.Module):
 class LMFRNet(ImageNetwork):
     """A light dense network whose layers keep three scales."""
 
-    def __init__(
-        self, blocks: Sequence[int] = (3, 4, 8, 3), channels: int = 3, classes: int = 10
-    ) -> None:
+    def __init__(self, blocks: Sequence[int] = (3, 4, 8, 3), channels: int = 3, classes: int = 10) -> None:
         super().__init__(channels)
         width = 32
         stem = nn.Conv2d(channels, width, 3, padding=1)
@@ -135,11 +133,7 @@ def _lmfrnet_renames() -> tuple[tuple[str, str], ...]:
     return (
         (r"^features\.stemBlock\.stemConv\.", "stem."),
         *((rf"^features\.tran_ConvNormRelu{i + 1}\.", f"transitions.{i}.") for i in range(4)),
-        *(
-            (block.format(i + 1, layer + 1), f"blocks.{i}.{layer}.")
-            for i in range(4)
-            for layer in range(8)
-        ),
+        *((block.format(i + 1, layer + 1), f"blocks.{i}.{layer}.") for i in range(4) for layer in range(8)),
     )
 
 

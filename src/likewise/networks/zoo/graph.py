@@ -48,8 +48,7 @@ def gat(
     """Graph attention; `width` is that of all heads together."""
     if width % heads:
         raise InputError(
-            f"{heads} heads cannot share a width of {width}. Choose a width that is a multiple of "
-            f"{heads}."
+            f"{heads} heads cannot share a width of {width}. Choose a width that is a multiple of {heads}."
         )
     sizes = {"in_channels": features, "out_channels": classes, "hidden_channels": width}
     more = {"heads": heads, "dropout": dropout, "norm": norm, "act": activation}
@@ -123,9 +122,7 @@ class Preset:
     training: Mapping[str, Any]
 
 
-def _preset(
-    width: int, depth: int, epochs: int, lr: float = 0.01, decay: float = 0.0, **more: Any
-) -> Preset:
+def _preset(width: int, depth: int, epochs: int, lr: float = 0.01, decay: float = 0.0, **more: Any) -> Preset:
     network = {"width": width, "depth": depth, "dropout": 0.5, "activation": "relu"} | more
     rate = {"optimiser": "adam", "lr": lr, "weight_decay": decay, "schedule": "constant"}
     return Preset(MappingProxyType(network), MappingProxyType({"epochs": epochs} | rate))
@@ -169,8 +166,7 @@ def resi(architecture: str, data: str, variant: str | None = None) -> Preset:
         known = [f"{net} on {graph}" for net, graph in RESI]
         asked = f"{architecture} on {data}"
         raise UnknownNameError(
-            f"ReSi has no settings for {asked}.{did_you_mean(asked, known)} "
-            f"It has {', '.join(known)}."
+            f"ReSi has no settings for {asked}.{did_you_mean(asked, known)} It has {', '.join(known)}."
         )
     norm = "BatchNorm" if variant else None
     return replace(found, network=MappingProxyType({**found.network, "norm": norm}))

@@ -63,9 +63,7 @@ class Attention(nn.Module):
 class Encoder(nn.Module):
     """Attention and a two-layer MLP, each with a shortcut; normalised before or after."""
 
-    def __init__(
-        self, width: int, heads: int, hidden: int, norm: Literal["pre", "post"], act: nn.Module
-    ) -> None:
+    def __init__(self, width: int, heads: int, hidden: int, norm: Literal["pre", "post"], act: nn.Module) -> None:
         super().__init__()
         self.norm, self.act = norm, act
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -103,9 +101,7 @@ class ViT(ImageNetwork):
         self.cls_token = nn.Parameter(0.02 * torch.randn(1, 1, width))
         self.pos_embed = nn.Parameter(0.02 * torch.randn(1, 1 + (size // patch) ** 2, width))
         act: nn.Module = nn.GELU() if norm == "pre" else nn.ReLU()
-        self.blocks = nn.Sequential(
-            *(Encoder(width, heads, hidden, norm, act) for _ in range(depth))
-        )
+        self.blocks = nn.Sequential(*(Encoder(width, heads, hidden, norm, act) for _ in range(depth)))
         self.norm = nn.LayerNorm(width)
         self.fc = nn.Linear(width, classes)
 
@@ -122,12 +118,8 @@ class MixerBlock(nn.Module):
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.tokens = nn.Sequential(
-            nn.Linear(patches, width // 2), nn.GELU(), nn.Linear(width // 2, patches)
-        )
-        self.channels = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
-        )
+        self.tokens = nn.Sequential(nn.Linear(patches, width // 2), nn.GELU(), nn.Linear(width // 2, patches))
+        self.channels = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
         tokens = tokens + self.tokens(self.norm1(tokens).transpose(1, 2)).transpose(1, 2)

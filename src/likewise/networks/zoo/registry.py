@@ -35,9 +35,7 @@ class Entry:
         """Build it, or say which option it does not have."""
         for name in options:
             if name not in self.options:
-                raise OptionError(
-                    f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}."
-                )
+                raise OptionError(f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}.")
             self._check_number(name, options[name])
         return self.build(**options)
 
@@ -46,9 +44,7 @@ class Entry:
         if type(inspect.signature(self.build).parameters[name].default) is not int:
             return
         if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(
-                f"{name} of zoo:{self.name} is {value!r}. Give a whole number of at least 1."
-            )
+            raise InputError(f"{name} of zoo:{self.name} is {value!r}. Give a whole number of at least 1.")
         if value < 1 and name not in ("depth", "features"):
             raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least 1.")
 

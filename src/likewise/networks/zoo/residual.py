@@ -56,18 +56,12 @@ def _shortcut(width_in: int, width: int, stride: int, kind: Shortcut) -> nn.Modu
 class ResNet(ImageNetwork):
     """He et al.'s network for CIFAR: three stages of 16, 32 and 64 channels, depth 6n + 2."""
 
-    def __init__(
-        self, depth: int = 20, shortcut: Shortcut = "A", channels: int = 3, classes: int = 10
-    ) -> None:
+    def __init__(self, depth: int = 20, shortcut: Shortcut = "A", channels: int = 3, classes: int = 10) -> None:
         super().__init__(channels)
         if (depth - 2) % 6 or depth < 8:
-            raise InputError(
-                f"a ResNet has 6n + 2 layers, not {depth}. Take 20, 32, 44, 56 or 110."
-            )
+            raise InputError(f"a ResNet has 6n + 2 layers, not {depth}. Take 20, 32, 44, 56 or 110.")
         if shortcut not in ("A", "B"):
-            raise InputError(
-                f"no shortcut named {shortcut!r}. There are 'A' (padded) and 'B' (1 × 1)."
-            )
+            raise InputError(f"no shortcut named {shortcut!r}. There are 'A' (padded) and 'B' (1 × 1).")
         count = (depth - 2) // 6
         self.conv1 = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(16)

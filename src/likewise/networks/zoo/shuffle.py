@@ -15,9 +15,7 @@ from likewise.networks.zoo.registry import add
 def shufflenet(width: str = "x0_5", channels: int = 3, classes: int = 10) -> nn.Module:
     """torchvision's ShuffleNet V2 with a first stride of 1 and no first pooling."""
     prepare_torchvision()
-    models = require(
-        "torchvision.models", extra="vision", to=f"build zoo:shufflenetv2-{width.replace('_', '-')}"
-    )
+    models = require("torchvision.models", extra="vision", to=f"build zoo:shufflenetv2-{width.replace('_', '-')}")
     net: Any = models.get_model(f"shufflenet_v2_{width}", weights=None, num_classes=classes)
     net.conv1[0] = nn.Conv2d(channels, 24, 3, padding=1, bias=False)
     net.maxpool = nn.Identity()

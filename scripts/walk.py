@@ -1,0 +1,68 @@
+"""Count the source files a comparison walks through.
+
+    python scripts/walk.py
+
+A file counts if a function of it ran. What runs while a module is imported (declarations, decorators) does not
+count. Two walks are taken: two arrays to a printed score, and two addresses to a CSV of scores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import likewise
+
+SOURCE = Path(likewise.__file__).parent
+
+
+def files(call: Callable[[], Any]) -> list[str]:
+    """The files under `src/likewise` in which a function ran during `call`, by name."""
+    entered: set[str] = set()
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(f"{SOURCE}/") and name not in entered and not _importing(frame):
+            entered.add(name)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        sys.setprofile(enter)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+    return sorted(str(Path(name).relative_to(SOURCE)) for name in entered)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether a module of ours is being imported, so that `frame` is a declaration."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(f"{SOURCE}/"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def two_arrays() -> None:
+    """Two arrays to a printed score."""
+    x, y = np.random.default_rng(0).normal(size=(2, 60, 8))
+    print(likewise.compare(x, y))
+
+
+def two_addresses() -> None:
+    """Two addresses to a CSV."""
+    matrix = likewise.compare(["zoo:lenet", "zoo:mlp"], "cka", data="digits:test[:64]", progress=False)
+    print(matrix.to_frame().to_csv(index=False))
+
+
+if __name__ == "__main__":
+    for walk in (two_arrays, two_addresses):
+        walked = files(walk)
+        print(f"{walk.__doc__} {len(walked)} files:", *walked, sep="\n  ")

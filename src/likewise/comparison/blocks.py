@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from likewise._base.threads import single_threaded
 from likewise.comparison.schedule import (
     Item,
     Ledger,
@@ -41,7 +42,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.sending import packed, unpacked
 from likewise.measures.shared import SharedFolder
 from likewise.measures.workspace import Workspace
-from likewise.work.engines.base import Lost, Remote, one_thread
+from likewise.work.engines.base import Lost, Remote
 from likewise.work.store import Store, read_view
 
 SECONDS = 0.3  # what a block should take
@@ -201,13 +202,7 @@ class Desk:
         self.measures = unpacked(block.measures)
         self.reps: dict[int, Representation] = {}
         self._shared, self._lock = shared, threading.Lock()
-        self._threads = ThreadpoolController()
-
-    @contextmanager
-    def calm(self) -> Iterator[None]:
-        """One thread inside, as `engine.calm`; libraries are looked up once per job, not per block."""
-        with one_thread(), self._threads.limit(limits=1, user_api="blas"):
-            yield
+        self.libraries = ThreadpoolController()
 
     def fetch(self, views: dict[int, tuple[str, str]]) -> dict[int, Representation]:
         with self._lock:
@@ -227,7 +222,7 @@ def score_block(block: Block) -> Scores:
     """Score some pairs in this process; the whole task of a worker."""
     start = time.thread_time()
     desk = _desk(block)
-    with desk.calm():
+    with single_threaded(desk.libraries):
         reps = desk.fetch(block.views)
         if block.first:
             kernels = kernels_of(desk.measures, block.networks**2, list(reps.values()))

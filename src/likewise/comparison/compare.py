@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from likewise._base.progress import Progress
+from likewise._base.threads import one_thread
 from likewise.comparison.arguments import is_set, sorted_out
 from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run
@@ -28,7 +29,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Outputs, Reduction
-from likewise.work.engines.base import engine_of, one_thread
+from likewise.work.engines.base import engine_of
 from likewise.work.store import Store, score_key
 
 PERMUTATIONS = 200

@@ -16,6 +16,7 @@ import torch
 from scipy.stats import t as student
 
 from likewise._base.progress import Progress
+from likewise._base.threads import one_thread
 from likewise.comparison.resampling import (
     check_count,
     drawn,
@@ -34,7 +35,6 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampled import Drawn
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
-from likewise.work.engines.base import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd

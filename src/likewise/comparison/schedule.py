@@ -16,6 +16,7 @@ import numpy as np
 
 from likewise import __version__
 from likewise._base.progress import Progress
+from likewise._base.threads import single_threaded
 from likewise.errors import (
     FailedMeasureWarning,
     InputError,
@@ -31,7 +32,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
-from likewise.work.engines.base import Engine, Local, calm
+from likewise.work.engines.base import Engine, Local
 from likewise.work.store import Store, measure_key, pair_key
 
 Item = tuple[int, int, int]  # which measure, of which network, to which
@@ -235,7 +236,7 @@ def _work_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> N
     reps = {i: Representation(job.views[i], workspace) for i in used}
     beside = workspace.keeps_squares(reps[used[0]].n)
     measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
-    with calm() if beside else nullcontext():
+    with single_threaded() if beside else nullcontext():
         tables = filled_tables(measures, len(pairs), reps, workspace)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from likewise._base.progress import Progress
+from likewise._base.threads import one_thread
 from likewise.comparison.confounding import Unexplained
 from likewise.comparison.resampling import (
     check_count,
@@ -39,7 +40,6 @@ from likewise.measures.representation import Representation
 from likewise.measures.shuffled import orders_at_once, shuffled_tables
 from likewise.measures.workspace import parse_memory
 from likewise.views import Activations
-from likewise.work.engines.base import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -108,9 +108,9 @@ def _call(score: Score) -> str:
 
 def _null(pair: Pair, measure: Measure, within: Any, until: float, value: float) -> np.ndarray | None:
     """Scores of shuffled inputs; None where time runs out or the inputs were changed meanwhile."""
+    from likewise._base.threads import one_thread
     from likewise.comparison.schedule import attempt
     from likewise.comparison.significance import null_draws
-    from likewise.work.engines.base import one_thread
 
     scores: list[float] = []
     with one_thread(for_inputs=(pair.a.view, pair.b.view)):

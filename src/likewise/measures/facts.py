@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from likewise._base.threads import one_thread
 from likewise.errors import (
     InputError,
     LikewiseError,
@@ -30,7 +31,6 @@ from likewise.errors import (
 )
 from likewise.measures.pair import Kernel, Pair, pair_of
 from likewise.measures.saturation import Saturation
-from likewise.work.engines.base import one_thread
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
 ROUNDING = 1e-9  # how far beyond its bounds rounding may put a value

@@ -4,18 +4,13 @@ An engine runs a function over tasks and hands back results as they come. It kno
 `Local` runs tasks on threads of this process, which share what was computed; `Remote` sends them to an
 executor. Bigger than one machine is the business of Dask and Ray: whatever looks like
 `concurrent.futures.Executor` can be an engine.
-
-Small matrices lose more to waking threads than they gain, so one comparison runs on one thread, and
-several run beside each other.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -29,35 +24,7 @@ from likewise.work.engines.processes import Processes
 
 S = TypeVar("S")
 T = TypeVar("T")
-SMALL = 5e9  # multiplications; below, one thread is as fast as several
 _GAVE_UP = ("KilledWorker", "WorkerCrashedError")  # what Dask and Ray say of a task that failed
-
-
-@contextmanager
-def one_thread(*, for_inputs: tuple[Any, ...] = ()) -> Iterator[None]:
-    """Keep torch to one thread inside; if inputs are named, only where they are small."""
-    threads = torch.get_num_threads()
-    if threads == 1 or any(_work(values) > SMALL for values in for_inputs):
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@contextmanager
-def calm() -> Iterator[None]:
-    """Keep torch and every BLAS to one thread inside: work runs beside work, not threads in it."""
-    with one_thread(), threadpool_limits(1, user_api="blas"):
-        yield
-
-
-def _work(values: Any) -> float:
-    """Multiplications of an n x n matrix of inner products."""
-    shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
-    return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
 
 
 @dataclass(frozen=True)

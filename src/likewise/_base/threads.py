@@ -1,0 +1,47 @@
+"""How many threads a computation takes.
+
+Small matrices lose more to waking threads than they gain: one comparison of them runs on one thread, and several
+comparisons run side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from threadpoolctl import ThreadpoolController
+
+SMALL = 5e9  # multiplications; below, one thread is as fast as several
+
+
+@contextmanager
+def one_thread(*, for_inputs: tuple[Any, ...] = ()) -> Iterator[None]:
+    """Keep torch to one thread inside; if inputs are named, only where they are small."""
+    threads = torch.get_num_threads()
+    if threads == 1 or any(_multiplications(values) > SMALL for values in for_inputs):
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def single_threaded(libraries: ThreadpoolController | None = None) -> Iterator[None]:
+    """Keep torch and every BLAS to one thread inside: pairs run side by side, not threads within one.
+
+    Looking up the libraries takes a while: whoever enters often passes the controller that found them.
+    """
+    with one_thread(), (libraries or ThreadpoolController()).limit(limits=1, user_api="blas"):
+        yield
+
+
+def _multiplications(values: Any) -> float:
+    """Those of an n x n matrix of inner products."""
+    shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
+    return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0

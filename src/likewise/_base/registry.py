@@ -1,16 +1,22 @@
-"""One small registry for measures, attacks, networks and data.
+"""One small registry for all that goes by name: measures, data, architectures, sources, attacks, engines.
 
 Names are lower-case kebab; look-up forgives case and underscores and knows aliases, so `OrthProc`,
-`orth_proc` and `procrustes` may all mean one thing. Third parties add entries through the entry-point
-group `likewise.<kind>s`, loaded the first time a name is looked up.
+`orth_proc` and `procrustes` may all mean one thing. Entries are declared by decorators in modules that the
+registry imports when a name is looked up, one after another until the name is there: a path is a string, so
+an entry may live in a room that this one does not import. Third parties add entries through an entry-point group.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+import pkgutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from threading import RLock
+from typing import Any, Generic, TypeVar
 
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 
@@ -22,52 +28,87 @@ def normal(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-class Registry(Generic[T]):
-    """Entries of one kind by name and alias."""
+def module_of(function: Callable[..., Any]) -> str:
+    """The module a function, a class or what a partial calls was written in."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__module__", ""))
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+
+class Registry(Generic[T]):
+    """Entries of one kind by name and alias, declared in `modules` and by plug-ins of the entry-point `group`.
+
+    A path that ends in `.*` stands for every module of a package. Entries are listed in the order of the
+    modules, whichever was imported first, and those of others after them.
+    """
+
+    def __init__(self, kind: str, *, group: str, modules: tuple[str, ...] = ()) -> None:
+        self.kind, self.group, self.modules = kind, group, modules
         self._entries: dict[str, T] = {}
         self._aliases: dict[str, str] = {}
-        self._discovered = False
+        self._places: dict[str, tuple[int, str]] = {}
+        self._lock = RLock()
+        self._waiting: deque[Callable[[], object]] = deque(partial(_import, path) for path in modules)
+        self._waiting.append(self._plug_ins)
 
-    def add(self, name: str, entry: T, aliases: tuple[str, ...] = ()) -> T:
+    def add(self, name: str, entry: T, aliases: tuple[str, ...] = (), *, module: str) -> T:
+        """Declare an entry; `module` is where it is written (see `module_of`)."""
+        place = next((i for i, path in enumerate(self.modules) if fnmatch.fnmatchcase(module, path)), None)
+        if place is None:  # of others: our own names come first
+            self._load()
         for key in {normal(word) for word in (name, *aliases)}:
             if key in self._aliases:
                 raise InputError(
                     f"the {self.kind} name {key!r} is taken by {self._aliases[key]!r}. Choose another name."
                 )
         self._entries[name] = entry
+        self._places[name] = (len(self.modules), "") if place is None else (place, module)
         self._aliases |= {normal(word): name for word in (name, *aliases)}
         return entry
 
     def remove(self, name: str) -> None:
         """Forget an entry and its aliases."""
-        del self._entries[name]
+        del self._entries[name], self._places[name]
         self._aliases = {alias: owner for alias, owner in self._aliases.items() if owner != name}
 
     def get(self, name: str) -> T:
-        self._discover()
-        found = self._aliases.get(normal(name))
-        if found is None:
+        """The entry of that name or alias."""
+        if name not in self:
             raise UnknownNameError(f"no {self.kind} named {name!r}.{did_you_mean(normal(name), self._aliases)}")
-        return self._entries[found]
+        return self._entries[self._aliases[normal(name)]]
 
     def names(self, pattern: str = "*") -> list[str]:
-        self._discover()
-        return [name for name in self._entries if fnmatch.fnmatch(name, pattern)]
+        """The names of all entries, or of those that match a pattern as in `resnet*`."""
+        self._load()
+        return [name for name in sorted(self._entries, key=self._places.__getitem__) if fnmatch.fnmatch(name, pattern)]
 
     def __contains__(self, name: str) -> bool:
-        self._discover()
+        self._load(until=normal(name))
         return normal(name) in self._aliases
 
     def __iter__(self) -> Iterator[T]:
-        self._discover()
-        return iter(self._entries.values())
+        return iter([self._entries[name] for name in self.names()])
 
-    def _discover(self) -> None:
-        if self._discovered:
+    def _load(self, until: str | None = None) -> None:
+        """Import modules until one declares the name; without a name all of them, and the plug-ins."""
+        if until in self._aliases:
             return
-        self._discovered = True
-        for point in entry_points(group=f"likewise.{self.kind}s"):
+        with self._lock:
+            while self._waiting and until not in self._aliases:
+                load = self._waiting.popleft()  # first, since a plug-in looks names up itself
+                try:
+                    load()
+                except BaseException:
+                    self._waiting.appendleft(load)
+                    raise
+
+    def _plug_ins(self) -> None:
+        for point in entry_points(group=self.group):
             point.load()
+
+
+def _import(path: str) -> None:
+    package = import_module(path.removesuffix(".*"))
+    if path.endswith(".*"):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(found.name)

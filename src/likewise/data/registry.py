@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_folder
-from likewise._base.registry import Registry
+from likewise._base.registry import Registry, module_of
 from likewise.data.dataset import Data, Domain
 from likewise.errors import InputError, did_you_mean
 
@@ -33,7 +33,11 @@ class Source:
     needs_path: bool = False
 
 
-SOURCES: Registry[Source] = Registry("data")
+SOURCES: Registry[Source] = Registry(
+    "data",
+    group="likewise.data",
+    modules=tuple(f"likewise.data.{file}" for file in ("folders", "graph_sources", "imagenet", "small_images", "text")),
+)
 
 
 def dataset(
@@ -43,7 +47,7 @@ def dataset(
 
     def register(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
-        SOURCES.add(name, Source(name, domain, load, splits, summary, needs_path))
+        SOURCES.add(name, Source(name, domain, load, splits, summary, needs_path), module=module_of(load))
         return load
 
     return register

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likewise.errors import UnknownNameError
 from likewise.measures.facts import Info, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.registry import (
-    FAMILIES,
     RESI,
     get,
     measure,
@@ -22,6 +21,9 @@ from likewise.measures.registry import (
     unregister,
 )
 from likewise.measures.representation import Representation
+
+if TYPE_CHECKING:
+    from likewise.measures.families.rsm import pointwise
 
 __all__ = [
     "RESI",
@@ -37,13 +39,10 @@ __all__ = [
     "unregister",
 ]
 
-for _family in FAMILIES:  # importing a family declares its measures, in this order
-    import_module(f"likewise.measures.families.{_family}")
-
-from likewise.measures.families.rsm import pointwise  # noqa: E402
-
 
 def __getattr__(name: str) -> Any:
+    if name == "pointwise":
+        return import_module("likewise.measures.families.rsm").pointwise
     try:
         return registry.get(name)
     except UnknownNameError as error:

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from likewise._base.registry import Registry
+from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Info, Measure, OfArrays, described
 
-registry: Registry[Measure] = Registry("measure")
 FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
+registry: Registry[Measure] = Registry(
+    "measure",
+    group="likewise.measures",
+    modules=tuple(f"likewise.measures.families.{family}" for family in FAMILIES),
+)
 
 RESI = {  # the paper's abbreviations, in its order of families
     "PWCCA",
@@ -56,7 +60,7 @@ def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Cal
         made = Measure(described(info, function), on_pairs(function))
         if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
             made.variant("resi", differs="Nothing in value.")(function)
-        return registry.add(name, made, aliases=info.aliases)
+        return registry.add(name, made, aliases=info.aliases, module=module_of(function))
 
     return declare
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from likewise._base.registry import Registry
+from likewise._base.registry import Registry, module_of
 from likewise.data.dataset import Domain
 from likewise.errors import InputError, OptionError
 
@@ -49,7 +49,7 @@ class Entry:
             raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least 1.")
 
 
-ZOO: Registry[Entry] = Registry("network")
+ZOO: Registry[Entry] = Registry("network", group="likewise.networks", modules=("likewise.networks.zoo.*",))
 
 
 def add(
@@ -63,7 +63,7 @@ def add(
     aliases: tuple[str, ...] = (),
 ) -> None:
     """Put an architecture into the zoo."""
-    ZOO.add(name, Entry(name, domain, build, summary, source, renames), aliases)
+    ZOO.add(name, Entry(name, domain, build, summary, source, renames), aliases, module=module_of(build))
 
 
 class ImageNetwork(nn.Module):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from torch.nn import Module
 
 from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Measure
+from likewise.measures.pair import check_same_probe
 from likewise.measures.registry import FAMILIES, get, registry
+from likewise.views import Activations, Outputs, Reduction
 
 DEFAULT = "cka-debiased"
 NEEDS = "compare needs two arrays or networks, or a list or mapping of them"
@@ -76,3 +79,30 @@ def with_options(measure: Any, options: dict[str, Any]) -> Any:
             f"Name them in its key, as in 'jaccard[k=5]', or bind them with likewise.measures.get."
         )
     return get(measure, **options)
+
+
+def as_views(
+    views: Mapping[str, Any],
+    reduce: Reduction | None,
+    measures: Iterable[Measure],
+    keep_names: bool = False,
+) -> dict[str, Activations]:
+    """Views under their names, checked to be of one probe. Bare arrays serve as logits where asked."""
+    functional = any(m.info.on == "outputs" for m in measures)
+    ready: dict[str, Activations] = {}
+    for name, view in views.items():
+        if isinstance(view, Activations):
+            ready[name] = view if keep_names and view.name else view.named(str(name))
+        else:
+            outputs = Outputs(view) if functional and np.ndim(view) == 2 else None
+            ready[name] = Activations(view, name=str(name), reduce=reduce, outputs=outputs)
+    first = next(iter(ready.values()))
+    for view in ready.values():
+        check_same_probe(first, view)
+    return ready
+
+
+def seeded(measure: Measure, seed: int) -> Measure:
+    """A measure that draws at random, with the seed of the run unless it has its own."""
+    takes = "seed" in measure.defaults and "seed" not in measure.options
+    return measure.bind(seed=seed) if takes and seed else measure

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, NamedTuple, overload
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
-from likewise.comparison.arguments import is_set, sorted_out
+from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run
 from likewise.comparison.verdict import Origin
@@ -23,12 +23,12 @@ from likewise.errors import InputError, LikewiseError, MissingDependencyError, U
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
-from likewise.measures.pair import Pair, check_same_probe
+from likewise.measures.pair import Pair
 from likewise.measures.registry import chosen
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
-from likewise.views import Activations, Outputs, Reduction
+from likewise.views import Activations, Reduction
 from likewise.work.engines.base import engine_of
 from likewise.work.store import Store, score_key
 
@@ -257,33 +257,6 @@ def _looks_at(views: Mapping[str, Any]) -> list[str]:
     """Which kinds of measures "all" means: those on outputs too, if every view has some."""
     have = all(isinstance(v, Activations) and v.outputs is not None for v in views.values())
     return ["representation", "outputs"] if have else ["representation"]
-
-
-def as_views(
-    views: Mapping[str, Any],
-    reduce: Reduction | None,
-    measures: Iterable[Measure],
-    keep_names: bool = False,
-) -> dict[str, Activations]:
-    """Views under their names, checked to be of one probe. Bare arrays serve as logits where asked."""
-    functional = any(m.info.on == "outputs" for m in measures)
-    ready: dict[str, Activations] = {}
-    for name, view in views.items():
-        if isinstance(view, Activations):
-            ready[name] = view if keep_names and view.name else view.named(str(name))
-        else:
-            outputs = Outputs(view) if functional and np.ndim(view) == 2 else None
-            ready[name] = Activations(view, name=str(name), reduce=reduce, outputs=outputs)
-    first = next(iter(ready.values()))
-    for view in ready.values():
-        check_same_probe(first, view)
-    return ready
-
-
-def seeded(measure: Measure, seed: int) -> Measure:
-    """A measure that draws at random, with the seed of the run unless it has its own."""
-    takes = "seed" in measure.defaults and "seed" not in measure.options
-    return measure.bind(seed=seed) if takes and seed else measure
 
 
 def opened(store: Any) -> AbstractContextManager[Store]:

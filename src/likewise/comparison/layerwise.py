@@ -107,7 +107,7 @@ def _without_data(b: Any) -> str:
 
 def _one_measure(measure: Any, seed: int) -> Measure:
     """The measure that is meant, before any network has to run."""
-    from likewise.comparison.compare import seeded
+    from likewise.comparison.arguments import seeded
     from likewise.measures.registry import chosen
 
     found = chosen(measure, on=("representation", "outputs"))

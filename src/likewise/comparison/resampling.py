@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from likewise.comparison.compare import as_views, seeded
+from likewise.comparison.arguments import as_views, seeded
 from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, brief
 from likewise.measures.facts import Measure

@@ -38,7 +38,7 @@ class Origin:
 
     def pair(self) -> Pair | None:
         """The pair, if both inputs are still there."""
-        from likewise.comparison.compare import as_views
+        from likewise.comparison.arguments import as_views
         from likewise.measures.pair import Pair
         from likewise.measures.representation import Representation
         from likewise.measures.workspace import Workspace

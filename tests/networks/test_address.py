@@ -17,7 +17,7 @@ from likewise.errors import (
     OptionError,
     UnknownNameError,
 )
-from likewise.networks import Normalised, inner, listed, recipe
+from likewise.networks import Normalised, listed, recipe
 
 KNOWN = "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function or a .safetensors file."
 
@@ -227,19 +227,6 @@ def test_networks_are_listed_by_pattern() -> None:
     assert "torchvision:resnet18" in found
     assert "timm:resnet18" in found
     assert all("resnet18" in address for address in found)
-
-
-def test_the_inner_network_is_found_within_its_wrappers() -> None:
-    net = nn.Linear(2, 2)
-    assert inner(Normalised(nn.DataParallel(net), [0.0], [1.0])) is net
-
-
-def test_a_deviation_of_zero_cannot_normalise() -> None:
-    with pytest.raises(InputError) as error:
-        Normalised(nn.Linear(2, 2), [0.5], [0.0])
-    assert str(error.value) == (
-        "cannot normalise by mean [0.5] and std [0.0]. Give one of each a channel, and no deviation of 0."
-    )
 
 
 @pytest.mark.usefixtures("vision")

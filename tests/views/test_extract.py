@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.errors import ForwardError, InputError, UnknownNameError
+from likewise.networks.normalise import unwrapped
 from likewise.views.cache import Views
 from likewise.views.extract import extract
-from likewise.views.layers import bare
 
 
 class Tiny(nn.Module):
@@ -417,7 +417,7 @@ def test_tokens_of_a_vision_transformer_are_reduced_by_name() -> None:
     images = torch.rand(3, 3, 160, 160)
     tokens = []
     with torch.no_grad():
-        hook = bare(net).blocks[0].register_forward_hook(lambda *a: tokens.append(a[2]))
+        hook = unwrapped(net).blocks[0].register_forward_hook(lambda *a: tokens.append(a[2]))
         net(images)
         hook.remove()
     for how, expected in {

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.errors import InputError
+from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 
 
@@ -30,30 +31,19 @@ def pgd(
     """
     if not images.is_floating_point() or float(images.min()) < 0 or float(images.max()) > 1:
         raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
-    modes = {module: module.training for module in net.modules()}  # some may be frozen
-    net.eval()
-    needed = [parameter for parameter in net.parameters() if parameter.requires_grad]
-    try:
-        with torch.inference_mode(False), torch.enable_grad():
-            for parameter in needed:
-                parameter.requires_grad_(False)
-            clean = images.detach().clone()
-            truth = answer(net, clean).argmax(dim=1) if labels is None else labels.detach().clone()
-            moved = clean.clone()
-            if random_start:
-                draw = torch.Generator().manual_seed(seed)
-                noise = torch.rand(clean.shape, generator=draw, dtype=clean.dtype)
-                moved = (clean + (2 * noise.to(clean.device) - 1) * eps).clamp(0, 1)
-            for _ in range(iterations):
-                moved.requires_grad_(True)
-                loss = functional.cross_entropy(answer(net, moved), truth, reduction="sum")
-                (slope,) = torch.autograd.grad(loss, moved)
-                moved = moved.detach() + step * slope.sign()
-                moved = clean + (moved - clean).clamp(-eps, eps)
-                moved = moved.clamp(0, 1)
-    finally:
-        for parameter in needed:
-            parameter.requires_grad_(True)
-        for module, training in modes.items():
-            module.training = training
+    with at_rest(net, input_gradients=True):
+        clean = images.detach().clone()
+        truth = answer(net, clean).argmax(dim=1) if labels is None else labels.detach().clone()
+        moved = clean.clone()
+        if random_start:
+            draw = torch.Generator().manual_seed(seed)
+            noise = torch.rand(clean.shape, generator=draw, dtype=clean.dtype)
+            moved = (clean + (2 * noise.to(clean.device) - 1) * eps).clamp(0, 1)
+        for _ in range(iterations):
+            moved.requires_grad_(True)
+            loss = functional.cross_entropy(answer(net, moved), truth, reduction="sum")
+            (slope,) = torch.autograd.grad(loss, moved)
+            moved = moved.detach() + step * slope.sign()
+            moved = clean + (moved - clean).clamp(-eps, eps)
+            moved = moved.clamp(0, 1)
     return moved.detach(), truth

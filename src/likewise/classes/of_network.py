@@ -8,9 +8,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise.networks.class_names import class_names
-from likewise.networks.forward import call
+from likewise.networks.forward import at_rest, call
 from likewise.networks.heads import head as find
-from likewise.views.hooks import at_rest
 from likewise.views.penultimate import answering_call
 from likewise.wordnet import ClassNames, match
 

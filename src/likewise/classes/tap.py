@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import LikewiseError
+from likewise.networks.forward import at_rest, first_tensor
 from likewise.networks.heads import weighted_parts
-from likewise.networks.normalise import bare
-from likewise.views.hooks import at_rest, first_tensor
+from likewise.networks.normalise import unwrapped
 from likewise.views.penultimate import answering, same, stated_head
 
 
@@ -32,7 +32,7 @@ class Tap:
 
     def __init__(self, net: nn.Module, head: str | None = None, *, trusts_network: bool = True) -> None:
         self.layer: str | None = None
-        self._net = bare(net)
+        self._net = unwrapped(net)
         self._hooks: list[Any] = []
         self._seen: deque[Tensor | None] = deque(maxlen=1)
         self._call = 1

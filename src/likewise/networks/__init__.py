@@ -4,7 +4,7 @@ from likewise.networks import zoo as zoo
 from likewise.networks.forward import call, logits
 from likewise.networks.heads import Head, head
 from likewise.networks.load import Recipe, network, recipe, save
-from likewise.networks.normalise import Normalised, inner
+from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.sources.listing import Listed, listed
 from likewise.networks.training.loop import Training, train
 from likewise.networks.training.settings import Settings
@@ -20,11 +20,11 @@ __all__ = [
     "call",
     "evaluate",
     "head",
-    "inner",
     "listed",
     "logits",
     "network",
     "recipe",
     "save",
     "train",
+    "unwrapped",
 ]

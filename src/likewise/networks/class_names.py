@@ -21,7 +21,7 @@ from likewise import wordnet
 from likewise._base.optional import require
 from likewise.data.dataset import Data
 from likewise.errors import InputError, quoted_list
-from likewise.networks.normalise import bare
+from likewise.networks.normalise import unwrapped
 from likewise.wordnet import ClassNames, listed, match, recognised
 
 _IMAGENET = 1000
@@ -30,14 +30,14 @@ _recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
 
 def record(net: nn.Module, classes: ClassNames | None) -> None:
     """Say what the outputs of a network are called, from the first on."""
-    _recorded.pop(bare(net), None)
+    _recorded.pop(unwrapped(net), None)
     if classes is not None:
-        _recorded[bare(net)] = classes
+        _recorded[unwrapped(net)] = classes
 
 
 def recorded(net: nn.Module) -> ClassNames | None:
     """What was recorded of a network's classes."""
-    return _recorded.get(bare(net))
+    return _recorded.get(unwrapped(net))
 
 
 def class_names(net: nn.Module, count: int) -> ClassNames | None:
@@ -48,13 +48,13 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
     known = recorded(net)
     if known is not None:
         return known if len(known) <= count else None
-    known = stated_classes(net) or _of_imagenet(bare(net), count)
+    known = stated_classes(net) or _of_imagenet(unwrapped(net), count)
     return known if known is not None and len(known) == count else None
 
 
 def stated_classes(net: nn.Module) -> ClassNames | None:
     """The classes recorded of a network or stated by itself, whatever it answers with."""
-    return recorded(net) or _of_transformers(bare(net))
+    return recorded(net) or _of_transformers(unwrapped(net))
 
 
 def classes_of(data: Any) -> ClassNames | None:

@@ -1,14 +1,18 @@
-"""Showing inputs to a network and finding its logits, whichever way it takes and gives them."""
+"""The forward pass: show a network inputs, find its logits, and put it at rest meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 
 from likewise.errors import InputError
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import unwrapped
 from likewise.networks.zoo.graph import check_features
 
 
@@ -17,10 +21,11 @@ def ready(net: nn.Module, inputs: Any) -> Any:
     texts = isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list))
     if not texts:
         return inputs
-    tokenize = getattr(inner(net), "tokenize", None)
+    tokenize = getattr(unwrapped(net), "tokenize", None)
     if tokenize is None:
         raise InputError(
-            f"{type(inner(net)).__name__} has no tokenizer, and was shown text. Use a text network, such as zoo:minilm."
+            f"{type(unwrapped(net)).__name__} has no tokenizer, and was shown text. "
+            "Use a text network, such as zoo:minilm."
         )
     device = next((p.device for p in net.parameters()), None)
     return {key: value.to(device) for key, value in tokenize(list(inputs)).items()}
@@ -30,28 +35,93 @@ def call(net: nn.Module, inputs: Any) -> Any:
     """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
     inputs = ready(net, inputs)
     if hasattr(inputs, "rows"):
-        check_features(inner(net), inputs)
+        check_features(unwrapped(net), inputs)
     return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
 
 
 def logits(net: nn.Module, inputs: Any) -> Tensor:
     """The logits `(n, classes)` for one batch; of a graph, those of the nodes asked for."""
     output = call(net, inputs)
+    answers: Any = first_tensor(output)
     if not isinstance(output, Tensor):
-        output = _within(net, output)
-    found: Tensor = inputs.rows(output) if hasattr(inputs, "rows") else output
-    return found
+        may_be = isinstance(output, (list, tuple)) or "logits" in _fields(output)
+        if answers is None or answers.ndim != 2 or not may_be:
+            raise InputError(
+                f"{type(unwrapped(net)).__name__} gives {type(output).__name__} without logits "
+                "(inputs, classes). Use a network that classifies."
+            )
+    return cast(Tensor, inputs.rows(answers) if hasattr(inputs, "rows") else answers)
 
 
-def _within(net: nn.Module, output: Any) -> Tensor:
-    found = getattr(output, "logits", None)
-    if found is None and isinstance(output, Mapping):
-        found = output.get("logits")
-    if found is None and isinstance(output, (tuple, list)) and output:
-        found = output[0]
-    if not isinstance(found, Tensor) or found.ndim != 2:
+def first_tensor(output: Any) -> Tensor | None:
+    """The tensor an output means: itself, its logits or last states by name, else the first within.
+
+    >>> first_tensor({"loss": None, "last_hidden_state": torch.zeros(2, 3), "logits": (torch.ones(2), 0)})
+    tensor([1., 1.])
+    """
+    if isinstance(output, Tensor):
+        return output
+    fields = _fields(output)
+    named = [fields[name] for name in ("logits", "last_hidden_state") if name in fields]
+    tensors = (first_tensor(field) for field in [*named, *fields.values()])
+    return next((tensor for tensor in tensors if tensor is not None), None)
+
+
+def _fields(output: Any) -> Mapping[Any, Any]:
+    """What an output is made of, by name or by position."""
+    if isinstance(output, Mapping):
+        return output
+    if isinstance(output, (list, tuple)):
+        return output._asdict() if hasattr(output, "_asdict") else dict(enumerate(output))
+    if dataclasses.is_dataclass(output) or isinstance(output, SimpleNamespace):
+        return vars(output)
+    return {"logits": output.logits} if hasattr(output, "logits") else {}
+
+
+@contextmanager
+def at_rest(net: nn.Module, device: Any = None, *, input_gradients: bool = False) -> Iterator[nn.Module]:
+    """The network in evaluation mode, without gradients, on the device; as it was afterwards.
+
+    What is given is free of DataParallel, whose copies would each see a part of the batch, and of
+    compilation. With `input_gradients` there are gradients, which flow to the inputs and to no weight.
+    """
+    modes = [(part, part.training) for part in net.modules()]
+    trained = [weight for weight in net.parameters() if input_gradients and weight.requires_grad]
+    home = _only_device(net, device)
+    inside = unwrapped(net, keep_normalisation=True)
+    try:
+        for part, _ in modes:
+            part.training = False
+        with torch.inference_mode(False) if input_gradients else nullcontext():
+            for weight in trained:
+                weight.requires_grad_(False)
+            with torch.set_grad_enabled(input_gradients):
+                yield inside if home is None else inside.to(device)
+    finally:
+        for weight in trained:
+            weight.requires_grad_(True)
+        for part, mode in modes:
+            part.training = mode
+        if home is not None:
+            net.to(home)
+
+
+def _only_device(net: nn.Module, device: Any) -> torch.device | None:
+    """Where the network has to be brought back to: None where it stays."""
+    if device is None:
+        return None
+    try:
+        usable = torch.empty(0, device=device).device.type != "meta"  # it would lose the weights
+    except (RuntimeError, AssertionError, NotImplementedError):
+        usable = False
+    if not usable:
         raise InputError(
-            f"{type(inner(net)).__name__} gives {type(output).__name__} without logits "
-            "(inputs, classes). Use a network that classifies."
+            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
         )
-    return found
+    homes = {value.device for value in [*net.parameters(), *net.buffers()]}
+    if len(homes) > 1:
+        raise InputError(
+            f"the network lies on {len(homes)} devices, so it cannot be moved to {device}. Leave out device."
+        )
+    home = next(iter(homes), None)
+    return None if home == torch.device(device) else home

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.normalise import bare
+from likewise.networks.normalise import unwrapped
 from likewise.networks.zoo.graph import convolution_weights
 
 
@@ -39,7 +39,7 @@ def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -
     >>> head(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))).layer_name
     '2'
     """
-    net = bare(net)
+    net = unwrapped(net)
     name = _named(net, _layer_name(net, classes) if layer is None else layer)
     part = net.get_submodule(name)
     weight, bias = _matrix(part), _weights(part)[1]
@@ -65,7 +65,7 @@ def weighted_parts(net: nn.Module) -> dict[str, nn.Module]:
 
 def declared_head(net: nn.Module) -> str | None:
     """The classifier by what the network itself says of it, None where it says nothing."""
-    net = bare(net)
+    net = unwrapped(net)
     if hasattr(net, "head_layer"):
         if net.head_layer is None:
             raise _no_head(net, "it does not classify by a linear layer")
@@ -98,7 +98,7 @@ def last_that_matters(net: nn.Module, called: Iterable[str], matters: Callable[[
 
 def last_declared(net: nn.Module) -> str | None:
     """The last layer with weights to be written down, if it is a linear one: a guess to be checked."""
-    weighted = weighted_parts(bare(net))
+    weighted = weighted_parts(unwrapped(net))
     name = next(reversed(weighted), None)
     return name if name is not None and _is_linear(weighted[name]) else None
 

@@ -19,7 +19,7 @@ from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import Address, is_checkpoint, parse
 from likewise.networks.class_names import record, recorded, trained_on
-from likewise.networks.normalise import Normalised, inner
+from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.sources.base import (
     Built,
     Wish,
@@ -87,14 +87,14 @@ def network(
     wanted = _measure(found, data) | stated | chosen
     built = _build(found, Wish(found.name, wanted, pretrained, str(address), typed), seed or 0)
     net = _weighted(built, found, known, data)
-    _recipes[inner(net)] = Recipe(_whole(found), wanted, found.weights)
+    _recipes[unwrapped(net)] = Recipe(_whole(found), wanted, found.weights)
     record(net, ClassNames.read(known.get("class_names")) or trained_on(known.get("dataset")))
     return net.eval()
 
 
 def recipe(net: nn.Module) -> Recipe | None:
     """How `network` made this network, None where it did not."""
-    return _recipes.get(inner(net))
+    return _recipes.get(unwrapped(net))
 
 
 def save(net: nn.Module, path: str | Path) -> None:

@@ -14,7 +14,7 @@ class Normalised(nn.Module):
     """A network that is shown `(images - mean) / std`, channel by channel.
 
     The mean and deviation are facts about the weights inside, not weights: they are left out of the
-    state dict, and layer names are those of the inner network (see `inner`).
+    state dict, and layer names are those of the network inside (see `unwrapped`).
     """
 
     mean: Tensor
@@ -25,7 +25,7 @@ class Normalised(nn.Module):
         if len(mean) != len(std) or not all(value > 0 for value in std):
             raise InputError(
                 f"cannot normalise by mean {list(mean)} and std {list(std)}. "
-                "Give one of each a channel, and no deviation of 0."
+                "Give one of each per channel, and no deviation of 0."
             )
         self.net = net
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
@@ -48,8 +48,7 @@ def check_range(net: nn.Module, images: object, label: str) -> None:
 
     Noise may lead a little out of [0, 1]; bytes as floats and normalised images lead far.
     """
-    while isinstance(net, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-        net = net.module
+    net = unwrapped(net, keep_normalisation=True)
     if not isinstance(net, Normalised) or not isinstance(images, Tensor) or not images.numel():
         return
     if images.dtype == torch.uint8:
@@ -62,20 +61,21 @@ def check_range(net: nn.Module, images: object, label: str) -> None:
         )
 
 
-def inner(net: nn.Module) -> nn.Module:
-    """The network itself, without `Normalised` and (Distributed)DataParallel around it."""
-    wrappers = (Normalised, nn.DataParallel, nn.parallel.DistributedDataParallel)
-    while isinstance(net, wrappers):
-        net = net.net if isinstance(net, Normalised) else net.module
-    return net
+def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
+    """The network inside everything that adds no layers to look at.
 
+    That is (Distributed)DataParallel, compilation by torch and, unless it is to be kept, `Normalised`.
 
-def bare(net: nn.Module) -> nn.Module:
-    """The network inside everything that adds no layers to look at, compilation too.
-
-    >>> bare(nn.DataParallel(nn.Linear(2, 2)))
+    >>> unwrapped(nn.DataParallel(nn.Linear(2, 2)))
     Linear(in_features=2, out_features=2, bias=True)
     """
-    inside = inner(net)
-    compiled = getattr(inside, "_orig_mod", None)  # what torch.compile was given
-    return bare(compiled) if isinstance(compiled, nn.Module) else inside
+    while True:
+        compiled = getattr(net, "_orig_mod", None)  # what torch.compile was given
+        if isinstance(net, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            net = net.module
+        elif isinstance(compiled, nn.Module):
+            net = compiled
+        elif isinstance(net, Normalised) and not keep_normalisation:
+            net = net.net
+        else:
+            return net

@@ -23,7 +23,7 @@ from likewise._base.checksums import OPEN_SEAL, check_seal, seal_file
 from likewise._base.files import is_file, reading, replace_whole
 from likewise._base.torch_files import read_torch
 from likewise.errors import InputError, MissingDataError
-from likewise.networks.normalise import Normalised, inner
+from likewise.networks.normalise import Normalised, unwrapped
 
 TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net")
@@ -71,7 +71,7 @@ def _tensors(stored: Any, path: Path) -> State:
 
 def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()) -> None:
     """Put tensors into a network, or name the ones that do not fit."""
-    wanted = inner(net).state_dict()
+    wanted = unwrapped(net).state_dict()
     given = _renamed(state, wanted, renames)
     missing = [key for key in wanted if key not in given and not key.endswith(_COUNTER)]
     extra = [key for key in sorted(given) if key not in wanted and not key.endswith(_COUNTER)]
@@ -90,7 +90,7 @@ def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str
             f"the weights of {label} are of another architecture: {'; '.join(faults)}. Name the "
             "architecture they were made for, with its options such as classes=."
         )
-    inner(net).load_state_dict(given, strict=False)
+    unwrapped(net).load_state_dict(given, strict=False)
 
 
 def _renamed(state: State, wanted: State, renames: Sequence[tuple[str, str]]) -> State:
@@ -145,9 +145,10 @@ def _mapping(value: Any) -> dict[str, Any]:
 def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
     """Write a network's weights and how its images are normalised: whole or not at all."""
     known = dict(about or {})
-    if isinstance(net, Normalised):
-        known |= {"mean": net.mean.flatten().tolist(), "std": net.std.flatten().tolist()}
-    write(path, inner(net).state_dict().items(), {"likewise": json.dumps(known)})
+    whole = unwrapped(net, keep_normalisation=True)
+    if isinstance(whole, Normalised):
+        known |= {"mean": whole.mean.flatten().tolist(), "std": whole.std.flatten().tolist()}
+    write(path, unwrapped(net).state_dict().items(), {"likewise": json.dumps(known)})
 
 
 def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[str, str]) -> None:

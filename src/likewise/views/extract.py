@@ -20,8 +20,8 @@ from likewise.data import Data
 from likewise.data import load as load_data
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
-from likewise.networks import inner, recipe
 from likewise.networks import network as load_network
+from likewise.networks import recipe, unwrapped
 from likewise.views.batches import known_length
 from likewise.views.cache import InFolder, InMemory
 from likewise.views.forward_pass import run
@@ -108,7 +108,7 @@ def _called(module: nn.Module) -> str:
     """A network that came from an address by that address, any other by its class."""
     made = recipe(module)
     if made is None:
-        return type(inner(module)).__name__
+        return type(unwrapped(module)).__name__
     return made.network if made.weights is None else f"{made.network}@{made.weights}"
 
 

@@ -6,40 +6,20 @@ change it, and nothing else is kept. Modes, hooks and devices are put back whate
 
 from __future__ import annotations
 
-import dataclasses
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.errors import ForwardError, LikewiseError
 from likewise.networks.forward import call
+from likewise.networks.normalise import unwrapped
 from likewise.views.batches import Batch
-from likewise.views.layers import bare
 
 Receive = Callable[[str, nn.Module, Any], None]
-
-
-@contextmanager
-def at_rest(network: nn.Module, device: Any = None) -> Iterator[nn.Module]:
-    """The network in evaluation mode, without gradients, on the device; as it was afterwards."""
-    modes = [(part, part.training) for part in network.modules()]
-    home = _only_device(network, device)
-    try:
-        for part, _ in modes:
-            part.training = False
-        with torch.no_grad():
-            yield _alone(network).to(device) if home is not None else _alone(network)
-    finally:
-        for part, mode in modes:
-            part.training = mode
-        if home is not None:
-            network.to(home)
 
 
 @contextmanager
@@ -97,53 +77,9 @@ def answered(network: nn.Module, inputs: Any, batch: Batch, number: int, label: 
         ) from error
 
 
-def first_tensor(output: Any) -> Tensor | None:
-    """The tensor an output means: itself, the first of a tuple, the logits or states by name."""
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping):
-        named = [output[key] for key in ("logits", "last_hidden_state") if key in output]
-        return first_tensor([*named, *output.values()])
-    if isinstance(output, (list, tuple)):
-        found = (first_tensor(entry) for entry in output)
-        return next((tensor for tensor in found if tensor is not None), None)
-    if dataclasses.is_dataclass(output) or isinstance(output, SimpleNamespace):
-        return first_tensor(dict(vars(output)))
-    return None
-
-
-def _alone(network: nn.Module) -> nn.Module:
-    """Without DataParallel, whose copies would each see a part of the batch, and uncompiled."""
-    while isinstance(network, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-        network = network.module
-    compiled = getattr(network, "_orig_mod", None)
-    return _alone(compiled) if isinstance(compiled, nn.Module) else network
-
-
-def _only_device(network: nn.Module, device: Any) -> torch.device | None:
-    """Where the network has to be brought back to: None where it stays."""
-    if device is None:
-        return None
-    try:
-        usable = torch.empty(0, device=device).device.type != "meta"  # it would lose the weights
-    except (RuntimeError, AssertionError, NotImplementedError):
-        usable = False
-    if not usable:
-        raise InputError(
-            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
-        )
-    homes = {value.device for value in [*network.parameters(), *network.buffers()]}
-    if len(homes) > 1:
-        raise InputError(
-            f"the network lies on {len(homes)} devices, so it cannot be moved to {device}. Leave out device."
-        )
-    home = next(iter(homes), None)
-    return None if home == torch.device(device) else home
-
-
 def _failing_layer(network: nn.Module, error: Exception) -> str:
     """The innermost layer on the traceback: found afterwards, so that a good pass costs nothing."""
-    names = {id(part): name for name, part in bare(network).named_modules() if name}
+    names = {id(part): name for name, part in unwrapped(network).named_modules() if name}
     found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         part = frame.f_locals.get("self")

@@ -11,11 +11,12 @@ from torch import nn
 
 from likewise.data import Data
 from likewise.errors import ForwardError
-from likewise.networks.forward import ready
+from likewise.networks.forward import at_rest, first_tensor, ready
+from likewise.networks.normalise import unwrapped
 from likewise.views.batches import Batch, batches
 from likewise.views.extract import as_data, resolved
-from likewise.views.hooks import answered, at_rest, first_tensor, watched
-from likewise.views.layers import bare, blocks, named_layers
+from likewise.views.hooks import answered, watched
+from likewise.views.layers import blocks, named_layers
 
 _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8))
 
@@ -87,7 +88,7 @@ def _guesses(network: nn.Module) -> Iterator[Any]:
     if hasattr(network, "tokenize"):
         yield ["one sentence", "another"]
         return
-    own = getattr(bare(network), "default_cfg", None) or {}
+    own = getattr(unwrapped(network), "default_cfg", None) or {}
     sizes = [tuple(own["input_size"])] if "input_size" in own else []
     for size in [*sizes, *_SIZES]:
         yield torch.zeros(2, *size)

@@ -22,7 +22,7 @@ from torch.nn.parameter import is_lazy
 
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks.heads import has_matrix, named_parts
-from likewise.networks.normalise import bare as bare
+from likewise.networks.normalise import unwrapped
 
 LOGITS, PENULTIMATE = "logits", "penultimate"
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -45,7 +45,7 @@ class Selection:
         if not self.asked:
             raise InputError(f"no layers of {label} were asked for. Name at least one, or 'all'.")
         if set(self.asked) != {LOGITS}:
-            self._check_open(bare(network))
+            self._check_open(unwrapped(network))
         self._patterns = {asked: self._expanded(asked) for asked in self.asked}
 
     def hooked(self) -> dict[str, nn.Module]:
@@ -95,7 +95,7 @@ class Selection:
 
 def named_layers(network: nn.Module) -> dict[str, nn.Module]:
     """Every part of a network by name, without the network itself."""
-    return named_parts(bare(network))
+    return named_parts(unwrapped(network))
 
 
 def blocks(modules: Mapping[str, nn.Module]) -> list[str]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
+from likewise.networks.forward import first_tensor
 from likewise.networks.heads import (
     declared_head,
     head,
@@ -23,8 +24,8 @@ from likewise.networks.heads import (
     last_that_matters,
     weighted_parts,
 )
-from likewise.networks.normalise import bare
-from likewise.views.hooks import first_tensor, watched
+from likewise.networks.normalise import unwrapped
+from likewise.views.hooks import watched
 
 Calls = dict[str, Tensor | None]
 
@@ -57,7 +58,7 @@ def recorded(network: nn.Module) -> Iterator[Calls]:
         calls.pop(call, None)
         calls[call] = first_tensor(output)
 
-    with watched(weighted_parts(bare(network)), receive, {}):
+    with watched(weighted_parts(unwrapped(network)), receive, {}):
         yield calls
 
 
@@ -76,7 +77,7 @@ def answering(
     answer = first_tensor(whole)
     if answer is None:
         return None
-    net = bare(network)
+    net = unwrapped(network)
     giving = [call for call, output in calls.items() if same(output, answer)]
     if giving:
         with suppress(InputError):

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
-from likewise.networks.forward import ready
+from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.channel_axis import Layouts
-from likewise.views.hooks import answered, at_rest, first_tensor, watched
+from likewise.views.hooks import answered, watched
 from likewise.views.layers import LOGITS, PENULTIMATE, Selection
 from likewise.views.penultimate import answering_call
 from likewise.views.reduction import check_reduction, reduced

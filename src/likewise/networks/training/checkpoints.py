@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from likewise._base.checksums import check_seal
 from likewise._base.files import reading
 from likewise.errors import InputError
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import unwrapped
 from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
@@ -33,7 +33,7 @@ def started(net: nn.Module, folder: Path) -> Iterator[str]:
     A module that was trained towards this folder before, and is as it was left then, has the start
     it had: a training that was interrupted goes on with the module in hand.
     """
-    place, module = str(folder.resolve()), inner(net)
+    place, module = str(folder.resolve()), unwrapped(net)
     start = _hash(module)
     was, left = _left.get(module, {}).get(place, ("", ""))
     start = was if left == start else start
@@ -73,7 +73,7 @@ def save(folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, saved: 
         "groups": json.dumps([_group(group) for group in optimiser.state_dict()["param_groups"]]),
         "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
     }
-    tensors = {f"net.{name}": value for name, value in inner(net).state_dict().items()}
+    tensors = {f"net.{name}": value for name, value in unwrapped(net).state_dict().items()}
     tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
     write(folder / CHECKPOINT, tensors.items(), header)
 
@@ -108,7 +108,7 @@ def _taken_up(
     if not all(isinstance(record["loss"], float) for record in history):
         raise ValueError("its history has epochs without a loss")
     weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
-    inner(net).load_state_dict(weights)
+    unwrapped(net).load_state_dict(weights)
     memory: dict[int, dict[str, Any]] = {}
     named = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
     for name, value in (named | json.loads(header["numbers"])).items():

@@ -28,7 +28,7 @@ from likewise.data.registry import load
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record
 from likewise.networks.load import network, recipe, save
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import unwrapped
 from likewise.networks.training import checkpoints
 from likewise.networks.training.augment import Augment
 from likewise.networks.training.settings import Schedule, Settings, make_optimiser, rate_at, waited
@@ -192,7 +192,7 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
     normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in net.modules())
     if alone and normed:
         raise InputError(
-            f"{type(inner(net)).__name__} has batch normalisation, which cannot be trained on "
+            f"{type(unwrapped(net)).__name__} has batch normalisation, which cannot be trained on "
             "batches of one input. Give a batch_size of at least 2, and as many inputs."
         )
 
@@ -251,7 +251,7 @@ class _Run:
         in_files = isinstance(self.data.inputs, ImageFiles)
         inputs = len(self.data) if in_files else self.data.probe
         made = recipe(self.net)
-        name = made.network if made is not None else type(inner(self.net)).__name__
+        name = made.network if made is not None else type(unwrapped(self.net)).__name__
         options = {} if made is None else made.options
         facts = {"network": name, "options": options, checkpoints.START: start}
         return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record()

@@ -12,8 +12,9 @@ from torch.nn import functional
 from likewise.data.dataset import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_labels, output_places
+from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
-from likewise.networks.normalise import inner
+from likewise.networks.normalise import unwrapped
 from likewise.networks.training.augment import chosen, mix
 from likewise.networks.training.settings import Settings
 from likewise.networks.zoo.capsules import CapsNet
@@ -55,7 +56,7 @@ class Classify:
         return self._loss(net, logits, targets), logits, labels
 
     def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor) -> Tensor:
-        own = inner(net)
+        own = unwrapped(net)
         if isinstance(own, CapsNet):
             if targets.ndim == 1:
                 targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
@@ -63,7 +64,6 @@ class Classify:
         return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
 
 
-@torch.no_grad()
 def evaluate(
     net: nn.Module,
     data: Data,
@@ -79,11 +79,9 @@ def evaluate(
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
-    was_training = net.training
-    net.eval()
     total, right, places = 0.0, 0, None
-    label = type(inner(net)).__name__
-    try:
+    label = type(unwrapped(net)).__name__
+    with at_rest(net):
         for number, (inputs, given) in enumerate(data.batches(batch_size, device=device)):
             logits = answer(net, inputs)
             if number == 0:
@@ -93,6 +91,4 @@ def evaluate(
             right += int((logits.argmax(dim=1) == labels).sum())
             if shown is not None:
                 shown(inputs, logits, labels)
-    finally:
-        net.train(was_training)
     return total / len(data), right / len(data)

@@ -1,0 +1,95 @@
+"""The forward pass: logits in every kind of output, and a network put back as it was."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from likewise.errors import InputError
+from likewise.networks import Normalised, logits
+from likewise.networks.forward import at_rest, first_tensor
+
+ANSWERS = torch.arange(6.0).reshape(2, 3)
+STATES = torch.zeros(2, 4, 3)
+Pair = namedtuple("Pair", ["aux", "logits"])
+
+
+class Gives(nn.Module):
+    """Answers with one object, whatever it is shown."""
+
+    def __init__(self, output: Any) -> None:
+        super().__init__()
+        self.output = output
+
+    def forward(self, _inputs: Any) -> Any:
+        return self.output
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        ANSWERS,
+        (ANSWERS, STATES),
+        Pair(aux=STATES, logits=ANSWERS),
+        {"last_hidden_state": STATES, "logits": ANSWERS},
+        SimpleNamespace(loss=None, logits=ANSWERS),
+        type("Own", (), {"logits": ANSWERS})(),
+    ],
+    ids=["tensor", "tuple", "named tuple", "mapping", "namespace", "object"],
+)
+def test_logits_are_found_in_every_kind_of_output(output: Any) -> None:
+    assert logits(Gives(output), torch.zeros(2, 1)) is ANSWERS
+    assert first_tensor(output) is ANSWERS
+
+
+@pytest.mark.parametrize("output", [{"features": ANSWERS}, (STATES,), {}, None])
+def test_an_output_without_logits_is_refused(output: Any) -> None:
+    kind = type(output).__name__
+    with pytest.raises(InputError) as error:
+        logits(Gives(output), torch.zeros(2, 1))
+    assert str(error.value) == f"Gives gives {kind} without logits (inputs, classes). Use a network that classifies."
+
+
+def test_a_layer_without_logits_means_its_states_else_its_first_tensor() -> None:
+    assert first_tensor({"mask": ANSWERS, "last_hidden_state": STATES}) is STATES
+    assert first_tensor([None, (STATES,), ANSWERS]) is STATES
+    assert first_tensor("text") is None
+
+
+def test_a_network_at_rest_is_put_back_as_it_was_even_after_an_error() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.Linear(2, 2)).train()
+    net[1].eval()
+    net[2].requires_grad_(False)
+
+    def fail() -> None:
+        with at_rest(nn.DataParallel(net), input_gradients=True) as resting:
+            assert resting is net
+            assert not any(part.training for part in net.modules())
+            assert not any(weight.requires_grad for weight in net.parameters())
+            assert torch.is_grad_enabled()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [part.training for part in net.modules()] == [True, True, False, True]
+    assert [weight.requires_grad for weight in net.parameters()] == [True, True, False, False]
+
+
+def test_a_network_at_rest_gives_no_gradients_unless_inputs_need_them() -> None:
+    net, x = nn.Linear(2, 1), torch.ones(1, 2, requires_grad=True)
+    with at_rest(net):
+        assert not net(x).requires_grad
+    with torch.inference_mode(), at_rest(net, input_gradients=True):
+        (slope,) = torch.autograd.grad(net(x).sum(), x)
+    assert torch.equal(slope, net.weight.detach())
+
+
+def test_normalisation_stays_on_a_network_at_rest() -> None:
+    net = Normalised(nn.Conv2d(1, 1, 1), [0.5], [0.5])
+    with at_rest(net) as resting:
+        assert resting is net

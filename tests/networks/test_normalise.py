@@ -1,0 +1,42 @@
+"""Normalisation as part of a network, and the network inside its wrappers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import likewise
+from likewise.errors import InputError
+from likewise.networks import Normalised, save, unwrapped
+
+
+def compiled(net: nn.Module) -> nn.Module:
+    return torch.compile(net, backend="eager")  # type: ignore[return-value]
+
+
+def test_the_network_is_found_within_its_wrappers() -> None:
+    net = nn.Linear(2, 2)
+    whole = Normalised(nn.DataParallel(net), [0.0], [1.0])
+    assert unwrapped(whole) is net
+    assert unwrapped(compiled(nn.DataParallel(whole))) is net
+    assert unwrapped(nn.DataParallel(whole), keep_normalisation=True) is whole
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, compiled])
+def test_a_wrapped_network_is_saved_with_its_own_names_and_normalisation(tmp_path: Path, wrap) -> None:
+    net = Normalised(likewise.network("zoo:mlp", channels=1, size=4, hidden=4), [0.25], [0.5])
+    save(wrap(net), tmp_path / "a.safetensors")
+    back = likewise.network(str(tmp_path / "a.safetensors"))
+    images = torch.rand(3, 1, 4, 4)
+    assert torch.equal(back(images), net.eval()(images))
+
+
+def test_a_deviation_of_zero_cannot_normalise() -> None:
+    with pytest.raises(InputError) as error:
+        Normalised(nn.Linear(2, 2), [0.5], [0.0])
+    assert str(error.value) == (
+        "cannot normalise by mean [0.5] and std [0.0]. Give one of each per channel, and no deviation of 0."
+    )

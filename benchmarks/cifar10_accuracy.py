@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     images, out = parser.parse_args().images, parser.parse_args().out
     root = Path(os.environ["LIKEWISE_DATA"])
-    data = likewise.data(f"cifar10:test[:{images}]")
+    data = likewise.dataset(f"cifar10:test[:{images}]")
     rows = []
     for folder, networks in ARCHITECTURES.items():
         listed = json.loads((root / folder / "models.json").read_text())["models"]

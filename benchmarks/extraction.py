@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     chosen = parser.parse_args()
     network = likewise.network("zoo:resnet56" + (f"@{chosen.weights}" if chosen.weights else ""))
-    data = likewise.data(f"cifar10:test[:{chosen.inputs}]")
+    data = likewise.dataset(f"cifar10:test[:{chosen.inputs}]")
     # warmed up, so that what is set up once (thread pools, allocator) is not counted as growth
     measure(network, data[: chosen.batch_size], "mean", chosen.batch_size)
     machine = {

@@ -68,7 +68,7 @@ def _write_weights(folder: Path, name: str, **how: Any) -> None:
 
 def _data(address: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        data = likewise.data(address.format(folder=folder))
+        data = likewise.dataset(address.format(folder=folder))
         content = b"".join(_content(data.inputs[:]))
         return content, data.labels.tolist(), data.classes
 
@@ -254,7 +254,7 @@ def _stored(folder: Path) -> Any:
     views = {"a": _X, "b": _X[:, ::-1] ** 2, "c": np.abs(_X)}
     found = likewise.compare(views, "cka", store=folder / "store")
     net = network("zoo:mlp,size=8,channels=1,hidden=6")
-    view = likewise.extract(net, likewise.data("digits:test[:20]"), store=folder / "store")
+    view = likewise.extract(net, likewise.dataset("digits:test[:20]"), store=folder / "store")
     return found.values, np.asarray(view)
 
 

@@ -66,7 +66,7 @@ def own_model(name: str, data: likewise.data.Data, options: dict[str, Any]) -> n
 
 
 def measure(name: str, variant: str | None, seed: int, address: str) -> dict[str, Any]:
-    data, test = likewise.data(f"{address}:train"), likewise.data(f"{address}:test")
+    data, test = likewise.dataset(f"{address}:train"), likewise.dataset(f"{address}:test")
     preset = resi(name, "cora", variant)
     torch.manual_seed(seed)
     bare = BareLoop(own_model(name, data, dict(preset.network)), data.graph, dict(preset.training))

@@ -84,7 +84,7 @@ def share() -> dict[str, Any]:
         Timed.spent += time.process_time() - start
 
     Tap._keep = timed  # type: ignore[method-assign]
-    data = likewise.data("cifar10:train")
+    data = likewise.dataset("cifar10:train")
     inspector = Timed(data)
     start = time.process_time()
     train("zoo:resnet20", data, validation="cifar10:test", epochs=1, augment=("flip", "crop"), callbacks=[inspector])

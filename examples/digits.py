@@ -21,7 +21,7 @@ SHOWN = ["cka-debiased", "procrustes", "jaccard", "disagreement"]
 
 def main(folder):
     torch.set_num_threads(1)  # the networks are too small to share
-    digits, probe = likewise.data("digits:train"), likewise.data("digits:test")
+    digits, probe = likewise.dataset("digits:train"), likewise.dataset("digits:test")
     order = torch.randperm(len(digits.labels), generator=torch.Generator().manual_seed(0))
     shuffled = dataclasses.replace(digits, name="shuffled digits", labels=digits.labels[order])
 

@@ -120,7 +120,7 @@ def drawn(inspectors: dict[str, classes.Inspector]) -> None:
             for epoch in SHOWN
         }
         classes.matrices(shown, DOCS / f"{kind}.png")
-    data = likewise.data("cifar10:test")
+    data = likewise.dataset("cifar10:test")
     for epoch in (SHOWN[0], SHOWN[-1]):
         net = str(RUNS / "ResNet" / "epochs" / f"{epoch:04d}.safetensors")
         answers = likewise.extract(net, data, progress=False).outputs.predictions

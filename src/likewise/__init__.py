@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two together
     from likewise import classes as classes
+    from likewise import data as data
     from likewise import errors as errors
     from likewise import measures as measures
     from likewise import networks as networks
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.comparison.intervals import bootstrap as bootstrap
     from likewise.comparison.layerwise import layerwise as layerwise
     from likewise.comparison.significance import calibrate as calibrate
+    from likewise.data import dataset as dataset
     from likewise.matrices.layers import LayerMatrix as LayerMatrix
     from likewise.matrices.score import Score as Score
     from likewise.matrices.similarity import Comparison as Comparison
@@ -28,8 +30,6 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.views.cache import Views as Views
     from likewise.views.extract import extract as extract
     from likewise.views.layer_table import layers as layers
-
-    data: Any  # a module that can be called
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ _HOMES = {
     "classes": "likewise.classes",
     "compare": "likewise.comparison.compare",
     "data": "likewise.data",
+    "dataset": "likewise.data",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
     "layers": "likewise.views.layer_table",

@@ -88,7 +88,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.Captur
         f"{str(tmp_path / name)!r} is no name in UTF-8. Rename it."
     )
     (tmp_path / os.fsdecode(b"cat\xff")).mkdir()
-    assert refusal(likewise.data, f"imagefolder:{tmp_path}").endswith("no name in UTF-8. Rename it.")
+    assert refusal(likewise.dataset, f"imagefolder:{tmp_path}").endswith("no name in UTF-8. Rename it.")
 
 
 def test_a_writer_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Small(nn.Module):
 
 @cache
 def digits() -> tuple[Tensor, Tensor]:
-    data = likewise.data("digits:train[:300]")
+    data = likewise.dataset("digits:train[:300]")
     return data.inputs[:], data.labels
 
 

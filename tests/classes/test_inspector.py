@@ -208,7 +208,7 @@ def test_the_trainer_of_transformers_gives_the_report_of_a_plain_loop(tmp_path: 
 
 
 def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path) -> None:
-    digits = likewise.data("digits:test")
+    digits = likewise.dataset("digits:test")
     live = Inspector(digits)
     done = train(
         "zoo:mlp",
@@ -234,14 +234,15 @@ def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path)
 
 
 def test_only_every_second_epoch_is_looked_at() -> None:
-    live = Inspector(likewise.data("digits:test"), every_n_epochs=2)
+    live = Inspector(likewise.dataset("digits:test"), every_n_epochs=2)
     train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05, callbacks=[live])
     assert live.curves().index.tolist() == [2, 4]
 
 
 def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() -> None:
     plain, attacked = (
-        Inspector(likewise.data("digits:test"), adversarial_every=every, attack={"step": 0.05}) for every in (None, 2)
+        Inspector(likewise.dataset("digits:test"), adversarial_every=every, attack={"step": 0.05})
+        for every in (None, 2)
     )
     weights = [
         train(
@@ -262,7 +263,7 @@ import likewise
 from likewise.classes import Inspector
 from likewise.networks import train
 out, slow = sys.argv[1], float(sys.argv[2])
-inspector = Inspector(likewise.data("digits:test[:60]"), out=out + "/inspection")
+inspector = Inspector(likewise.dataset("digits:test[:60]"), out=out + "/inspection")
 train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
       out=out + "/run", callbacks=[inspector, lambda *_: time.sleep(slow)])
 """
@@ -284,7 +285,7 @@ def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Pat
     killed.wait()
     assert not (tmp_path / "killed" / "inspection" / "0006.safetensors").exists()
     assert run("killed", 0).wait() == 0
-    whole = Inspector(likewise.data("digits:test[:60]"))
+    whole = Inspector(likewise.dataset("digits:test[:60]"))
     train(
         "zoo:mlp",
         "digits:train[:150]",
@@ -294,7 +295,7 @@ def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Pat
         callbacks=[whole],
     )
     seen = tmp_path / "killed" / "inspection"
-    resumed = Inspector(likewise.data("digits:test[:60]"), out=seen).curves()
+    resumed = Inspector(likewise.dataset("digits:test[:60]"), out=seen).curves()
     assert resumed.index.tolist() == [1, 2, 3, 4, 5, 6]
     assert resumed.equals(whole.curves())
 

@@ -387,7 +387,7 @@ def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
     run(train, "zoo:mlp", "digits:train[:200]", "--epochs", "2", "--lr", "0.05", "--keep-epochs", "--out", str(folder))
     said = run(inspect, str(folder), "--data", data, "--out", str(out)).splitlines()
     accuracies, weights = {}, {}
-    images = likewise.data(data)
+    images = likewise.dataset(data)
     for epoch in (0, 1, 2):
         net = likewise.network(str(folder / "epochs" / f"{epoch:04d}.safetensors"), data=images)
         answers = net(images.inputs[:]).argmax(dim=1)

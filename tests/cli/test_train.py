@@ -56,4 +56,4 @@ def test_a_training_leaves_a_folder_that_is_an_address(tmp_path: Path) -> None:
     assert said.startswith("2 epochs, accuracy 0.")
     assert "validation accuracy 0." in said
     net = likewise.network(str(out))
-    assert net(likewise.data("digits:test[:3]").inputs).shape == (3, 10)
+    assert net(likewise.dataset("digits:test[:3]").inputs).shape == (3, 10)

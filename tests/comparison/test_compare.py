@@ -250,7 +250,7 @@ def test_networks_are_compared_by_address(tmp_path):
     networks = ["zoo:lenet,seed=0", "zoo:lenet,seed=1", "zoo:mlp,seed=0"]
     result = likewise.compare(networks, ["cka", "disagreement"], data="digits:test[:80]", store=tmp_path / "s")
     assert result["cka"].names == ("lenet,seed=0", "lenet,seed=1", "mlp,seed=0")
-    data = likewise.data("digits:test[:80]")
+    data = likewise.dataset("digits:test[:80]")
     views = [likewise.extract(likewise.network(a, data=data), data, progress=False) for a in networks]
     assert result["cka"].values[0, 2] == pytest.approx(measures.cka(views[0], views[2]), abs=1e-9)
     expected = measures.disagreement(views[0], views[1])

@@ -91,7 +91,7 @@ def test_streaming_equals_the_whole_on_real_networks(real_data: Path) -> None:
     # the first stage of each network, on fewer inputs than the study, to stay within seconds
     weights = data_root("cifar10_resnets")
     nets = [f"zoo:{name}@{weights / name}.safetensors" for name in ("resnet20", "resnet32")]
-    data = likewise.data("cifar10:test[:400]")
+    data = likewise.dataset("cifar10:test[:400]")
     cut, whole = (
         likewise.layerwise(*nets, data, layers="layer?.2", reduce="pool7", batch_size=size) for size in (100, 400)
     )
@@ -101,7 +101,7 @@ def test_streaming_equals_the_whole_on_real_networks(real_data: Path) -> None:
 
 @pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
 def test_nodes_of_a_graph_are_compared_in_parts() -> None:
-    data = likewise.data("digits-graph:test")
+    data = likewise.dataset("digits-graph:test")
     features = next(data.batches())[0]["x"].shape[1]
     net = likewise.network(f"zoo:gcn,features={features},classes=10")
     whole = likewise.layerwise(net, data=data, batch_size=len(data))

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 import likewise
 from likewise._base.array_files import read_npy, read_npz
-from likewise.data import planetoid
+from likewise.data.sources import planetoid
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import save
 from likewise.views.array_files import read_arrays
@@ -95,7 +95,7 @@ def test_no_matrix_is_read_from_a_pipe(tmp_path: Path, load: Any) -> None:
 def test_a_pipe_among_images_is_named(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     os.mkfifo(tmp_path / "cat" / "1.png")
-    assert refusal(likewise.data, f"imagefolder:{tmp_path}") == (
+    assert refusal(likewise.dataset, f"imagefolder:{tmp_path}") == (
         f"{tmp_path / 'cat' / '1.png'} is a pipe, not a file. Give the path of a file."
     )
 
@@ -187,8 +187,8 @@ def test_a_tensor_without_numbers_of_its_own_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dev.tsv.gz"
     path.write_bytes(gzip.compress(b"sentence\tlabel\n" + b"a\t1\n" * 2_000_000))
-    monkeypatch.setattr("likewise.data.text.free_memory", lambda: 8_000_000)
-    assert refusal(likewise.data, f"sst2:{tmp_path}/:dev") == (
+    monkeypatch.setattr("likewise.data.sources.text.free_memory", lambda: 8_000_000)
+    assert refusal(likewise.dataset, f"sst2:{tmp_path}/:dev") == (
         f"{path} unpacks to more than 0.001 GB, more than memory can hold. Save fewer lines."
     )
 
@@ -198,7 +198,7 @@ def test_an_image_too_narrow_for_a_square_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "cat").mkdir()
     Image.new("RGB", (40_000, 1)).save(tmp_path / "cat" / "1.png")
-    data = likewise.data(f"imagefolder:{tmp_path}", size=64)
+    data = likewise.dataset(f"imagefolder:{tmp_path}", size=64)
     assert refusal(data.inputs.__getitem__, slice(1)) == (
         f"{tmp_path / 'cat' / '1.png'} is 40000 × 1 pixels, too narrow to take a square from its middle. Remove it."
     )
@@ -302,7 +302,7 @@ def test_a_graph_kept_as_a_pickle_is_not_unpickled(tmp_path: Path, monkeypatch: 
             return Path(tmp_path / "ran").touch, ()
 
     torch.save(Harm(), tmp_path / "processed" / "data.pt")
-    assert len(likewise.data(f"flickr:{tmp_path}/:all")) == 30
+    assert len(likewise.dataset(f"flickr:{tmp_path}/:all")) == 30
     assert not (tmp_path / "ran").exists()
 
 
@@ -310,7 +310,7 @@ def test_a_list_of_images_does_not_lead_out_of_its_folder(tmp_path: Path) -> Non
     next(kind for kind in KINDS if kind.name == "tiny-imagenet").write(tmp_path)
     table = tmp_path / "val" / "val_annotations.txt"
     table.write_text("../../../secret.png\tn02123045\n")
-    assert refusal(likewise.data, f"tiny-imagenet:{tmp_path}:val") == (
+    assert refusal(likewise.dataset, f"tiny-imagenet:{tmp_path}:val") == (
         f"{table} names '../../../secret.png', which is no file beside it. Fetch it again."
     )
 
@@ -318,7 +318,7 @@ def test_a_list_of_images_does_not_lead_out_of_its_folder(tmp_path: Path) -> Non
 def test_a_line_without_a_label_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mnli_validation_matched.tsv.gz"
     path.write_bytes(gzip.compress(b"premise\thypothesis\tlabel\na\tb\t1\nc\n"))
-    assert refusal(likewise.data, f"mnli:{tmp_path}/:dev") == (
+    assert refusal(likewise.dataset, f"mnli:{tmp_path}/:dev") == (
         f"line 3 of {path} is too short. Give premise, hypothesis, label in every line, with tabs between."
     )
 
@@ -334,7 +334,7 @@ def test_a_damaged_checkpoint_is_named_before_it_is_trained_on(tmp_path: Path) -
 
 
 def test_a_note_of_a_store_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
-    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.data("digits:test[:20]")
+    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.dataset("digits:test[:20]")
     view = likewise.extract(net, data, store=tmp_path / "store")
     (note,) = (tmp_path / "store" / "views").glob("*.json")
     precious = tmp_path / "precious.safetensors"
@@ -353,6 +353,6 @@ def test_a_leftover_without_a_process_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "views").mkdir()
     odd = tmp_path / "views" / f"{socket.gethostname()}-x-y.partial"
     odd.touch()
-    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.data("digits:test[:20]")
+    net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.dataset("digits:test[:20]")
     likewise.extract(net, data, store=tmp_path)
     assert odd.exists()

@@ -248,7 +248,7 @@ def test_pickles_archives_data_and_runs_run_nothing(tmp_path: Path) -> None:
         + runs_over(names, "likewise.SimilarityMatrix.load(name)")
         + runs_over(names, "likewise.LayerMatrix.load(name)")
         + runs_over(names, "likewise.classes.ClassSimilarity.load(name)")
-        + runs_over(addresses, "likewise.data(name).inputs[:1]")
+        + runs_over(addresses, "likewise.dataset(name).inputs[:1]")
         + runs_over(["run"], "likewise.network(name)")
         + runs_over(["run"], "likewise.classes.inspect(name, 'digits:test[:9]', progress=False)")
         + "likewise.train('zoo:mlp', 'digits:train[:40]', epochs=2, out='run')",

@@ -15,8 +15,9 @@ import scipy.sparse
 import torch
 
 from likewise._base.geometric import geometric
-from likewise.data import load, planetoid
+from likewise.data import dataset
 from likewise.data.graphs import nodes_of
+from likewise.data.sources import planetoid
 from likewise.errors import InputError, MissingDataError, MissingDependencyError
 from tests.conftest import data_root
 
@@ -35,7 +36,7 @@ def ring(n: int = 6, **parts: Any) -> Any:
 
 def test_the_digits_graph_joins_each_digit_to_the_eight_nearest_both_ways() -> None:
     neighbors = pytest.importorskip("sklearn.neighbors")
-    graph = load("digits-graph").graph
+    graph = dataset("digits-graph").graph
     expected = neighbors.kneighbors_graph(graph.x.numpy(), 8).astype(bool)
     expected = (expected + expected.T).tocoo()
     found = set(map(tuple, graph.edge_index.T.tolist()))
@@ -47,16 +48,16 @@ def test_the_digits_graph_joins_each_digit_to_the_eight_nearest_both_ways() -> N
 
 
 def test_the_splits_of_the_digits_graph_share_no_node() -> None:
-    splits = {name: load(f"digits-graph:{name}") for name in ("train", "val", "test")}
+    splits = {name: dataset(f"digits-graph:{name}") for name in ("train", "val", "test")}
     nodes = [set(split.inputs.index.tolist()) for split in splits.values()]
     assert [len(part) for part in nodes] == [200, 500, 1000]
     assert len(set.union(*nodes)) == 1700
     assert splits["train"].labels.bincount().tolist() == [20] * 10
-    assert len(load("digits-graph:all")) == 1797
+    assert len(dataset("digits-graph:all")) == 1797
 
 
 def test_a_batch_is_the_whole_graph_whatever_the_batch_size() -> None:
-    data = load("digits-graph:val[:7]")
+    data = dataset("digits-graph:val[:7]")
     ((batch, labels),) = list(data.batches(2))
     assert batch["x"].shape == (1797, 64)
     assert torch.equal(batch.rows(data.graph.y), labels)
@@ -122,7 +123,7 @@ def test_labels_beyond_the_classes_are_refused() -> None:
 
 def test_an_unknown_split_is_refused_with_the_nearest() -> None:
     with pytest.raises(InputError) as error:
-        load("digits-graph:tets")
+        dataset("digits-graph:tets")
     assert str(error.value) == (
         "digits-graph has no split 'tets', asked for by 'digits-graph:tets'. Did you mean 'test'? "
         "It has test, train, val, all."
@@ -143,7 +144,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", ["pubmed", "flickr", "ogbn-arxiv"])
 def test_a_graph_that_is_nowhere_says_what_to_put_where(name: str, nowhere: Path) -> None:
     with pytest.raises(MissingDataError) as error:
-        load(name)
+        dataset(name)
     reason = str(error.value.__cause__)
     assert str(nowhere / "file") in reason
     assert str(error.value) == (
@@ -157,7 +158,7 @@ def test_a_graph_that_is_nowhere_says_what_to_put_where(name: str, nowhere: Path
 def test_without_pytorch_geometric_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "torch_geometric", None)
     with pytest.raises(MissingDependencyError) as error:
-        load("digits-graph")
+        dataset("digits-graph")
     assert str(error.value) == ("to load digits-graph, torch_geometric is needed: pip install 'likewise[graph]'.")
 
 
@@ -169,7 +170,7 @@ def test_flickr_is_read_from_the_files_of_pytorch_geometric(nowhere: Path) -> No
     np.save(raw / "feats.npy", np.arange(6.0).reshape(3, 2))
     (raw / "class_map.json").write_text(json.dumps({"0": 1, "1": 0, "2": 1}))
     (raw / "role.json").write_text(json.dumps({"tr": [2], "va": [1], "te": [0]}))
-    data = load("flickr:train")
+    data = dataset("flickr:train")
     assert data.inputs.index.tolist() == [2]
     assert data.labels.tolist() == [1]
     assert data.graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
@@ -188,7 +189,7 @@ def test_arxiv_is_read_from_the_files_of_ogb_with_citations_both_ways(nowhere: P
     for name, rows in tables.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         np.savetxt(folder / f"{name}.csv.gz", np.array(rows), delimiter=",", fmt="%g")
-    data = load("ogbn-arxiv:val")
+    data = dataset("ogbn-arxiv:val")
     assert data.graph.x.tolist() == tables["raw/node-feat"]
     assert data.graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert (data.inputs.index.tolist(), data.labels.tolist()) == ([2], [1])
@@ -221,7 +222,7 @@ def test_planetoid_files_are_read_as_pytorch_geometric_reads_them(tmp_path: Path
     assert edges == sorted(expected.edge_index.T.tolist())
     for key, values in found.items():
         assert torch.equal(torch.from_numpy(values), expected[key]), key
-    scaled = load(f"citeseer:{tmp_path}:all").graph.x.sum(dim=1)
+    scaled = dataset(f"citeseer:{tmp_path}:all").graph.x.sum(dim=1)
     assert scaled.max() <= 1 + 1e-6
 
 
@@ -244,13 +245,13 @@ def test_a_planetoid_file_that_would_run_something_is_refused(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
 def test_the_real_citation_networks_have_their_published_counts(name: str, real_data: Path) -> None:
     counts = json.loads(data_root(name, "counts.json").read_text())
-    data = load(f"{name}:all")
+    data = dataset(f"{name}:all")
     graph = data.graph
     assert graph.x.shape == (counts["nodes"], counts["feat"])
     assert graph.edge_index.shape == (2, counts["edges_directed"])
     assert data.labels.bincount().tolist() == counts["class_counts"]
     assert len(data.classes) == counts["classes"]
-    sizes = [len(load(f"{name}:{split}")) for split in ("train", "val", "test")]
+    sizes = [len(dataset(f"{name}:{split}")) for split in ("train", "val", "test")]
     assert sizes == [counts["train"], counts["val"], counts["test"]]
     assert int((graph.x > 0).sum()) == counts["nnz"]
     rows = graph.x.sum(dim=1)

@@ -30,7 +30,7 @@ def folder_of_images(root: Path, classes: dict[str, int], size: tuple[int, int] 
 
 
 def test_digits_are_embedded() -> None:
-    digits = likewise.data("digits:all")
+    digits = likewise.dataset("digits:all")
     assert (len(digits), digits.inputs.shape[1:], digits.classes[3]) == (1797, (1, 8, 8), "3")
     sklearn = pytest.importorskip("sklearn.datasets").load_digits()
     assert np.array_equal(digits.inputs[:, 0].numpy() * 16, sklearn.images)
@@ -38,7 +38,7 @@ def test_digits_are_embedded() -> None:
 
 
 def test_the_splits_of_digits_share_nothing_and_leave_nothing_out() -> None:
-    train, test = likewise.data("digits:train"), likewise.data("digits:test")
+    train, test = likewise.dataset("digits:train"), likewise.dataset("digits:test")
     assert len(train) + len(test) == 1797
     rows = {tuple(image.flatten().tolist()) for image in train.inputs}
     assert not rows & {tuple(image.flatten().tolist()) for image in test.inputs}
@@ -48,7 +48,7 @@ def test_cifar10_is_the_published_one(real_data: Path) -> None:
     data_root("cifar10_small")
     with np.load(data_root("cifar10_small", "cifar10_test_first1000.npz")) as plain:
         pixels, labels = plain["x"], plain["y"]
-    data = likewise.data("cifar10:test[:1000]")
+    data = likewise.dataset("cifar10:test[:1000]")
     assert np.array_equal((data.inputs[:] * 255).round().byte().permute(0, 2, 3, 1), pixels)
     assert np.array_equal(data.labels, labels)
     assert data.classes == tuple(plain_names())
@@ -68,7 +68,7 @@ def plain_names() -> list[str]:
     [("mnist:train", 60_000, 0.1307, 0.3081), ("fashion-mnist:train", 60_000, 0.2860, 0.3530)],
 )
 def test_mnist_and_its_fashion_are_the_published_ones(address: str, n: int, mean: float, std: float) -> None:
-    data = likewise.data(address)
+    data = likewise.dataset(address)
     assert len(data) == n
     assert float(data.inputs[:].mean()) == pytest.approx(mean, abs=5e-5)
     assert float(data.inputs[:].std()) == pytest.approx(std, abs=5e-5)
@@ -92,7 +92,7 @@ def binary_cifar(root: Path, name: str, label_bytes: int, files: list[str]) -> n
 def test_cifar100_is_read_in_its_binary_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     records = binary_cifar(tmp_path, "cifar-100-binary", 2, ["test.bin"])
-    data = likewise.data("cifar100")
+    data = likewise.dataset("cifar100")
     assert data.labels.tolist() == records[:, 1].tolist()  # the second byte is the fine label
     assert data.wnids is not None
     assert data.wnids[data.classes.index("seal")] == "n02076196"  # the animal, not the wax
@@ -102,7 +102,7 @@ def test_cifar100_is_read_in_its_binary_form(tmp_path: Path, monkeypatch: pytest
 
 def test_cifar10_is_read_in_its_binary_form_too(tmp_path: Path) -> None:
     records = binary_cifar(tmp_path, "cifar-10-batches-bin", 1, [f"data_batch_{i}.bin" for i in range(1, 6)])
-    data = likewise.data(f"cifar10:{tmp_path}:train")
+    data = likewise.dataset(f"cifar10:{tmp_path}:train")
     assert data.labels.tolist() == records[:, 0].tolist() * 5
 
 
@@ -112,7 +112,7 @@ def test_data_that_is_nowhere_says_what_to_put_where(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
     with pytest.raises(MissingDataError) as error:
-        likewise.data("cifar100")
+        likewise.dataset("cifar100")
     assert str(error.value) == (
         f"cifar100 was not found in {tmp_path}/mine or {tmp_path}/likewise and could not be "
         "downloaded (<urlopen error [Errno 111] Connection refused>). Put the folder "
@@ -127,7 +127,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torchvision.datasets", None)
     with pytest.raises(MissingDependencyError) as error:
-        likewise.data("mnist")
+        likewise.dataset("mnist")
     assert str(error.value) == ("to read mnist, torchvision.datasets is needed: pip install 'likewise[vision]'.")
 
 
@@ -166,19 +166,19 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
     with pytest.raises(kind) as error:
-        likewise.data(address)
+        likewise.dataset(address)
     assert str(error.value) == sentence
 
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(InputError) as error:
-        likewise.data("digits", size=3)
+        likewise.dataset("digits", size=3)
     assert str(error.value) == "digits has no option 'size'. Leave it out."
 
 
 def test_a_folder_of_images_is_read_class_by_class(tmp_path: Path) -> None:
     folder_of_images(tmp_path, {"cat": 2, "ant": 1})
-    data = likewise.data(f"imagefolder:{tmp_path}", size=10)
+    data = likewise.dataset(f"imagefolder:{tmp_path}", size=10)
     assert (data.classes, data.labels.tolist()) == (("ant", "cat"), [0, 1, 1])
     # "cat" was painted first (red 0), its second image with green 20
     assert (data.inputs[[0, 2]][:, :2, 5, 5] * 255).round().tolist() == [[10, 0], [0, 20]]
@@ -189,11 +189,11 @@ def test_a_folder_of_images_is_read_class_by_class(tmp_path: Path) -> None:
 def test_splits_of_a_folder_are_folders(tmp_path: Path) -> None:
     folder_of_images(tmp_path / "train", {"a": 3, "b": 3})
     folder_of_images(tmp_path / "val", {"a": 1, "b": 1})
-    assert len(likewise.data(f"imagefolder:{tmp_path}:train")) == 6
-    assert len(likewise.data(f"imagefolder:{tmp_path}")) == 2
+    assert len(likewise.dataset(f"imagefolder:{tmp_path}:train")) == 6
+    assert len(likewise.dataset(f"imagefolder:{tmp_path}")) == 2
     (tmp_path / "val").rename(tmp_path / "other")
     with pytest.raises(MissingDataError) as error:
-        likewise.data(f"imagefolder:{tmp_path}:val")
+        likewise.dataset(f"imagefolder:{tmp_path}:val")
     assert str(error.value) == (f"{tmp_path} has no folder 'val'. It holds other, train; name one of them.")
 
 
@@ -203,7 +203,7 @@ def test_the_middle_of_a_larger_image_is_taken(tmp_path: Path) -> None:
     striped = np.zeros((64, 128, 3), dtype=np.uint8)
     striped[:, 32:96] = 255  # white in the middle square
     image.fromarray(striped).save(tmp_path / "a" / "0.png")
-    pixels = likewise.data(f"imagefolder:{tmp_path}", size=56).inputs[:]
+    pixels = likewise.dataset(f"imagefolder:{tmp_path}", size=56).inputs[:]
     assert pixels.shape == (1, 3, 56, 56)
     assert float(pixels.min()) == 1.0  # 64 is 56 · 8/7: cropped, not scaled
 
@@ -211,7 +211,7 @@ def test_the_middle_of_a_larger_image_is_taken(tmp_path: Path) -> None:
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
     folder_of_images(tmp_path, {"a": 1})
     (tmp_path / "a" / "1.png").write_bytes(b"no image")
-    data = likewise.data(f"imagefolder:{tmp_path}", size=10)
+    data = likewise.dataset(f"imagefolder:{tmp_path}", size=10)
     with pytest.raises(InputError) as error:
         data.inputs[:]
     assert str(error.value) == (f"{tmp_path}/a/1.png cannot be read as an image. Remove or repair it.")
@@ -222,7 +222,7 @@ def test_imagenet_is_ordered_by_wordnet_id_and_named(tmp_path: Path, monkeypatch
     rows = data_root("class_lists", "imagenet1k.tsv").read_text().splitlines()[1:]
     wnids = [row.split("\t")[1] for row in rows]
     folder_of_images(tmp_path / "val", dict.fromkeys(reversed(wnids), 1), (8, 8))
-    data = likewise.data(f"imagenet1k:{tmp_path}", size=8)
+    data = likewise.dataset(f"imagenet1k:{tmp_path}", size=8)
     assert data.wnids == tuple(wnids)
     assert (data.classes[0], data.classes[999]) == ("tench", rows[999].split("\t")[2])
 
@@ -230,7 +230,7 @@ def test_imagenet_is_ordered_by_wordnet_id_and_named(tmp_path: Path, monkeypatch
 def test_a_part_of_imagenet_is_not_taken_for_the_whole(tmp_path: Path) -> None:
     folder_of_images(tmp_path, {"n01440764": 1})
     with pytest.raises(InputError) as error:
-        likewise.data(f"imagenet1k:{tmp_path}")
+        likewise.dataset(f"imagenet1k:{tmp_path}")
     assert str(error.value) == (
         f"imagenet1k:{tmp_path}:val has 1 class folders, not 1000. Each class is a folder named by "
         "its WordNet id, such as n01440764."
@@ -241,7 +241,7 @@ def test_the_parts_of_imagenet100_are_put_together(tmp_path: Path) -> None:
     wnids = [f"n{i:08d}" for i in range(100)]
     folder_of_images(tmp_path / "train.X1", dict.fromkeys(wnids[50:], 1), (8, 8))
     folder_of_images(tmp_path / "train.X2", dict.fromkeys(wnids[:50], 1), (8, 8))
-    data = likewise.data(f"imagenet100:{tmp_path}:train", size=8)
+    data = likewise.dataset(f"imagenet100:{tmp_path}:train", size=8)
     assert data.wnids == tuple(wnids)
 
 
@@ -250,7 +250,7 @@ def test_mini_imagenet_is_split_by_class(tmp_path: Path, real_data: Path) -> Non
     split_of = {row.split("\t")[1]: row.split("\t")[0] for row in rows[1:]}
     folder_of_images(tmp_path, dict.fromkeys(split_of, 1), (8, 8))
     for split, count in (("train", 64), ("val", 16), ("test", 20), ("all", 100)):
-        data = likewise.data(f"mini-imagenet:{tmp_path}:{split}", size=8)
+        data = likewise.dataset(f"mini-imagenet:{tmp_path}:{split}", size=8)
         assert len(data.classes) == count
         assert data.wnids is not None
         assert split == "all" or {split_of[str(wnid)] for wnid in data.wnids} == {split}
@@ -264,17 +264,17 @@ def test_tiny_imagenet_is_read_as_it_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "val" / "val_annotations.txt").write_text(
         "0.png\tn01\t0\t0\t9\t9\n1.png\tn02\t0\t0\t9\t9\n2.png\tn01\t0\t0\t9\t9\n"
     )
-    train = likewise.data(f"tiny-imagenet:{tmp_path}:train")
+    train = likewise.dataset(f"tiny-imagenet:{tmp_path}:train")
     assert (train.classes, train.wnids) == (("dog", "cat"), ("n02", "n01"))
     assert train.labels.tolist() == [0, 1, 1]
-    val = likewise.data(f"tiny-imagenet:{tmp_path}")
+    val = likewise.dataset(f"tiny-imagenet:{tmp_path}")
     assert val.labels.tolist() == [0, 1, 1]
     assert (val.inputs[:][:, 1, 0, 0] * 255).round().tolist() == [20, 0, 40]
 
 
 def test_a_slice_is_a_slice() -> None:
-    whole = likewise.data("digits:test")
-    part = likewise.data("digits:test[10:20:2]")
+    whole = likewise.dataset("digits:test")
+    part = likewise.dataset("digits:test[10:20:2]")
     assert part.name == "digits:test[10:20:2]"
     assert torch.equal(part.inputs, whole.inputs[10:20:2])
     assert torch.equal(part.labels, whole.labels[10:20:2])
@@ -293,19 +293,19 @@ def test_a_probe_is_the_same_for_the_same_inputs_in_the_same_order() -> None:
 
 def test_a_probe_of_files_is_of_their_content(tmp_path: Path) -> None:
     folder_of_images(tmp_path, {"a": 2})
-    before = likewise.data(f"imagefolder:{tmp_path}", size=8).probe
-    assert before == likewise.data(f"imagefolder:{tmp_path}", size=8).probe
+    before = likewise.dataset(f"imagefolder:{tmp_path}", size=8).probe
+    assert before == likewise.dataset(f"imagefolder:{tmp_path}", size=8).probe
     folder_of_images(tmp_path / "more", {"a": 3})
     (tmp_path / "more/a/2.png").rename(tmp_path / "a/1.png")
     (tmp_path / "more/a/0.png").unlink()
     (tmp_path / "more/a/1.png").unlink()
     (tmp_path / "more/a").rmdir()
     (tmp_path / "more").rmdir()
-    assert before != likewise.data(f"imagefolder:{tmp_path}", size=8).probe
+    assert before != likewise.dataset(f"imagefolder:{tmp_path}", size=8).probe
 
 
 def test_batches_hold_every_input_once_in_the_order_of_the_seed() -> None:
-    data = likewise.data("digits:test")
+    data = likewise.dataset("digits:test")
     shuffled = [labels for _, labels in data.batches(100, shuffle=1)]
     assert [len(labels) for labels in shuffled] == [100, 100, 100, 59]
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
@@ -315,7 +315,7 @@ def test_batches_hold_every_input_once_in_the_order_of_the_seed() -> None:
 
 
 def test_data_iterates_in_batches() -> None:
-    data = likewise.data("digits:test")
+    data = likewise.dataset("digits:test")
     assert [len(labels) for _, labels in data] == [256, 103]
     assert data[7].labels.tolist() == [int(data.labels[7])]
 
@@ -400,7 +400,7 @@ def test_ids_that_do_not_match_the_classes_are_refused() -> None:
 
 def test_batches_of_nothing_are_refused() -> None:
     with pytest.raises(InputError) as error:
-        next(likewise.data("digits").batches(0))
+        next(likewise.dataset("digits").batches(0))
     assert str(error.value) == "batch_size is 0. Give at least 1."
 
 

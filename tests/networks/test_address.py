@@ -62,7 +62,7 @@ def test_options_may_stand_in_the_address() -> None:
 
 
 def test_a_network_is_built_to_the_measure_of_its_data() -> None:
-    digits = likewise.data("digits:train")
+    digits = likewise.dataset("digits:train")
     net = likewise.network("zoo:lenet", data=digits)
     assert isinstance(net, Normalised)
     pixels = digits.inputs

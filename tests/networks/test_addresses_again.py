@@ -86,7 +86,7 @@ def test_a_wrong_measure_is_told_before_a_network_runs() -> None:
 
 
 def test_modules_are_named_by_the_address_they_came_from(tmp_path: Path) -> None:
-    data = likewise.data("digits:test[:20]")
+    data = likewise.dataset("digits:test[:20]")
     nets = [likewise.network("zoo:mlp", data=data, seed=seed) for seed in (0, 1)]
     paths = [tmp_path / run / "weights.safetensors" for run in ("first", "second")]
     for net, path in zip(nets, paths, strict=True):
@@ -245,14 +245,14 @@ def test_the_command_says_where_no_data_matches(capsys: pytest.CaptureFixture[st
 
 def test_a_split_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError) as error:
-        likewise.data("digits", split="tarin")
+        likewise.dataset("digits", split="tarin")
     assert str(error.value) == (
         "digits has no split 'tarin', asked for by 'digits'. Did you mean 'train'? It has test, train, all."
     )
 
 
 def test_rows_are_chosen_by_whole_numbers_and_whole_masks() -> None:
-    data = likewise.data("digits:test[:20]")
+    data = likewise.dataset("digits:test[:20]")
     with pytest.raises(InputError) as half:
         data[[1.5]]  # type: ignore[list-item]
     assert str(half.value) == ("inputs are counted by whole numbers, not by torch.float32. Round them.")
@@ -270,9 +270,9 @@ def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
         (folder / name).mkdir(parents=True, exist_ok=True)
     for name in ("cat/1.png", "dog/1.png", "cat/.ipynb_checkpoints/1.png", "dog/._1.png"):
         image.new("RGB", (8, 8)).save(folder / name)
-    data = likewise.data(f"imagefolder:{folder}")
+    data = likewise.dataset(f"imagefolder:{folder}")
     assert (len(data), data.classes) == (2, ("cat", "dog"))
-    assert len(likewise.data(f"imagefolder:{folder}[:1]")) == 1
+    assert len(likewise.dataset(f"imagefolder:{folder}[:1]")) == 1
 
 
 def test_networks_are_compared_on_a_device_in_batches_of_a_size() -> None:

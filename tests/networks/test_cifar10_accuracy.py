@@ -37,7 +37,7 @@ OTHERS = {
 def test_a_published_network_is_as_accurate_as_it_was(real_data: Path, place: tuple[str, str, str]) -> None:
     folder, name, weights = place
     net = likewise.network(f"zoo:{name}@{real_data / folder / weights}.safetensors")
-    _, accuracy = evaluate(net, likewise.data("cifar10:test[:1000]"))
+    _, accuracy = evaluate(net, likewise.dataset("cifar10:test[:1000]"))
     assert round(1000 * accuracy) == RIGHT[place]
 
 
@@ -45,7 +45,7 @@ def test_a_published_network_is_as_accurate_as_it_was(real_data: Path, place: tu
 def test_the_other_published_networks_are_mostly_right(real_data: Path, place: tuple[str, str, str]) -> None:
     folder, name, weights = place
     net = likewise.network(f"zoo:{name}@{real_data / folder / weights}.safetensors")
-    data = likewise.data("cifar10:test[:100]")
+    data = likewise.dataset("cifar10:test[:100]")
     with torch.inference_mode():
         right = int((net(data.inputs[:]).argmax(dim=1) == data.labels).sum())
     assert right >= 80  # each of them is right on more than 84 % of all

@@ -23,7 +23,7 @@ KINDS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT"}
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_training_ends_where_a_bare_loop_over_the_librarys_own_model_ends(name: str) -> None:
-    data = likewise.data("digits-graph:train")
+    data = likewise.dataset("digits-graph:train")
     options = {"width": 16, "dropout": 0.0}
     net = network(f"zoo:{name}", data=data, **options)
     depth, act = (2, "elu") if name == "gat" else (3, "relu")
@@ -47,7 +47,7 @@ def test_a_training_ends_where_a_bare_loop_over_the_librarys_own_model_ends(name
 def test_each_learns_the_digits_from_twenty_of_a_kind(name: str) -> None:
     settings = {"optimiser": "adam", "lr": 0.01, "schedule": "constant"}
     done = train(f"zoo:{name}", "digits-graph", epochs=40, **settings)
-    _, accuracy = evaluate(done.net, likewise.data("digits-graph:test"))
+    _, accuracy = evaluate(done.net, likewise.dataset("digits-graph:test"))
     assert accuracy > 0.85
 
 
@@ -71,7 +71,7 @@ def test_ones_own_model_of_the_library_has_a_head_too() -> None:
 
 
 def test_a_view_of_a_graph_network_shows_the_nodes_of_the_split() -> None:
-    data = likewise.data("digits-graph:test[:50]")
+    data = likewise.dataset("digits-graph:test[:50]")
     net = network("zoo:gcn", data=data)
     seen: list[torch.Tensor] = []
     net.convs[1].register_forward_hook(lambda *call: seen.append(call[2].detach()))
@@ -105,7 +105,7 @@ def test_resis_cora_settings_are_the_papers() -> None:
 
 
 def test_dropped_edges_are_a_share_drawn_anew_each_time_and_the_nodes_stay() -> None:
-    ((batch, _),) = likewise.data("digits-graph:val[:9]").batches()
+    ((batch, _),) = likewise.dataset("digits-graph:val[:9]").batches()
     chance = torch.Generator().manual_seed(0)
     once, twice = DropEdges(0.2)(batch, chance), DropEdges(0.2)(batch, chance)
     whole = batch["edge_index"].shape[1]
@@ -161,7 +161,7 @@ def test_a_depth_of_nothing_is_refused() -> None:
 
 def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> None:
     with pytest.raises(InputError) as error:
-        evaluate(network("zoo:gcn"), likewise.data("digits-graph"))
+        evaluate(network("zoo:gcn"), likewise.dataset("digits-graph"))
     assert str(error.value) == ("GCN was built for 1433 features a node and was shown 64. Build it with features=64.")
 
 
@@ -184,7 +184,7 @@ def test_data_of_another_kind_is_refused(address: str, takes: str, data: str, ho
 
 def test_text_is_no_input_for_a_graph_network() -> None:
     with pytest.raises(InputError) as error:
-        evaluate(network("zoo:gcn"), likewise.data("sentences[:3]"))
+        evaluate(network("zoo:gcn"), likewise.dataset("sentences[:3]"))
     assert str(error.value) == ("GCN has no tokenizer, and was shown text. Use a text network, such as zoo:minilm.")
 
 
@@ -192,5 +192,5 @@ def test_gcn_with_resis_settings_learns_the_real_cora(real_data: Path) -> None:
     preset = resi("gcn", "cora")
     net = network("zoo:gcn", **preset.network)
     done = train(net, "cora", **preset.training)
-    _, accuracy = evaluate(done.net, likewise.data("cora"))
+    _, accuracy = evaluate(done.net, likewise.dataset("cora"))
     assert 0.74 < accuracy < 0.83  # the commonest class has 0.32

@@ -13,7 +13,7 @@ import torch
 
 import likewise
 from likewise._base.compat import prepare_torchvision
-from likewise.data.synthetic_text import sentences
+from likewise.data.sources.synthetic_text import sentences
 from likewise.errors import InputError, MissingDependencyError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.text import TextClassifier, WordHash
@@ -40,7 +40,7 @@ def test_the_same_seed_makes_the_same_sentences_and_another_seed_others() -> Non
 
 
 def test_training_and_test_sentences_are_all_different() -> None:
-    training, test = likewise.data("sentences:train"), likewise.data("sentences")
+    training, test = likewise.dataset("sentences:train"), likewise.dataset("sentences")
     assert (len(training), len(test)) == (2000, 500)
     assert len({*training.inputs, *test.inputs}) == 2500
     assert 0.45 < training.labels.float().mean() < 0.55
@@ -58,8 +58,8 @@ def test_tables_are_read_with_quotes_and_spaces_as_they_are(tmp_path: Path, monk
     table(tmp_path / "sst2" / "dev.tsv.gz", "sentence\tlabel\n\"so bad \t0\nit 's good \t1\n")
     table(tmp_path / "nli" / "mnli_train.tsv.gz", "premise\thypothesis\tlabel\na b\tc\t2\n")
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
-    assert likewise.data("sst2").inputs == ['"so bad', "it 's good"]
-    pairs = likewise.data("mnli:train")
+    assert likewise.dataset("sst2").inputs == ['"so bad', "it 's good"]
+    pairs = likewise.dataset("mnli:train")
     assert (pairs.inputs, pairs.labels.tolist()) == ([("a b", "c")], [2])
     assert next(iter(pairs.batches(4)))[0] == [("a b", "c")]
 
@@ -76,7 +76,7 @@ BAD_TABLES = {
 def test_a_table_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
     path = table(tmp_path / "dev.tsv.gz", text)
     with pytest.raises(InputError) as error:
-        likewise.data(f"sst2:{tmp_path}")
+        likewise.dataset(f"sst2:{tmp_path}")
     assert str(error.value) == sentence.format(path)
 
 
@@ -84,7 +84,7 @@ def test_a_table_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_pa
 def test_text_that_is_nowhere_says_what_to_put_where(tmp_path: Path) -> None:
     code = (
         "import likewise\n"
-        "try: likewise.data('sst2:train')\n"
+        "try: likewise.dataset('sst2:train')\n"
         "except likewise.errors.MissingDataError as error: print(error)"
     )
     empty = {"LIKEWISE_DATA": f"{tmp_path}/data", "XDG_CACHE_HOME": f"{tmp_path}/cache"}
@@ -101,7 +101,7 @@ def test_text_that_is_nowhere_says_what_to_put_where(tmp_path: Path) -> None:
 def test_without_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingDependencyError) as error:
-        likewise.data(f"mnli:{tmp_path}")
+        likewise.dataset(f"mnli:{tmp_path}")
     assert str(error.value) == ("to load mnli, datasets is needed: pip install 'likewise[language]'.")
 
 
@@ -133,7 +133,7 @@ def test_padding_does_not_change_an_answer(pooling: str) -> None:
 def test_bert_tiny_learns_to_tell_praise_from_blame() -> None:
     settings = {"optimiser": "adamw", "lr": 1e-3, "batch_size": 32}
     done = train("zoo:bert-tiny", "sentences:train[:960]", epochs=2, **settings)
-    _, accuracy = evaluate(done.net, likewise.data("sentences"))
+    _, accuracy = evaluate(done.net, likewise.dataset("sentences"))
     assert accuracy > 0.9
 
 
@@ -146,7 +146,7 @@ def test_pairs_are_read_in_their_order() -> None:
 
 @needs_transformers
 def test_the_penultimate_layer_of_a_text_network_is_the_pooled_text() -> None:
-    data = likewise.data("sentences[:20]")
+    data = likewise.dataset("sentences[:20]")
     net = network("zoo:bert-tiny")
     found = head(net)
     assert (found.layer_name, found.weight.shape) == ("classifier", (2, 128))
@@ -215,7 +215,7 @@ def test_a_frozen_minilm_learns_real_sentences_by_its_classifier_alone(real_data
     net.classifier.requires_grad_(True)
     before = net.encoder.embeddings.word_embeddings.weight.clone()
     train(net, "sst2:train[:160]", epochs=2, optimiser="adam", lr=0.02, batch_size=32)
-    _, accuracy = evaluate(net, likewise.data("sst2:dev[:100]"))
+    _, accuracy = evaluate(net, likewise.dataset("sst2:dev[:100]"))
     assert accuracy > 0.65
     assert torch.equal(before, net.encoder.embeddings.word_embeddings.weight)
 
@@ -229,4 +229,4 @@ def test_a_frozen_minilm_learns_real_sentences_by_its_classifier_alone(real_data
     ],
 )
 def test_the_real_texts_have_their_published_counts(address: str, counts: list[int], real_data: Path) -> None:
-    assert likewise.data(address).labels.bincount().tolist() == counts
+    assert likewise.dataset(address).labels.bincount().tolist() == counts

@@ -38,7 +38,7 @@ def test_published_wrappers_are_seen_through(tmp_path: Path, lenet: Any, ending:
 
 
 def test_saved_weights_are_an_address(tmp_path: Path) -> None:
-    digits = likewise.data("digits")
+    digits = likewise.dataset("digits")
     net = likewise.network("zoo:lenet", data=digits, seed=5)
     save(net, tmp_path / "weights.safetensors")
     by_file = likewise.network(str(tmp_path / "weights.safetensors"))

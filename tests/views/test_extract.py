@@ -458,7 +458,7 @@ def test_flattened_tokens_of_unequal_texts_are_refused() -> None:
 
 @pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
 def test_of_a_graph_only_the_nodes_asked_for_are_kept() -> None:
-    data = likewise.data("digits-graph:test")
+    data = likewise.dataset("digits-graph:test")
     batch, _ = next(data.batches())
     net = likewise.network(f"zoo:gcn,features={batch['x'].shape[1]},classes=10").eval()
     views = extract(net, data, layers="convs.*", reduce=None)

@@ -199,7 +199,7 @@ def test_an_infinite_answer_costs_no_rows(folder: bool, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:the labels run to 9")
 def test_networks_of_any_precision_are_shown_data(dtype: torch.dtype) -> None:
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 5)).to(dtype)
-    data = likewise.data("digits:test[:20]")
+    data = likewise.dataset("digits:test[:20]")
     found = shown(net, data, "1")
     images, _ = next(data.batches(20))
     with torch.no_grad():
@@ -283,7 +283,7 @@ def test_extraction_draws_nothing_from_the_callers_generator(form: str) -> None:
         "tensor": rows,
         "array": rows.numpy(),
         "dataset": torch.utils.data.TensorDataset(rows, torch.arange(10) % 3),
-        "data": likewise.data("digits:test[:20]"),
+        "data": likewise.dataset("digits:test[:20]"),
     }[form]
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.Dropout(), nn.Linear(5, 3))
     before = torch.get_rng_state()

@@ -12,7 +12,7 @@ from likewise._base.files import is_folder
 from likewise._base.progress import tracked
 from likewise.classes.inspector import Inspector
 from likewise.classes.tap import Tap
-from likewise.data import Data, load
+from likewise.data import Data, dataset
 from likewise.errors import InputError
 from likewise.networks import network
 from likewise.networks.class_names import as_counted
@@ -39,8 +39,8 @@ def inspect(
     folder, epochs have the numbers of their files. With `out`, epochs already inspected are not
     inspected again. Classes are those of the network, in its order, where it knows them by name.
     """
-    shown = load(data) if isinstance(data, str) else data
-    seen = load(train, split="train") if isinstance(train, str) else train
+    shown = dataset(data) if isinstance(data, str) else data
+    seen = dataset(train, split="train") if isinstance(train, str) else train
     addresses = checkpoints(run)
     shown, seen = _as_counted(next(iter(addresses.values())), shown, seen, device)
     inspector = Inspector(

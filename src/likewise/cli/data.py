@@ -19,16 +19,16 @@ def data(
 
 
 def _list(pattern: str, as_json: bool) -> str:
-    from likewise.data import SOURCES
+    from likewise.data import DATASETS
     from likewise.errors import UnknownNameError
 
-    found = [SOURCES.get(name) for name in SOURCES.names(pattern)]
-    if not found:
+    sources = [DATASETS.get(name) for name in DATASETS.names(pattern)]
+    if not sources:
         raise UnknownNameError(f"no data matches {pattern!r}. Leave the pattern out to see all.")
     if as_json:
-        return json.dumps([{"name": s.name, "domain": s.domain, "splits": s.splits} for s in found])
-    names = [f"{source.name}:PATH" if source.needs_path else source.name for source in found]
+        return json.dumps([{"name": s.name, "domain": s.domain, "splits": s.splits} for s in sources])
+    names = [f"{source.name}:PATH" if source.needs_path else source.name for source in sources]
     return "\n".join(
         f"{name:20}  {source.domain:5}  {', '.join(source.splits):22}  {source.summary}"
-        for name, source in zip(names, found, strict=True)
+        for name, source in zip(names, sources, strict=True)
     )

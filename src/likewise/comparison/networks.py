@@ -26,9 +26,9 @@ def shown(
     given = views.values() if isinstance(views, Mapping) else (views, other)
     if not any(isinstance(each, (str, Module)) for each in given):
         return views, other  # arrays need neither data nor networks
-    from likewise.data import Data, load
+    from likewise.data import Data, dataset
 
-    inputs = load(data) if isinstance(data, str) else data
+    inputs = dataset(data) if isinstance(data, str) else data
 
     def view(network: Any, name: str | None = None) -> Any:
         if not isinstance(network, (str, Module)):

@@ -1,46 +1,39 @@
 """Data: from an address to inputs, labels and what the classes are called.
 
-`likewise.data("cifar10:test[:1000]")` loads; the room itself is called, since the room and the act
-have one name. `likewise.data.load` is the same function under a name of its own.
+`likewise.dataset("cifar10:test[:1000]")` loads. Named datasets are declared by `@data_source`, one file per
+kind in `sources/`; where files are looked for and what is downloaded is in `locations`.
+May import: errors, _base, work, wordnet.
 """
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
-
-from likewise.data import folders as folders
-from likewise.data import graph_sources as graph_sources
-from likewise.data import imagenet as imagenet
-from likewise.data import small_images as small_images
-from likewise.data import text as text
-from likewise.data.dataset import Data
-from likewise.data.graphs import GraphData
+from likewise.data.address import DATASETS, DataAddress, DataSource, data_source, dataset, held_out
+from likewise.data.graphs import GraphBatch, GraphData, nodes_of
 from likewise.data.images import ImageFiles, Images
-from likewise.data.registry import SOURCES, dataset, held_out, load
+from likewise.data.inputs import Data, Domain
 
 __all__ = [
-    "SOURCES",
+    "DATASETS",
     "Data",
+    "DataAddress",
+    "DataSource",
+    "Domain",
+    "GraphBatch",
     "GraphData",
     "ImageFiles",
     "Images",
+    "data_source",
     "dataset",
     "held_out",
-    "load",
     "names",
+    "nodes_of",
 ]
 
 
 def names(pattern: str = "*") -> list[str]:
-    """The datasets an address may start with."""
-    return SOURCES.names(pattern)
+    """The datasets an address may start with.
 
-
-class _CallableRoom(ModuleType):
-    def __call__(self, address: str, **options: Any) -> Data:
-        return load(address, **options)
-
-
-sys.modules[__name__].__class__ = _CallableRoom
+    >>> names("cifar*")
+    ['cifar10', 'cifar100']
+    """
+    return DATASETS.names(pattern)

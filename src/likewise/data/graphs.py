@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from likewise.data.dataset import Data
+from likewise.data.inputs import Data
 from likewise.errors import InputError
 
 SPLITS = ("test", "train", "val", "all")

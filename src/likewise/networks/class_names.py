@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from likewise import wordnet
 from likewise._base.optional import require
-from likewise.data.dataset import Data
+from likewise.data import Data
 from likewise.errors import InputError, quoted_list
 from likewise.networks.normalise import unwrapped
 from likewise.wordnet import ClassNames, listed, match, recognised

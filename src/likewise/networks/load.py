@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from likewise._base.files import free_memory, is_file
-from likewise.data.dataset import Data
+from likewise.data import Data
 from likewise.data.images import ImageFiles
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers

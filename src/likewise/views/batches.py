@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.data.dataset import Data, moved, take
+from likewise.data.inputs import Data, moved, take
 from likewise.errors import InputError
 
 

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 import likewise
 from likewise._base.arrays import refuse_meta
-from likewise.data import Data
-from likewise.data import load as load_data
+from likewise.data import Data, dataset
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
 from likewise.networks import network as load_network
@@ -115,7 +114,7 @@ def _called(module: nn.Module) -> str:
 def as_data(data: Any) -> Any:
     """Data for an address or a bare graph; anything else as it is."""
     if isinstance(data, str):
-        return load_data(data)
+        return dataset(data)
     if hasattr(data, "edge_index") and hasattr(data, "x"):
         split = "test" if getattr(data, "test_mask", None) is not None else "all"
         return nodes_of(data, split, name="graph")

@@ -17,7 +17,7 @@ def test_every_epoch_is_kept_from_before_the_first_step(tmp_path: Path) -> None:
     kept = sorted(file.name for file in (tmp_path / "epochs").iterdir())
     assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors"]
     last = likewise.network(str(tmp_path / "epochs" / "0002.safetensors"))
-    images = likewise.data("digits:test[:5]").inputs.double().float()
+    images = likewise.dataset("digits:test[:5]").inputs.double().float()
     with torch.no_grad():
         assert torch.equal(last(images), done.net(images))
 

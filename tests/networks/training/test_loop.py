@@ -101,7 +101,7 @@ def _epochs_of(checkpoint: Path) -> int:
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_others() -> None:
-    digits = likewise.data("digits:train[:200]")
+    digits = likewise.dataset("digits:train[:200]")
     first, again, other = (
         train("zoo:lenet", digits, **settings(seed=seed, augment=["crop"])).net for seed in (1, 1, 2)
     )
@@ -132,13 +132,13 @@ def test_training_leaves_chance_as_it_was() -> None:
 def test_a_training_learns() -> None:
     done = train("zoo:lenet", "digits", **settings(epochs=4), validation="digits:test")
     assert done.history[-1]["validation_accuracy"] > 0.93
-    _, accuracy = evaluate(done.net, likewise.data("digits:test"))
+    _, accuracy = evaluate(done.net, likewise.dataset("digits:test"))
     assert accuracy == done.history[-1]["validation_accuracy"]
     assert not done.net.training
 
 
 def test_capsules_are_trained_by_their_own_loss() -> None:
-    data = likewise.data("digits:train[:64]")
+    data = likewise.dataset("digits:train[:64]")
     net = likewise.network("zoo:capsnet", data=data)
     done = train(net, data, **settings(epochs=3, optimiser="adam", lr=1e-3, batch_size=16))
     assert done.history[-1]["loss"] < 0.5 * done.history[0]["loss"]
@@ -162,7 +162,7 @@ def test_a_finished_training_is_not_done_again(tmp_path: Path) -> None:
 def test_the_folder_of_a_training_is_an_address(tmp_path: Path) -> None:
     done = train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
     again = likewise.network(str(tmp_path))
-    images = likewise.data("digits:test").inputs
+    images = likewise.dataset("digits:test").inputs
     assert isinstance(again, Normalised)
     assert torch.equal(again(images), done.net(images))
 
@@ -221,7 +221,7 @@ def test_a_last_batch_of_one_is_left_out() -> None:
 
 
 def test_a_step_of_ones_own_replaces_the_forward_pass() -> None:
-    data = likewise.data("digits:train[:64]")
+    data = likewise.dataset("digits:train[:64]")
 
     def halved(net: nn.Module, batch: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         images, labels = batch

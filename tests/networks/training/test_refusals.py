@@ -18,7 +18,7 @@ OTHERWISE = "Give the same settings to go on with it, or another folder."
 
 
 def weights(path: Path, seed: int) -> Path:
-    data = likewise.data(DATA)
+    data = likewise.dataset(DATA)
     likewise.networks.save(likewise.network("zoo:mlp", data=data, seed=seed), path)
     return path
 
@@ -148,7 +148,7 @@ def test_batch_normalisation_is_not_trained_on_batches_of_one() -> None:
 
 
 def test_nothing_cannot_be_scored() -> None:
-    data = likewise.data("digits:test[:0]")
+    data = likewise.dataset("digits:test[:0]")
     with pytest.raises(InputError) as error:
         evaluate(small(0), data)
     assert str(error.value) == "'digits:test[:0]' has no inputs to be scored on. Give at least one."

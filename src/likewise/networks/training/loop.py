@@ -22,9 +22,9 @@ from torch import Tensor, nn
 
 from likewise._base.files import is_file, make_folder
 from likewise._base.progress import tracked
-from likewise.data.dataset import Data
+from likewise.data import Data
+from likewise.data.address import dataset
 from likewise.data.images import ImageFiles
-from likewise.data.registry import load
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record
 from likewise.networks.load import network, recipe, save
@@ -121,9 +121,9 @@ def train(
         patience=patience,
     )
     if isinstance(data, str):
-        data = load(data, split="train")
+        data = dataset(data, split="train")
     if isinstance(validation, str):
-        validation = load(validation)
+        validation = dataset(validation)
     _check_data(data, validation)
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):

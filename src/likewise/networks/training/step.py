@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise.data.dataset import Data
+from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_labels, output_places
 from likewise.networks.forward import at_rest

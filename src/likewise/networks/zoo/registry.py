@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from likewise._base.registry import Registry, module_of
-from likewise.data.dataset import Domain
+from likewise.data import Domain
 from likewise.errors import InputError, OptionError
 
 

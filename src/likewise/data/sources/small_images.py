@@ -5,7 +5,6 @@ CIFAR is downloaded in its binary form: the better known one is a pickle, and no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from likewise._base.array_files import read_npz
 from likewise._base.compat import prepare_torchvision
 from likewise._base.files import check_regular, reading
 from likewise._base.optional import require
-from likewise.data.dataset import Data
-from likewise.data.locations import cache_folder, find, given, missing
-from likewise.data.registry import dataset
+from likewise.data.address import data_source
+from likewise.data.inputs import Data
+from likewise.data.locations import cache_folder, downloading, existing_folder, find, missing
 from likewise.errors import InputError
 from likewise.wordnet import classes, lists
 
@@ -45,7 +44,7 @@ _DIGITS = tuple("0123456789")
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
-@dataset("digits", domain="image", splits=("test", "train", "all"))
+@data_source(name="digits", domain="image", splits=("test", "train", "all"))
 def digits(split: str, root: str | None = None) -> Data:
     """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth for testing.
 
@@ -59,37 +58,36 @@ def digits(split: str, root: str | None = None) -> Data:
     return Data(f"digits:{split}", "image", pixels, labels[rows], _DIGITS)
 
 
-@dataset("mnist", domain="image", splits=("test", "train"))
+@data_source(name="mnist", domain="image", splits=("test", "train"))
 def mnist(split: str, root: str | None = None) -> Data:
     """Handwritten digits, 28 × 28: 60,000 for training, 10,000 for testing."""
     images, labels = _idx("mnist", "MNIST", split, root)
     return _data("mnist", split, images[:, None], labels)
 
 
-@dataset("fashion-mnist", domain="image", splits=("test", "train"))
+@data_source(name="fashion-mnist", domain="image", splits=("test", "train"))
 def fashion_mnist(split: str, root: str | None = None) -> Data:
     """Pieces of clothing, 28 × 28: 60,000 for training, 10,000 for testing."""
     images, labels = _idx("fashion_mnist", "FashionMNIST", split, root)
     return _data("fashion-mnist", split, images[:, None], labels)
 
 
-@dataset("cifar10", domain="image", splits=("test", "train"))
+@data_source(name="cifar10", domain="image", splits=("test", "train"))
 def cifar10(split: str, root: str | None = None) -> Data:
     """Photographs of 10 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
     parts = ["cifar10_test/test.npz"]
     if split == "train":
         parts = [f"cifar10_full/train_{i}.npz" for i in range(1, 6)]
-    found = [Path(root) / Path(part).name if root else find(part) for part in parts]
-    paths = [path for path in found if path is not None and path.exists()]
-    if len(paths) == len(parts):
-        arrays = [_differences(path) for path in paths]
+    paths = [find(Path(part).name if root else part, root=root) for part in parts]
+    if all(paths):
+        arrays = [_differences(path) for path in paths if path is not None]
         images, labels = (np.concatenate(each) for each in zip(*arrays, strict=True))
     else:
         images, labels = _binary("cifar10", split, root)
     return _data("cifar10", split, images, labels)
 
 
-@dataset("cifar100", domain="image", splits=("test", "train"))
+@data_source(name="cifar100", domain="image", splits=("test", "train"))
 def cifar100(split: str, root: str | None = None) -> Data:
     """Photographs of 100 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
     return _data("cifar100", split, *_binary("cifar100", split, root))
@@ -97,8 +95,8 @@ def cifar100(split: str, root: str | None = None) -> Data:
 
 def _data(name: str, split: str, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Data:
     pixels = torch.from_numpy(np.ascontiguousarray(images))
-    known = classes(name) if name in lists() else None
-    names, wnids = (known.names, known.wnids) if known else (_DIGITS, None)
+    named = classes(name) if name in lists() else None
+    names, wnids = (named.names, named.wnids) if named else (_DIGITS, None)
     return Data(f"{name}:{split}", "image", pixels, labels.astype(np.int64), names, wnids)
 
 
@@ -115,14 +113,11 @@ def _differences(path: Path) -> Arrays:
 
 def _binary(name: str, split: str, root: str | None) -> Arrays:
     archive, md5, folder, parts, label_bytes = _BINARY[name]
-    where = given(root, name) if root else find(folder)
+    where = existing_folder(root, name) if root else find(folder)
     if where is None:
         utils = _torchvision("datasets.utils", to=f"download {name}")
-        _download(
-            name,
-            f"the folder {folder} ({_SITE}{archive}, unpacked)",
-            lambda: utils.download_and_extract_archive(_SITE + archive, str(cache_folder()), md5=md5),
-        )
+        with downloading(name, f"the folder {folder} ({_SITE}{archive}, unpacked)"):
+            utils.download_and_extract_archive(_SITE + archive, str(cache_folder()), md5=md5)
         where = cache_folder() / folder
     where = where / folder if (where / folder).is_dir() else where
     for part in parts[split]:
@@ -137,7 +132,7 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
 
 
 def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arrays:
-    path = given(root, name) / f"{name}.npz" if root else find(f"{name}/{name}.npz", f"{name}.npz")
+    path = existing_folder(root, name) / f"{name}.npz" if root else find(f"{name}/{name}.npz", f"{name}.npz")
     if path is not None and path.exists():
         with reading(path, _DAMAGED.format(path=path)):
             stored = read_npz(path, (f"x_{split}", f"y_{split}"))
@@ -145,27 +140,11 @@ def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arra
     datasets = _torchvision("datasets", to=f"read {name}")
     folder, train = Path(root) if root else find(torchvision_name), split == "train"
     folder = cache_folder() if folder is None else folder if root else folder.parent
-    made: list[Any] = []
-    _download(
-        name,
-        f"the folder {torchvision_name} of torchvision, or {name}/{name}.npz",
-        lambda: made.append(getattr(datasets, torchvision_name)(str(folder), train=train, download=True)),
-    )
-    return made[0].data.numpy(), made[0].targets.numpy()
+    with downloading(name, f"the folder {torchvision_name} of torchvision, or {name}/{name}.npz"):
+        downloaded = getattr(datasets, torchvision_name)(str(folder), train=train, download=True)
+    return downloaded.data.numpy(), downloaded.targets.numpy()
 
 
 def _torchvision(part: str, *, to: str) -> Any:
     prepare_torchvision()
     return require(f"torchvision.{part}", extra="vision", to=to)
-
-
-def _download(name: str, wanted: str, fetch: Callable[[], object]) -> None:
-    try:
-        fetch()
-    except (OSError, RuntimeError) as error:  # torchvision raises either, by what failed
-        raise missing(name, wanted, str(error).split("\n")[0]) from error
-    except Exception as error:
-        raise InputError(
-            f"the files of {name} are damaged ({type(error).__name__}: {error}). Remove them, and "
-            "they are fetched again."
-        ) from error

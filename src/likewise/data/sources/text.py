@@ -15,10 +15,10 @@ from typing import Any
 
 from likewise._base.files import free_memory, reading
 from likewise._base.optional import require
-from likewise.data import locations
-from likewise.data.dataset import Data
-from likewise.data.registry import dataset
-from likewise.data.synthetic_text import sentences as make_sentences
+from likewise.data.address import data_source
+from likewise.data.inputs import Data
+from likewise.data.locations import downloading, find
+from likewise.data.sources.synthetic_text import sentences as make_sentences
 from likewise.errors import InputError
 
 _SENTIMENT = ("negative", "positive")
@@ -36,21 +36,21 @@ _MNLI = {
 }
 
 
-@dataset("sst2", domain="text", splits=tuple(_SST2))
+@data_source(name="sst2", domain="text", splits=tuple(_SST2))
 def sst2(split: str, root: str | None = None) -> Data:
     """Phrases from film reviews: 67,349 for training, 872 for development; is it praise?"""
     texts, labels = _glue("sst2", ("sentence",), _SST2[split], root)
     return Data(f"sst2:{split}", "text", [text for (text,) in texts], labels, _SENTIMENT)
 
 
-@dataset("mnli", domain="text", splits=tuple(_MNLI))
+@data_source(name="mnli", domain="text", splits=tuple(_MNLI))
 def mnli(split: str, root: str | None = None) -> Data:
     """Pairs of sentences: 392,702 for training, 9,815 for development; does one follow?"""
     pairs, labels = _glue("mnli", ("premise", "hypothesis"), _MNLI[split], root)
     return Data(f"mnli:{split}", "text", pairs, labels, _INFERENCE)
 
 
-@dataset("sentences", domain="text", splits=("test", "train"))
+@data_source(name="sentences", domain="text", splits=("test", "train"))
 def sentences(split: str, root: str | None = None) -> Data:
     """Made-up sentences that praise or blame: 2,000 for training, 500 others for testing."""
     texts, labels = make_sentences(2500, seed=0)
@@ -62,17 +62,12 @@ def _glue(
     name: str, columns: tuple[str, ...], split: tuple[str, str], root: str | None
 ) -> tuple[list[tuple[str, ...]], list[int]]:
     table, remote = f"{split[0]}.tsv.gz", split[1]
-    look = [Path(root).expanduser()] if root else list(locations.folders())
-    for folder in look:
-        for file in (folder / table, folder / Path(table).name):
-            if file.exists():
-                return _read(file, columns)
+    file = find(table, Path(table).name, root=root)
+    if file is not None:
+        return _read(file, columns)
     load = require("datasets", extra="language", to=f"load {name}").load_dataset
-    try:
+    with downloading(name, f"{table} (tab-separated, first line {' '.join((*columns, 'label'))})"):
         rows: Any = load("nyu-mll/glue", name, split=remote)
-    except OSError as error:
-        wanted = f"{table} (tab-separated, first line {' '.join((*columns, 'label'))})"
-        raise locations.missing(name, wanted, error) from error
     return [tuple(row[column] for column in columns) for row in rows], list(rows["label"])
 
 

@@ -1,8 +1,8 @@
 """The graphs that have a name: citation networks, Flickr, ogbn-arxiv, and the embedded digits.
 
-Each is looked for as arrays (`cora/cora.npz`), then in the folders PyTorch Geometric and OGB make,
-then downloaded by PyTorch Geometric. The citation networks have their features scaled to rows of
-sum one, and the citations of ogbn-arxiv go both ways, as ReSi and most others use them.
+Each is looked for as arrays (`cora/cora.npz`), then in the folders of PyTorch Geometric and OGB, then
+downloaded by PyTorch Geometric. The features of the citation networks are scaled to rows of sum one, and
+the citations of ogbn-arxiv go both ways, as in ReSi and most other work.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from torch import Tensor
 from likewise._base.array_files import check_room, read_npy, read_npz
 from likewise._base.files import check_regular, reading
 from likewise._base.geometric import geometric
-from likewise.data import locations, planetoid
+from likewise.data.address import data_source
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
-from likewise.data.registry import dataset
-from likewise.data.small_images import digits
+from likewise.data.locations import downloading, find
+from likewise.data.sources import planetoid
+from likewise.data.sources.small_images import digits
 
 _MOST_CLASSES = 10**6
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -41,39 +42,39 @@ _PLANETOID_URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 
 
-@dataset("cora", domain="graph", splits=SPLITS)
+@data_source(name="cora", domain="graph", splits=SPLITS)
 def cora(split: str, root: str | None = None) -> GraphData:
     """2,708 papers on machine learning and who cites whom; 7 fields (Planetoid split)."""
     return nodes_of(_planetoid("Cora", root), split, name="cora", classes=_CORA)
 
 
-@dataset("citeseer", domain="graph", splits=SPLITS)
+@data_source(name="citeseer", domain="graph", splits=SPLITS)
 def citeseer(split: str, root: str | None = None) -> GraphData:
     """3,327 papers in computer science and who cites whom; 6 fields (Planetoid split)."""
     return nodes_of(_planetoid("CiteSeer", root), split, name="citeseer", classes=_CITESEER)
 
 
-@dataset("pubmed", domain="graph", splits=SPLITS)
+@data_source(name="pubmed", domain="graph", splits=SPLITS)
 def pubmed(split: str, root: str | None = None) -> GraphData:
     """19,717 papers on diabetes and who cites whom; 3 kinds (Planetoid split)."""
     return nodes_of(_planetoid("PubMed", root), split, name="pubmed")
 
 
-@dataset("flickr", domain="graph", splits=SPLITS)
+@data_source(name="flickr", domain="graph", splits=SPLITS)
 def flickr(split: str, root: str | None = None) -> GraphData:
     """89,250 pictures on Flickr, joined where they share properties; 7 kinds."""
-    graph = _found("flickr", root, "Flickr", _flickr)
+    graph = _load("flickr", root, "Flickr", _flickr)
     return nodes_of(graph, split, name="flickr")
 
 
-@dataset("ogbn-arxiv", domain="graph", splits=SPLITS)
+@data_source(name="ogbn-arxiv", domain="graph", splits=SPLITS)
 def ogbn_arxiv(split: str, root: str | None = None) -> GraphData:
     """169,343 papers on arXiv and who cites whom; 40 subject areas (split by year)."""
-    graph = _found("ogbn-arxiv", root, "arxiv", _arxiv)
+    graph = _load("ogbn-arxiv", root, "arxiv", _arxiv)
     return nodes_of(graph, split, name="ogbn-arxiv")
 
 
-@dataset("digits-graph", domain="graph", splits=SPLITS)
+@data_source(name="digits-graph", domain="graph", splits=SPLITS)
 def digits_graph(split: str, root: str | None = None) -> GraphData:
     """The embedded digits as a graph: each joined to the eight it looks most like."""
     pyg = geometric("load digits-graph")
@@ -116,24 +117,20 @@ def _planetoid(name: str, root: str | None) -> Any:
         with reading(some, f"{raw} holds no whole graph: {{reason}}. Fetch it again."):
             return _graph(planetoid.read(raw, name.lower()))
 
-    graph = _found(name.lower(), root, name, read)
+    graph = _load(name.lower(), root, name, read)
     graph.x = graph.x / graph.x.sum(dim=1, keepdim=True).clamp(min=1)
     return graph
 
 
-def _found(name: str, root: str | None, folder: str, read: Callable[[Path], Any]) -> Any:
+def _load(name: str, root: str | None, folder: str, read: Callable[[Path], Any]) -> Any:
     """The graph from arrays, from a folder a library made, or downloaded into one."""
     home = Path(geometric(f"load {name}").get_home_dir())
-    look = [Path(root).expanduser()] if root else [*locations.folders(), home]
-    for file in (place / part for place in look for part in (f"{name}/{name}.npz", f"{name}.npz")):
-        if file.exists():
-            return _from_arrays(file)
-    made = [place / part for place in look for part in (folder, name, ".")]
-    try:
-        return read(next((p for p in made if (p / "raw").is_dir()), home / folder))
-    except OSError as error:
-        wanted = f"{name}/{name}.npz with x, edge_index, y, {', '.join(_MASKS)}"
-        raise locations.missing(name, wanted, error) from error
+    file = find(f"{name}/{name}.npz", f"{name}.npz", root=root, also=[home])
+    if file is not None:
+        return _from_arrays(file)
+    raw = find(f"{folder}/raw", f"{name}/raw", "raw", root=root, also=[home])
+    with downloading(name, f"{name}/{name}.npz with x, edge_index, y, {', '.join(_MASKS)}"):
+        return read(raw.parent if raw else home / folder)
 
 
 def _from_arrays(file: Path) -> Any:

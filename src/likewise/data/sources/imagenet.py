@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from likewise._base.files import reading
-from likewise.data.dataset import Data
-from likewise.data.folders import class_folders, from_groups, images_in, split_folder
-from likewise.data.locations import find, given, missing
-from likewise.data.registry import dataset
+from likewise.data.address import data_source
+from likewise.data.inputs import Data
+from likewise.data.locations import existing_folder, find, missing
+from likewise.data.sources.folders import class_folders, from_groups, images_in, split_folder
 from likewise.errors import InputError
 from likewise.wordnet import classes as class_list
 
@@ -23,68 +23,68 @@ _DAMAGED = "{path} is damaged: {{reason}}. Fetch it again."
 _RAVI = {"train": slice(64), "val": slice(64, 80), "test": slice(80, 100), "all": slice(100)}
 
 
-@dataset("imagenet1k", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="imagenet1k", domain="image", splits=("val", "train"), needs_path=True)
 def imagenet1k(split: str, root: str, size: int = 224) -> Data:
     """ILSVRC 2012, 1,000 classes: PATH/val/n01440764/… and PATH/train/…."""
-    folder = split_folder(given(root, "imagenet1k"), split)
+    folder = split_folder(existing_folder(root, "imagenet1k"), split)
     return _by_wnid(f"imagenet1k:{root}:{split}", [folder], 1000, size)
 
 
-@dataset("imagenet100", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="imagenet100", domain="image", splits=("val", "train"), needs_path=True)
 def imagenet100(split: str, root: str, size: int = 224) -> Data:
     """100 classes of ImageNet: PATH/val/n…, or the parts val.X and train.X1 to train.X4."""
-    top = given(root, "imagenet100")
+    top = existing_folder(root, "imagenet100")
     parts = sorted(sub for sub in top.glob(f"{split}.X*") if sub.is_dir())
     return _by_wnid(f"imagenet100:{root}:{split}", parts or [split_folder(top, split)], 100, size)
 
 
-@dataset("mini-imagenet", domain="image", splits=("test", "val", "train", "all"), needs_path=True)
+@data_source(name="mini-imagenet", domain="image", splits=("test", "val", "train", "all"), needs_path=True)
 def mini_imagenet(split: str, root: str, size: int = 84, classes: str = "ravi_larochelle") -> Data:
     """100 classes of ImageNet at 84 × 84, the splits being of classes, not of images."""
-    top = given(root, "mini-imagenet")
+    top = existing_folder(root, "mini-imagenet")
     name = f"mini-imagenet:{root}:{split}"
     if (top / split).is_dir():
         return _by_wnid(name, [top / split], None, size)
     if classes == "ravi_larochelle":
         wanted: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
     else:
-        wanted = _listed(f"class_lists/mini_imagenet_{classes}.tsv", split)
+        wanted = _split_ids(f"class_lists/mini_imagenet_{classes}.tsv", split)
     return _by_wnid(name, [top], None, size, wanted)
 
 
-def _listed(place: str, split: str) -> set[str] | None:
+def _split_ids(file: str, split: str) -> set[str] | None:
     """The ids of another split of Mini-ImageNet; none are needed to take all folders."""
-    path = find(place)
+    path = find(file)
     if path is None and split == "all":
         return None
     if path is None:
-        raise missing("the class list of mini-imagenet", place)
+        raise missing("the class list of mini-imagenet", file)
     with reading(path, _DAMAGED.format(path=path)):
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
+        with path.open(encoding="utf-8", newline="") as opened:
+            rows = list(csv.DictReader(opened, delimiter="\t"))
         return {row["wnid"] for row in rows if split in (row["split"], "all")}
 
 
-@dataset("tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
 def tiny_imagenet(split: str, root: str, size: int = 64) -> Data:
     """200 classes of ImageNet at 64 × 64, unpacked as published: train/, val/, wnids.txt."""
-    top = given(root, "tiny-imagenet")
+    top = existing_folder(root, "tiny-imagenet")
     wnids = _lines(top / "wnids.txt")
     for wnid in wnids:
         _check_name(wnid, top / "wnids.txt")
     with reading(top / "words.txt", _DAMAGED.format(path=top / "words.txt")):
-        spoken = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
-    names = _names(wnids, {wnid: words.split(",")[0] for wnid, words in spoken.items()})
+        words = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
+    names = _names(wnids, {wnid: synonyms.split(",")[0] for wnid, synonyms in words.items()})
     if split == "train":
         groups = [(top / "train" / wnid, images_in(top / "train" / wnid)) for wnid in wnids]
     else:
-        by_class = _annotated(top / "val" / "val_annotations.txt", wnids)
+        by_class = _by_annotation(top / "val" / "val_annotations.txt", wnids)
         groups = [(top / "val", by_class[wnid]) for wnid in wnids]
     return from_groups(f"tiny-imagenet:{root}:{split}", groups, names, wnids=wnids, size=size)
 
 
-def _annotated(path: Path, wnids: Sequence[str]) -> dict[str, list[Path]]:
-    """The images of every class by a table of files and ids; all lie in the folder beside it."""
+def _by_annotation(path: Path, wnids: Sequence[str]) -> dict[str, list[Path]]:
+    """The images of every class by a table of files and ids; all are in the folder `images` beside it."""
     by_class: dict[str, list[Path]] = {wnid: [] for wnid in wnids}
     with reading(path, _DAMAGED.format(path=path)):
         for line in _lines(path):
@@ -108,21 +108,21 @@ def _lines(path: Path) -> list[str]:
 
 
 def _by_wnid(name: str, folders: list[Path], count: int | None, size: int, wanted: set[str] | None = None) -> Data:
-    found = sorted((sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name)
+    present = sorted((sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name)
     if wanted is not None:
-        found = [sub for sub in found if sub.name in wanted]
-    if len(found) != (count or len(wanted or found)) or not found:
+        present = [sub for sub in present if sub.name in wanted]
+    if len(present) != (count or len(wanted or present)) or not present:
         raise InputError(
-            f"{name} has {len(found)} class folders, not {count or len(wanted or [1])}. Each "
+            f"{name} has {len(present)} class folders, not {count or len(wanted or [1])}. Each "
             "class is a folder named by its WordNet id, such as n01440764."
         )
-    wnids = [sub.name for sub in found]
-    groups = [(sub, images_in(sub)) for sub in found]
+    wnids = [sub.name for sub in present]
+    groups = [(sub, images_in(sub)) for sub in present]
     return from_groups(name, groups, _names(wnids), wnids=wnids, size=size)
 
 
 def _names(wnids: Sequence[str], others: Mapping[str, str] | None = None) -> list[str]:
     """ImageNet's name for every id, or one of the others, or the id itself."""
-    known = class_list("imagenet1k")
-    names = {**(others or {}), **dict(zip(known.wnids, known.names, strict=True))}
+    imagenet = class_list("imagenet1k")
+    names = {**(others or {}), **dict(zip(imagenet.wnids, imagenet.names, strict=True))}
     return [names.get(wnid, wnid) for wnid in wnids]

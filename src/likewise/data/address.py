@@ -1,7 +1,7 @@
 """From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`.
 
-An address is `name[:PATH][:split][[slice]]`. A dataset is a function of the split and the path,
-named by the decorator `dataset`; where files are looked for is said in `likewise.data.locations`.
+An address is `name[:PATH][:split][[slice]]`. A data source is a function of the split and the path, named
+by the decorator `data_source`; where files are looked for is in `likewise.data.locations`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from likewise._base.files import is_folder
 from likewise._base.registry import Registry, module_of
-from likewise.data.dataset import Data, Domain
+from likewise.data.inputs import Data, Domain
 from likewise.errors import InputError, did_you_mean
 
 Loader = Callable[..., Data]
@@ -22,8 +22,8 @@ _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]
 
 
 @dataclass(frozen=True)
-class Source:
-    """One dataset: how it is loaded, its splits (the first is meant where none is named)."""
+class DataSource:
+    """One named dataset: how it is loaded, and its splits (the first is the default)."""
 
     name: str
     domain: Domain
@@ -33,41 +33,38 @@ class Source:
     needs_path: bool = False
 
 
-SOURCES: Registry[Source] = Registry(
-    "data",
-    group="likewise.data",
-    modules=tuple(f"likewise.data.{file}" for file in ("folders", "graph_sources", "imagenet", "small_images", "text")),
-)
+DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
 
 
-def dataset(
-    name: str, *, domain: Domain, splits: tuple[str, ...], needs_path: bool = False
+def data_source(
+    *, name: str, domain: Domain, splits: tuple[str, ...], needs_path: bool = False
 ) -> Callable[[Loader], Loader]:
-    """Name a loader `f(split, root, **options) -> Data`; its first line is its summary."""
+    """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary."""
 
-    def register(load: Loader) -> Loader:
+    def declare(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
-        SOURCES.add(name, Source(name, domain, load, splits, summary, needs_path), module=module_of(load))
+        source = DataSource(name, domain, load, splits, summary, needs_path)
+        DATASETS.add(name, source, module=module_of(load))
         return load
 
-    return register
+    return declare
 
 
 @dataclass(frozen=True)
-class Address:
+class DataAddress:
     """The parts of a data address."""
 
-    source: Source
+    source: DataSource
     path: str | None
     split: str | None
     part: slice | None
 
 
-def parse(address: str) -> Address:
+def parse(address: str) -> DataAddress:
     """Take an address apart, or say what is wrong with it.
 
-    >>> found = parse("cifar10:test[:1000]")
-    >>> found.source.name, found.split, found.part
+    >>> parts = parse("cifar10:test[:1000]")
+    >>> parts.source.name, parts.split, parts.part
     ('cifar10', 'test', slice(None, 1000, None))
     """
     match = _ADDRESS.fullmatch(address)
@@ -76,7 +73,7 @@ def parse(address: str) -> Address:
             f"{address!r} is not a data address. Write name, name:split, name:PATH or "
             "name:split[start:stop], as in 'cifar10:test[:1000]'."
         )
-    source = SOURCES.get(match["name"])
+    source = DATASETS.get(match["name"])
     rest, part = match["rest"], match["slice"]
     whole = address.partition(":")[2]
     if part is not None and source.needs_path and is_folder(Path(whole).expanduser()):
@@ -84,30 +81,29 @@ def parse(address: str) -> Address:
     path, split = _path_and_split(rest, source, address)
     if source.needs_path and path is None:
         raise InputError(f"{address!r} names no folder. Write {source.name}:PATH, where PATH holds the images.")
-    return Address(source, path, split, _slice(part, address))
+    return DataAddress(source, path, split, _slice(part, address))
 
 
-def load(address: str, *, split: str | None = None, **options: Any) -> Data:
-    """The data an address names.
+def dataset(address: str, *, split: str | None = None, **options: Any) -> Data:
+    """The data an address names, `name[:PATH][:split][[slice]]`.
 
-    `split` is used where the address names none. Options go to the dataset, as `size` to folders.
+    `split` is used where the address names none. Options go to the data source, as `size` to folders.
 
-    >>> load("digits:test[:100]")
+    >>> dataset("digits:test[:100]")
     Data('digits:test[:100]', n=100, classes=10)
     """
-    found = parse(address)
-    source = found.source
+    parts = parse(address)
+    source = parts.source
     if split is not None and split not in source.splits:
         raise _no_split(source, split, address)
-    chosen = found.split or split or source.splits[0]
     try:
-        data = source.load(chosen, found.path, **options)
+        data = source.load(parts.split or split or source.splits[0], parts.path, **options)
     except TypeError as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is None or unknown[1] not in options:
             raise
         raise InputError(f"{source.name} has no option {unknown[1]!r}. Leave it out.") from error
-    return data if found.part is None else data[found.part]
+    return data if parts.part is None else data[parts.part]
 
 
 def held_out(address: str) -> str | None:
@@ -116,14 +112,14 @@ def held_out(address: str) -> str | None:
     >>> held_out("digits"), held_out("digits:train[:100]")
     ('digits:test', None)
     """
-    found = parse(address)
-    splits = [name for name in ("val", "dev", "test") if name in found.source.splits]
-    if found.split or found.part or not splits or "train" not in found.source.splits:
+    parts = parse(address)
+    splits = [name for name in ("val", "dev", "test") if name in parts.source.splits]
+    if parts.split or parts.part or not splits or "train" not in parts.source.splits:
         return None
     return f"{address}:{splits[0]}"
 
 
-def _path_and_split(rest: str | None, source: Source, address: str) -> tuple[str | None, str | None]:
+def _path_and_split(rest: str | None, source: DataSource, address: str) -> tuple[str | None, str | None]:
     if not rest:
         return None, None
     head, _, last = rest.rpartition(":")
@@ -135,7 +131,7 @@ def _path_and_split(rest: str | None, source: Source, address: str) -> tuple[str
     raise _no_split(source, last, address)
 
 
-def _no_split(source: Source, split: str, address: str) -> InputError:
+def _no_split(source: DataSource, split: str, address: str) -> InputError:
     return InputError(
         f"{source.name} has no split {split!r}, asked for by {address!r}."
         f"{did_you_mean(split, source.splits)} It has {', '.join(source.splits)}."

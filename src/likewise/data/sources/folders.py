@@ -1,4 +1,4 @@
-"""Folders of images, one sub-folder a class."""
+"""Folders of images, one sub-folder per class."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 
 from likewise._base.files import check_name
 from likewise._base.optional import require
-from likewise.data.dataset import Data
+from likewise.data.address import data_source
 from likewise.data.images import ImageFiles, opened
-from likewise.data.locations import given
-from likewise.data.registry import dataset
+from likewise.data.inputs import Data
+from likewise.data.locations import existing_folder
 from likewise.errors import InputError, MissingDataError
 
 ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"}
 SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test", "val")}
 
 
-@dataset("imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
+@data_source(name="imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
 def imagefolder(split: str, root: str, size: int | None = None) -> Data:
-    """Any folder of images, one sub-folder a class, within train, val and test or without."""
-    folder = split_folder(given(root, "imagefolder"), split)
+    """Any folder of images, one sub-folder per class, below train, val and test or not."""
+    folder = split_folder(existing_folder(root, "imagefolder"), split)
     groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
     return from_groups(f"imagefolder:{root}:{split}", groups, [sub.name for sub, _ in groups], size=size)
 
@@ -32,22 +32,22 @@ def split_folder(root: Path, split: str) -> Path:
     for name in SPLITS[split]:
         if (root / name).is_dir():
             return root / name
-    held = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
-    raise MissingDataError(f"{root} has no folder {split!r}. It holds {held}; name one of them.")
+    present = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
+    raise MissingDataError(f"{root} has no folder {split!r}. It holds {present}; name one of them.")
 
 
 def class_folders(folder: Path) -> list[Path]:
     """The sub-folders, in the order of their names: that is the order of the labels."""
-    found = sorted(s for s in folder.iterdir() if s.is_dir() and not s.name.startswith("."))
-    if not found:
+    folders = sorted(sub for sub in folder.iterdir() if sub.is_dir() and not sub.name.startswith("."))
+    if not folders:
         raise MissingDataError(f"{folder} has no sub-folders. Put the images of each class in one.")
-    for sub in found:
+    for sub in folders:
         check_name(sub)
-    return found
+    return folders
 
 
 def images_in(folder: Path) -> list[Path]:
-    """The images of a folder and of folders within; what is hidden, as .ipynb_checkpoints, is not."""
+    """The images of a folder and of folders in it; hidden ones, as .ipynb_checkpoints, are left out."""
     return sorted(
         path
         for path in folder.rglob("*")

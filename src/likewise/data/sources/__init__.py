@@ -1,0 +1,1 @@
+"""Named datasets, one file per kind; each is a loader under `@data_source`."""

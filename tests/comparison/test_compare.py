@@ -273,12 +273,3 @@ def test_a_network_without_data_asks_for_it():
         "zoo:lenet is a network, and compare needs to know what to show it. Pass data=, like "
         "data='cifar10:test[:1000]'."
     )
-
-
-def test_dask_is_an_engine():
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
-        there = likewise.compare(VIEWS, ["cka", "rsa"], engine=client)
-    here = likewise.compare(VIEWS, ["cka", "rsa"])
-    for name, matrix in here.items():
-        assert there[name].values == pytest.approx(matrix.values, rel=1e-9)

@@ -18,7 +18,7 @@ import likewise
 from likewise import measures
 from likewise.errors import FailedMeasureWarning, InputError, MeasureError, WorkerError
 from likewise.measures import sending
-from likewise.work.engines.base import Local, Lost, engine_of
+from likewise.work.engines import Local, Lost, engine_of
 from likewise.work.store import Store
 
 RNG = np.random.default_rng(0)
@@ -205,8 +205,8 @@ def test_an_executor_that_lost_a_worker_is_said():
     with ProcessPoolExecutor(1) as pool, pytest.raises(WorkerError) as caught:
         likewise.compare(VIEWS, deadly, engine=pool)
     assert str(caught.value) == (
-        "the executor given as engine lost a worker and takes no more work (A process in the process "
-        "pool was terminated abruptly while the future was running or pending.). Pass a new one, or "
+        "the executor given as engine lost a worker and takes no more work (A child process terminated "
+        "abruptly, the process pool is not usable anymore). Pass a new one, or "
         "engine='processes', which starts workers again; with a store, what was computed is kept."
     )
 

@@ -42,7 +42,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.sending import packed, unpacked
 from likewise.measures.shared import SharedFolder
 from likewise.measures.workspace import Workspace
-from likewise.work.engines.base import Lost, Remote
+from likewise.work.engines import Engine, Lost
 from likewise.work.store import Store, read_view
 
 SECONDS = 0.3  # what a block should take
@@ -82,7 +82,7 @@ class Scores:
     seconds: float
 
 
-def work_elsewhere(todo: np.ndarray, engine: Remote, limit: int, ledger: Ledger) -> None:
+def work_elsewhere(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
     """Send blocks of pairs out and record scores as they come back."""
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
         place = ledger.store or Store(Path(folder) / "store")
@@ -149,7 +149,7 @@ class Blocks:
     def _items(self, todo: np.ndarray, pairs: Iterable[Any]) -> list[Item]:
         return [item for i, j in pairs for item in items_of(todo, int(i), int(j))]
 
-    def record_all(self, engine: Remote, tasks: Iterator[Block]) -> list[Block]:
+    def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
         with closing(engine.run(score_block, tasks)) as results:

@@ -29,7 +29,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
-from likewise.work.engines.base import engine_of
+from likewise.work.engines import engine_of
 from likewise.work.store import Store, score_key
 
 PERMUTATIONS = 200

@@ -32,7 +32,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
-from likewise.work.engines.base import Engine, Local
+from likewise.work.engines import Engine, Local
 from likewise.work.store import Store, measure_key, pair_key
 
 Item = tuple[int, int, int]  # which measure, of which network, to which

@@ -1,1 +1,6 @@
-"""Engines: the cores of this machine, processes, Dask, Ray or any executor."""
+"""Engines: where tasks run. Each takes a function and an iterable of tasks, and knows nothing of what they compute."""
+
+from likewise.work.engines.base import Engine, Lost, engine_of
+from likewise.work.engines.local import Local
+
+__all__ = ["Engine", "Local", "Lost", "engine_of"]

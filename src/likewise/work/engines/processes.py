@@ -1,9 +1,9 @@
 """Worker processes of this machine: started quickly, ended at once, never left behind.
 
-Importing torch takes longer than scoring many pairs. On Linux one server process imports it once and
-workers are forked from there; elsewhere each worker imports it for itself. A worker holds one end of a
-pipe whose other end is open as long as this process lives and wants it to: when that is closed, also by
-a kill, the worker ends.
+Importing torch takes longer than many a task. On Linux one server process imports it once, with the module of
+the tasks' function, and workers are forked from there; elsewhere each worker imports it for itself. A worker
+holds one end of a pipe whose other end is open as long as this process lives and wants it to: when that is
+closed, also by a kill, the worker ends.
 """
 
 from __future__ import annotations
@@ -14,17 +14,31 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
-from likewise.errors import WorkerError
+import torch
 
-PRELOADED = ["likewise.comparison.blocks"]
+from likewise.errors import InputError, WorkerError
+from likewise.work.engines.base import Engine, Remote, engine
+
+
+@engine("processes")
+def processes(count: str | None) -> Engine:
+    """That many worker processes, one per core if not said."""
+    if count is not None and not (count.isascii() and count.isdigit() and int(count)):
+        raise InputError(
+            f"engine={f'processes:{count}'!r} does not say how many processes, at least 1. Write it like "
+            "'processes:2', or 'processes' for one per core."
+        )
+    workers = int(count or torch.get_num_threads())
+    pool = Processes(workers)
+    return Remote(pool.submit, workers, pool.close)
 
 
 class Processes:
-    """A pool of worker processes that can be started again."""
+    """A pool of worker processes that starts again when one of them was lost."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
@@ -33,51 +47,54 @@ class Processes:
         self._pids: set[int] = set()
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        if self._executor is None:
-            self._start()
-            assert self._executor is not None
+        """Hand a task to the workers, which are started if there are none."""
         try:
-            return self._executor.submit(function, *given)
+            return self._started(function).submit(function, *given)
+        except BrokenExecutor as error:
+            started = self._ready()
+            self.close(finished=False)
+            if not started:
+                raise WorkerError(f"the worker processes ended as they started. {_REMEDY}") from error
+            return self.submit(function, *given)
         except (EOFError, OSError) as error:
             raise WorkerError(f"worker processes cannot be started: {error}. {_REMEDY}") from error
 
-    def _start(self) -> None:
+    def _started(self, function: Callable[..., Any]) -> ProcessPoolExecutor:
+        if self._executor is not None:
+            return self._executor
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            raise WorkerError(f"a worker process came upon the call that started it. {_REMEDY}")
+            raise WorkerError(f"a worker process reached the call that started it. {_REMEDY}")
         if _can_fork():
-            self._context.set_forkserver_preload(PRELOADED)
+            module = str(getattr(function, "__module__", ""))
+            ours = module.startswith("likewise.")  # a module of the user's may do anything
+            self._context.set_forkserver_preload([module] if ours else [])
         held, self._lifeline = self._context.Pipe(duplex=False)
-        self._started, told = self._context.Pipe(duplex=False)
+        self._reports, report = self._context.Pipe(duplex=False)
         self._pids.clear()
         self._executor = ProcessPoolExecutor(
-            self._workers, mp_context=self._context, initializer=_begin, initargs=(held, told)
+            self._workers, mp_context=self._context, initializer=_begin, initargs=(held, report)
         )
+        return self._executor
 
-    def restart(self, error: BaseException) -> None:
-        """Let what is left of a broken pool go; the next task starts another."""
-        if not self._heard():
-            self.close(at_once=True)
-            raise WorkerError(f"the worker processes ended as they started. {_REMEDY}") from error
-        self.close(at_once=True)
-
-    def close(self, *, at_once: bool) -> None:
+    def close(self, finished: bool) -> None:
+        """End the workers: at once if they have not finished."""
         if self._executor is None:
             return
-        if at_once:
-            self._heard()
+        if not finished:
+            pids = self._ready()
             self._lifeline.close()
             for child in multiprocessing.active_children():
-                if child.pid in self._pids:
+                if child.pid in pids:
                     child.kill()
         self._executor.shutdown(cancel_futures=True)
         self._lifeline.close()
-        self._started.close()
+        self._reports.close()
         self._executor = None
 
-    def _heard(self) -> set[int]:
-        """The processes that said they were ready."""
-        while self._started.poll():
-            self._pids.add(self._started.recv())
+    def _ready(self) -> set[int]:
+        """The processes that reported that they had started."""
+        while self._reports.poll():
+            self._pids.add(self._reports.recv())
         return self._pids
 
 

@@ -128,7 +128,7 @@ def test_every_form_of_import_is_seen(tmp_path: Path, line: str, module: str) ->
 
 
 def test_a_command_is_a_thin_file() -> None:
-    long = [path.name for path in (SOURCE / "cli").glob("*.py") if len(path.read_text().splitlines()) >= 100]
+    long = [path.name for path in (SOURCE / "cli").glob("[!_]*.py") if len(path.read_text().splitlines()) >= 100]
     assert long == []
 
 

@@ -1,36 +1,64 @@
-"""The command line: one thin file per command. Results on stdout, progress on stderr.
+"""The command line: one thin file per command, which parses, calls the public function and prints.
 
-An error of ours is one line on stderr and exit code 1; `--debug` shows the traceback.
+A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
+entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
+stderr and exit code 1, and `--debug` shows the traceback. The room imports `_base` to `report`, inside functions,
+so that lists of names are printed without torch.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
+from typing import Any
 
-COMMANDS = (
-    "measures",
-    "compare",
-    "networks",
-    "data",
-    "layers",
-    "layerwise",
-    "train",
-    "inspect",
-    "wordnet",
-)
+GROUP = "likewise.commands"
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command, turning our own errors into one line."""
     import typer
 
-    from likewise import __version__
+    from likewise.cli._words import check, spread
     from likewise.errors import LikewiseError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = spread([word for word in given if word != "--debug"])
+    try:
+        check(given)
+        _app(given)(given, prog_name="likewise")
+    except LikewiseError as error:
+        if debug:
+            raise
+        typer.echo(f"likewise: {error}", err=True)
+        sys.exit(1)
+
+
+def commands() -> dict[str, EntryPoint]:
+    """The commands by name, not loaded yet: one per file of this room, then those of others."""
+    from likewise.errors import InputError
+
+    files = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    ours = [EntryPoint(name.replace("_", "-"), f"{__name__}.{name}:{name}", GROUP) for name in files]
+    points = {point.name: point for point in ours}
+    for point in entry_points(group=GROUP):
+        if point.name in points:
+            taken = points[point.name].value
+            raise InputError(
+                f"the command name {point.name!r} of {point.value} is taken by {taken}. Choose another name."
+            )
+        points[point.name] = point
+    return points
+
+
+def _app(words: list[str]) -> Any:
+    """The command that the words name, or all of them for `--help`."""
+    import typer
+
+    from likewise import __version__
+
     app = typer.Typer(
         help="How alike are these neural networks, and what follows from it?",
         epilog="--debug shows the traceback of an error.",
@@ -47,43 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
             typer.echo(f"likewise {__version__}")
             raise typer.Exit
 
-    for name in COMMANDS:
-        app.command(name)(getattr(import_module(f"likewise.cli.{name}"), name))
-    try:
-        check_words(given)
-        app(given, prog_name="likewise")
-    except LikewiseError as error:
-        if debug:
-            raise
-        typer.echo(f"likewise: {error}", err=True)
-        sys.exit(1)
-
-
-def check_words(words: list[str]) -> None:
-    """Refuse an option with an empty value, and names that are no text."""
-    from likewise._base.files import check_name
-    from likewise.errors import InputError
-
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        check_name(word)
-        if word.startswith("--") and (word.endswith("=") or following == ""):
-            raise InputError(f"{word.rstrip('=')} is empty. Give it a value, or leave it out.")
-
-
-def spread(words: list[str]) -> list[str]:
-    """`--measure cka rsa` as `--measure cka --measure rsa`: names go on until a path or an option.
-
-    >>> spread(["compare", "a.npy", "b.npy", "--measure", "cka", "rsa", "--out", "runs"])
-    ['compare', 'a.npy', 'b.npy', '--measure', 'cka', '--measure', 'rsa', '--out', 'runs']
-    """
-    out: list[str] = []
-    listing = False
-    for i, word in enumerate(words):
-        named = i > 0 and words[i - 1] in ("--measure", "-m")
-        name = "[" in word or not set(word) & set("./:")
-        if listing and not named and not word.startswith("-") and name:
-            out.append("--measure")
-        else:
-            listing = named or (listing and word in ("--measure", "-m"))
-        out.append(word)
-    return out
+    points = commands()
+    for name in words[:1] if words and words[0] in points else points:
+        app.command(name)(points[name].load())
+    return app

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from likewise.cli.inputs import groups, split, views
+from likewise.cli._words import groups, split, views
 
 if TYPE_CHECKING:
     import pandas as pd

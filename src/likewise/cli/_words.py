@@ -1,9 +1,40 @@
-"""What the words of a command stand for: measures, networks, arrays and labels."""
+"""The words of a command line: checked, spread, and what they stand for (measures, networks, arrays, labels)."""
 
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import Any
+
+
+def check(words: list[str]) -> None:
+    """Refuse an option with an empty value, and names that are no text."""
+    from likewise._base.files import check_name
+    from likewise.errors import InputError
+
+    for word, following in zip_longest(words, words[1:]):
+        check_name(word)
+        if word.startswith("--") and (word.endswith("=") or following == ""):
+            raise InputError(f"{word.rstrip('=')} is empty. Give it a value, or leave it out.")
+
+
+def spread(words: list[str]) -> list[str]:
+    """`--measure cka rsa` as `--measure cka --measure rsa`: names go on until a path or an option.
+
+    >>> spread(["compare", "a.npy", "b.npy", "--measure", "cka", "rsa", "--out", "runs"])
+    ['compare', 'a.npy', 'b.npy', '--measure', 'cka', '--measure', 'rsa', '--out', 'runs']
+    """
+    out: list[str] = []
+    listing = False
+    for i, word in enumerate(words):
+        named = i > 0 and words[i - 1] in ("--measure", "-m")
+        name = "[" in word or not set(word) & set("./:")
+        if listing and not named and not word.startswith("-") and name:
+            out.append("--measure")
+        else:
+            listing = named or (listing and word in ("--measure", "-m"))
+        out.append(word)
+    return out
 
 
 def split(word: str) -> list[str]:

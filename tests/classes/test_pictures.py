@@ -6,7 +6,6 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import typer
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
-from typer.testing import CliRunner
 
-import likewise
 from likewise import classes
 from likewise.classes import Inspector, from_confusion, from_weights, from_wordnet, ranks
-from likewise.cli.inspect import inspect
-from likewise.cli.train import train
 from likewise.data import Data
 
 TEN = from_wordnet("cifar10")
@@ -369,48 +363,3 @@ def test_a_gif_has_a_picture_an_epoch_in_one_order_and_on_one_scale(tmp_path: Pa
         assert gaps[:, : wide // 12].max() < 40  # the names of the classes stay where they are
         assert gaps[:, -wide // 16 :].max() < 40  # and so does the scale
         assert gaps.max() > 100
-
-
-# The command
-
-
-def run(command: Callable[..., Any], *words: str) -> str:
-    app = typer.Typer()
-    app.command()(command)
-    result = CliRunner().invoke(app, list(words), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
-    folder, out, data = tmp_path / "run", tmp_path / "out", "digits:test[:100]"
-    run(train, "zoo:mlp", "digits:train[:200]", "--epochs", "2", "--lr", "0.05", "--keep-epochs", "--out", str(folder))
-    said = run(inspect, str(folder), "--data", data, "--out", str(out)).splitlines()
-    accuracies, weights = {}, {}
-    images = likewise.dataset(data)
-    for epoch in (0, 1, 2):
-        net = likewise.network(str(folder / "epochs" / f"{epoch:04d}.safetensors"), data=images)
-        answers = net(images.inputs[:]).argmax(dim=1)
-        accuracies[epoch] = float((answers == images.labels).float().mean())
-        weights[epoch] = from_weights(net)
-    assert said[0].split() == ["accuracy", "wsi_max"]  # digits have no meaning in WordNet
-    assert said[1] == "epoch                   "
-    for line, epoch in zip(said[2:5], (0, 1, 2), strict=True):
-        number, accuracy, most = line.split()
-        assert int(number) == epoch
-        assert float(accuracy) == pytest.approx(accuracies[epoch], abs=1e-6)
-        assert float(most) == pytest.approx(classes.wsi(weights[epoch]).max, abs=5e-4)
-    assert said[5:] == [
-        "no clear phases: 3 epochs are too few, 8 are needed",
-        str(out / "film.html"),
-    ]
-    kept = sorted(path.name for path in out.iterdir())
-    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors", "curves.csv", "curves.png", "film.html"]
-    assert film_of(out / "film.html")["epochs"] == [0, 1, 2]
-    before = (out / "0001.safetensors").stat().st_mtime_ns
-    rows = json.loads(run(inspect, str(folder), "--data", data, "--out", str(out), "--json"))
-    assert (out / "0001.safetensors").stat().st_mtime_ns == before  # not inspected again
-    assert {int(epoch): row["accuracy"] for epoch, row in rows.items()} == pytest.approx(accuracies)
-    assert rows["2"]["samples"] == 100
-    stored = pd.read_csv(out / "curves.csv", index_col="epoch")
-    assert stored["wsi_max"].tolist() == pytest.approx([rows[n]["wsi_max"] for n in "012"])

@@ -1,27 +1,20 @@
-"""The command line, run as a person runs it."""
+"""`likewise compare`: files of activations or networks in, matrices, frame and picture out."""
+
+from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from likewise import measures
-
-
-def run(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-c", "from likewise.cli import main; main()", *words],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-    )
+from likewise.cli import main
+from tests.cli.conftest import run
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("acts")
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(60, 5))
@@ -30,42 +23,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_measures_are_listed_with_their_facts():
-    done = run("measures")
-    lines = done.stdout.splitlines()
-    assert lines[0].split()[:4] == ["measure", "in", "ReSi", "family"]
-    assert len(lines) - 4 == len(measures.names()) >= 40
-    row = next(line for line in lines if line.startswith("procrustes "))
-    assert row.split() == [
-        "procrustes",
-        "OrthProc",
-        "alignment",
-        "less",
-        "alike",
-        "0",
-        "…",
-        "1.414",
-        "yes",
-        "permutation,",
-        "rotation,",
-        "scale,",
-        "shift",
-    ]
-
-
-def test_one_measure_prints_its_recipe():
-    done = run("measures", "cka")
-    assert "|Xᵀ Y|² / (|Xᵀ X| |Yᵀ Y|)" in done.stdout
-    assert "larger is more alike" in done.stdout
-    assert "Kornblith" in done.stdout
-
-
-def test_measures_speak_json():
-    rows = json.loads(run("measures", "--family", "cca", "--json").stdout)
-    assert [row["name"] for row in rows] == measures.names("cca")
-
-
-def test_compare_writes_matrices_scores_and_a_picture(folder, tmp_path):
+def test_compare_writes_matrices_scores_and_a_picture(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run(
         "compare",
@@ -88,21 +46,13 @@ def test_compare_writes_matrices_scores_and_a_picture(folder, tmp_path):
     assert f"{expected:.4f}" in done.stdout
 
 
-def test_compare_speaks_json_and_calibrates(folder):
+def test_compare_speaks_json_and_calibrates(folder: Path) -> None:
     done = run("compare", "one.npy", "two.npy", "-m", "cka", "--calibrate", "--json", cwd=folder)
     rows = json.loads(done.stdout)
     assert {"a", "b", "value", "calibrated", "p"} <= set(rows[0])
 
 
-def test_an_error_is_one_line_and_exit_code_one(folder):
-    done = run("compare", "one.npy", "two.npy", "--measure", "ckaa", cwd=folder)
-    assert done.returncode == 1
-    assert done.stderr == "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"
-    assert done.stdout == ""
-    assert "Traceback" in run("compare", "one.npy", "x.npy", "--debug", cwd=folder).stderr
-
-
-def test_compare_calibrates_within_classes(folder, tmp_path):
+def test_compare_calibrates_within_classes(folder: Path, tmp_path: Path) -> None:
     labels = np.repeat(np.arange(6), 10)
     rng = np.random.default_rng(1)
     for name in "ab":  # nothing in common but the classes
@@ -122,7 +72,7 @@ def test_compare_calibrates_within_classes(folder, tmp_path):
     )
 
 
-def test_compare_marks_saturated_scores_and_reads_keys(folder, tmp_path):
+def test_compare_marks_saturated_scores_and_reads_keys(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name, d in (("wide", 40), ("small", 4)):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(20, d)))
@@ -130,3 +80,12 @@ def test_compare_marks_saturated_scores_and_reads_keys(folder, tmp_path):
     assert "gulp[ridge=0.5]  (larger is less alike)" in done.stdout
     assert "1.0000†" in done.stdout
     assert "† saturated: 40 neurons can express anything on 20 inputs" in done.stdout
+
+
+@pytest.mark.parametrize("address", ["zoo:lenet", "mine.py:build"])
+def test_the_command_asks_for_data_where_it_is_given_networks(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", address, "zoo:resnet20"])
+    assert capsys.readouterr().err == (
+        f"likewise: {address} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.\n"
+    )

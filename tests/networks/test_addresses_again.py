@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 import likewise
-from likewise.cli import main
 from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, UnknownNameError
 from likewise.views.identity import fingerprint
@@ -226,21 +225,6 @@ def test_all_measures_are_those_whose_libraries_are_here(monkeypatch: pytest.Mon
     assert not {"rtd", "soft-matching"} & {*many, *two}
     with pytest.raises(MissingDependencyError, match="to compute rtd, ripser is needed"):
         likewise.compare({"a": x, "b": y}, ["cka", "rtd"], progress=False)
-
-
-@pytest.mark.parametrize("address", ["zoo:lenet", "mine.py:build"])
-def test_the_command_asks_for_data_where_it_is_given_networks(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["compare", address, "zoo:resnet20"])
-    assert capsys.readouterr().err == (
-        f"likewise: {address} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.\n"
-    )
-
-
-def test_the_command_says_where_no_data_matches(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["data", "nope"])
-    assert capsys.readouterr().err == ("likewise: no data matches 'nope'. Leave the pattern out to see all.\n")
 
 
 def test_a_split_that_is_not_there_is_refused() -> None:

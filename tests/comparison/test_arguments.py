@@ -1,16 +1,11 @@
-"""The ways compare may be called: lists, mappings, options, keys; and what a type checker learns."""
-
-import ast
-from pathlib import Path
+"""The ways compare may be called: lists, mappings, options and keys."""
 
 import numpy as np
 import pytest
-import torch
 
 import likewise
 from likewise import measures
 from likewise.errors import InputError, OptionError, UnknownNameError
-from tests.conftest import ROOT
 
 X, Y, Z = np.random.default_rng(0).normal(size=(3, 40, 6))
 NEEDS = "compare needs two arrays or networks, or a list or mapping of them; it was given "
@@ -161,34 +156,3 @@ def test_a_row_is_a_mapping_and_a_pair_is_two_names():
         with pytest.raises(UnknownNameError) as caught:
             matrix[key]
         assert str(caught.value) == reason
-
-
-def test_a_type_checker_sees_every_public_name():
-    block = next(node for node in ast.parse(Path(likewise.__file__).read_text()).body if isinstance(node, ast.If))
-    seen = {
-        alias.name: f"likewise.{alias.name}" if node.module == "likewise" else node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert seen == likewise._HOMES
-
-
-def test_the_calls_a_type_checker_is_shown_run(tmp_path):
-    """`tests/typed_calls.py` is read by mypy; here its calls give what it says."""
-    code = (ROOT / "tests" / "typed_calls.py").read_text()
-    given = [line for line in code.splitlines() if line.startswith("assert_type(")]
-    space = {
-        "np": np,
-        "likewise": likewise,
-        "compare": likewise.compare,
-        "x": X,
-        "y": Y,
-        "t": torch.from_numpy(X),
-    }
-    for line in given:
-        call, _, kind = line.removeprefix("assert_type(").removesuffix(")").rpartition(", ")
-        if "zoo:" in line:  # needs data
-            continue
-        call, kind = (call, kind) if "dict[" not in line else (call.rpartition(", ")[0], "dict")
-        assert type(eval(call, space)).__name__ == kind, line

@@ -1,7 +1,14 @@
-"""All benchmarks, one after the other, each in a process of its own: `python -m benchmarks`."""
+"""Benchmarks, one after the other, each in a process of its own; all write to `benchmarks/results`.
+
+    python -m benchmarks
+    python -m benchmarks matrix wordnet
+
+Those that take hours or need data (coverage, extraction, ...) are run by themselves and say how.
+"""
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 
@@ -9,7 +16,13 @@ BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "wordnet", "insp
 
 
 def main() -> int:
-    for name in BENCHMARKS:
+    """Run the benchmarks that are named, or all; stop at the first that fails."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    names = parser.parse_args().names or BENCHMARKS
+    if unknown := sorted(set(names) - set(BENCHMARKS)):
+        parser.error(f"no benchmark named {unknown[0]!r}. There are {', '.join(BENCHMARKS)}.")
+    for name in names:
         print(f"\n{name}", flush=True)
         done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False)
         if done.returncode:

@@ -1,10 +1,10 @@
 """Accuracy of published CIFAR-10 networks through their addresses, beside the recorded figures.
 
-    LIKEWISE_DATA=... python benchmarks/cifar10_accuracy.py [--images 10000]
+    LIKEWISE_DATA=... python -m benchmarks.cifar10_accuracy [--images 10000]
 
 A recorded figure is `measured_test_accuracy` of the models.json beside the weights. It equals the
 authors' claim but for ShuffleNetV2 (they say 90.13) and resnet20_ehanw (they say nothing).
-Writes benchmarks/cifar10_accuracy.csv with machine and versions.
+Writes benchmarks/results/cifar10_accuracy.csv with machine and versions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 
 import likewise
+from benchmarks.common import RESULTS
 from likewise.data import Data
 from likewise.networks import logits
 
@@ -52,7 +53,7 @@ def accuracy(address: str, data: Data) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "cifar10_accuracy.csv")
     images, out = parser.parse_args().images, parser.parse_args().out
     root = Path(os.environ["LIKEWISE_DATA"])
     data = likewise.dataset(f"cifar10:test[:{images}]")

@@ -30,7 +30,7 @@ import torch
 
 import likewise
 
-RESULTS = Path(__file__).parent / "results"
+INPUTS, RESULTS = (Path(__file__).parent / name for name in ("inputs", "results"))
 REFERENCE_UNIT = 1.15  # CPU seconds of the unit where the reference's figures were taken
 
 

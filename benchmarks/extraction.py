@@ -5,9 +5,9 @@ bare forward pass over a batch and the extraction from the same batch take turns
 that whatever else the machine does falls on both alike. `ratio` is the time of extraction to that
 of the bare passes; `growth_mb` the peak resident memory above that before the first batch.
 
-    LIKEWISE_DATA=... python benchmarks/extraction.py --weights resnet56.safetensors
+    LIKEWISE_DATA=... python -m benchmarks.extraction --weights resnet56.safetensors
 
-Each row is appended to benchmarks/extraction.csv with machine and versions.
+Each row is appended to benchmarks/results/extraction.csv with machine and versions.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
+from benchmarks.common import RESULTS
 
 
 class Peak:
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--reduce", nargs="+", default=["mean", "pool7", "flatten"])
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "extraction.csv")
     chosen = parser.parse_args()
     network = likewise.network("zoo:resnet56" + (f"@{chosen.weights}" if chosen.weights else ""))
     data = likewise.dataset(f"cifar10:test[:{chosen.inputs}]")

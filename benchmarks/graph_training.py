@@ -6,7 +6,7 @@ by epoch within one run, so that whatever else the machine does falls on both al
 CPU seconds of this process on one thread; `ratio` is training here to the bare loop. Rows are added
 to the file: the settings of the paper's table, or with --code those of its code (batches normalised).
 
-    LIKEWISE_DATA=... python benchmarks/graph_training.py --seeds 10 [--code]
+    LIKEWISE_DATA=... python -m benchmarks.graph_training --seeds 10 [--code]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 import likewise
+from benchmarks.common import RESULTS
 from likewise._base.geometric import geometric
 from likewise.networks import evaluate, network, train
 from likewise.networks.zoo.graph import resi
@@ -94,7 +95,7 @@ def main() -> None:
     parser.add_argument("--code", action="store_true", help="the settings of ReSi's code, not its paper's")
     parser.add_argument("--data", default="cora")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "graph_training.csv")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     machine = {

@@ -1,7 +1,7 @@
 """Each measure alone, on one pair: CPU seconds and peak memory, beside the reference's.
 
 A single call shares nothing, so this is the least flattering case. Both forms of the 23 are run,
-the published definition and the reference's. The reference's figures (`reference.csv`) were taken
+the published definition and the reference's. The reference's figures (`inputs/reference.csv`) were taken
 elsewhere, so times are compared in units, each with the unit of its own run. Memory is judged
 twice: by the smallest peak of three runs, as the reference's was taken, and by the first, which
 is stricter. Other work on the machine can only add to a time, so a measure slower than the
@@ -14,10 +14,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from benchmarks.common import cost, networks, unit, write
+from benchmarks.common import INPUTS, cost, networks, unit, write
 from likewise import measures
 
 SIZES = ((1000, 256), (2000, 512), (5000, 512))
@@ -27,7 +26,7 @@ TOO_LONG = {("imd", "resi", 5000)}  # the reference did not finish it in five mi
 
 def reference() -> dict[tuple[str, int, int], dict[str, float]]:
     """CPU seconds, unit and peak of the reference by its abbreviation, n and d."""
-    with Path(__file__).with_name("reference.csv").open() as file:
+    with (INPUTS / "reference.csv").open() as file:
         rows = list(csv.DictReader(file))
     numbers = ("cpu_seconds", "unit_seconds", "peak_mb")
     return {(row["measure"], int(row["n"]), int(row["d"])): {key: float(row[key]) for key in numbers} for row in rows}

@@ -25,9 +25,9 @@ from likewise.comparison.resampling import drawn, representations
 from likewise.comparison.schedule import attempt
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Drawn
+from likewise.measures.resampling import Subset
 from likewise.views import Activations, Outputs
 
 CELLS = ((100, 20), (100, 60), (50, 20), (50, 30), (400, 20), (400, 240))
@@ -65,7 +65,7 @@ class Cell:
 
     def measures(self, trial: int) -> list[Measure]:
         """Those that are tried in this trial; slow ones in some cells and trials only."""
-        paired = [m for m in chosen("all", on=("representation", "outputs")) if m.info.paired]
+        paired = [m for m in select("all", on=("representation", "outputs")) if m.info.paired]
         fast = [m for m in paired if m.name not in SLOW]
         slow = [m for m in paired if m.name in SLOW and trial < SLOW[m.name][0] and (self.n, self.d) in SLOW[m.name][1]]
         return [*fast, get("cka-deconfounded"), *slow]
@@ -107,7 +107,7 @@ def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray,
 
 def _left(measures: list[Measure], reps: list[Representation], kept: np.ndarray, confounder: np.ndarray) -> list[float]:
     index = torch.from_numpy(kept)
-    pair = Pair(*(Drawn(rep, index) for rep in reps))
+    pair = Pair(*(Subset(rep, index) for rep in reps))
     return [attempt(drawn(_with(m, confounder), index), pair)[0] for m in measures]
 
 

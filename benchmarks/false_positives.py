@@ -23,8 +23,8 @@ from likewise.comparison.shuffles import Orders, null_groups
 from likewise.comparison.significance import calibrated
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
-from likewise.measures.resampled import Permuted
+from likewise.measures.registry import select
+from likewise.measures.resampling import Permuted
 from likewise.views import Activations, Outputs
 
 SHUFFLES = 19
@@ -47,7 +47,7 @@ def unrelated(n: int, number: int) -> list[Activations]:
 
 
 def measures(n: int, number: int) -> list[Measure]:
-    paired = [m for m in chosen("all", on=("representation", "outputs")) if m.info.paired]
+    paired = [m for m in select("all", on=("representation", "outputs")) if m.info.paired]
     return [m for m in paired if m.name not in SLOW or (n == SIZES[0] and number < SLOW[m.name])]
 
 

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 import likewise
 from benchmarks.common import RESULTS
-from likewise._base.geometric import geometric
+from likewise._base.compat import geometric
 from likewise.networks import evaluate, network, train
 from likewise.networks.zoo.graph import resi
 

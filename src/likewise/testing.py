@@ -23,7 +23,7 @@ from likewise.measures.facts import (
     SHIFT,
     Measure,
 )
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.views import Activations, Outputs
 
 N, D = 60, 8
@@ -73,7 +73,7 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
     >>> print(check_measure("procrustes").invariant_to >= {"rotation", "scale", "shift"})
     True
     """
-    bound = chosen(measure)[0]
+    bound = select(measure)[0]
     trial = _Trial(bound, np.random.default_rng(seed))
     report = Report(bound.key)
     for check in (

@@ -10,8 +10,8 @@ import torch
 import likewise
 from likewise.comparison.blocks import Blocks, disjoint
 from likewise.comparison.schedule import Job, Ledger
-from likewise.measures.registry import chosen
-from likewise.measures.shared import SharedFolder
+from likewise.measures.registry import select
+from likewise.measures.transport import SharedFolder
 from likewise.views import Activations
 from likewise.work.store import Store
 
@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 
 def blocks_of(tmp_path, names, m, left_out=()):
     views = [Activations(RNG.normal(size=(40, 5)), name=str(i)) for i in range(m)]
-    job = Job([view.name for view in views], views, chosen(names))
+    job = Job([view.name for view in views], views, select(names))
     todo = job.wanted.copy()
     for item in left_out:
         todo[item] = False

@@ -11,7 +11,7 @@ import likewise
 from likewise import measures
 from likewise.measures.kernels import Distance
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations, Outputs
@@ -22,7 +22,7 @@ VIEWS = {
     name: np.maximum(HIDDEN @ RNG.normal(size=(6, d)) + 0.6 * RNG.normal(size=(90, d)), 0)
     for name, d in zip("abcd", (10, 10, 14, 120), strict=True)
 }
-MEASURES = chosen(["all", "resi"])
+MEASURES = select(["all", "resi"])
 
 
 @pytest.mark.parametrize("memory", [None, "10MB"])

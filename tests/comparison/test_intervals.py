@@ -11,9 +11,9 @@ from likewise import measures
 from likewise.comparison.intervals import Groups, interval_of
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.facts import Info
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 
-PAIRED = [m.name for m in chosen("all") if m.info.paired and m.name not in ("rtd", "ridge-predictivity")]
+PAIRED = [m.name for m in select("all") if m.info.paired and m.name not in ("rtd", "ridge-predictivity")]
 
 
 def sampler(d, seed=0, noise=2.0):

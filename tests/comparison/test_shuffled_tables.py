@@ -8,15 +8,15 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.measures.kernels import Distance, Gaussian, Table
+from likewise.measures.kernels import Distance, Gaussian, InnerProducts
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.permutations import permuted_products
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.shuffled import shuffled_tables
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
-BY_KERNELS = [m for m in chosen("all") if m.kernels]
+BY_KERNELS = [m for m in select("all") if m.kernels]
 
 
 def networks(n=60, widths=(12, 9, 80)):
@@ -30,12 +30,12 @@ def test_shuffled_products_equal_computing_anew(measure):
     arrays = networks()
     workspace = Workspace(networks=3, resampled=True)
     reps = [Representation(Activations(v), workspace) for v in arrays]
-    tables: dict[object, Table] = {}
+    tables: dict[object, InnerProducts] = {}
     for i, j in ((0, 1), (0, 2), (1, 2)):
         measure.score(Pair(reps[i], reps[j], tables))
     order = np.random.default_rng(1).permutation(60)
     orders = torch.from_numpy(np.stack([np.arange(60), order]))
-    _, (moved, shared) = shuffled_tables(measure.kernels, tables, reps, reps, orders)
+    _, (moved, shared) = permuted_products(measure.kernels, tables, reps, reps, orders)
     assert set(shared) == set(measure.kernels)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         kernel = measure.kernels[0]
@@ -85,8 +85,8 @@ def test_kernels_too_large_to_keep_are_computed_as_before():
     assert not small.keeps_squares(400)
     a, b = (Representation(Activations(v), small) for v in (x, y))
     back = torch.arange(400).flip(0)
-    tables = {Distance(): Table(), Gaussian(0.5): Table()}
-    [([moved], shared)] = shuffled_tables(tuple(tables), tables, [a], [b], back[None])
+    tables = {Distance(): InnerProducts(), Gaussian(0.5): InnerProducts()}
+    [([moved], shared)] = permuted_products(tuple(tables), tables, [a], [b], back[None])
     assert shared == {}
     value = measures.distance_correlation.score(Pair(a, moved))
     assert value == pytest.approx(measures.distance_correlation(x, y[::-1].copy()))

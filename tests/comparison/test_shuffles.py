@@ -10,12 +10,12 @@ from likewise.comparison.shuffles import Orders
 from likewise.comparison.significance import calibrated_matrices, null_scores
 from likewise.errors import InputError
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.views import Activations, Outputs
 
 LABELS = np.repeat(np.arange(10), 20)
-UNPAIRED = [m.name for m in chosen("all") if not m.info.paired]
+UNPAIRED = [m.name for m in select("all") if not m.info.paired]
 
 
 def sharing_only_classes(seed):

@@ -7,9 +7,9 @@ import torch
 import likewise
 from likewise import measures
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen, registry
+from likewise.measures.registry import registry, select
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Drawn, Permuted
+from likewise.measures.resampling import Permuted, Subset
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
@@ -89,7 +89,7 @@ def test_compare_adds_the_null_to_the_frame():
     assert (apart.null_mean < apart.value).all()
 
 
-@pytest.mark.parametrize("measure", [m for m in chosen(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
+@pytest.mark.parametrize("measure", [m for m in select(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
 def test_resampling_by_index_equals_computing_anew(measure):
     x, y, _ = related()
     workspace = Workspace()
@@ -102,14 +102,14 @@ def test_resampling_by_index_equals_computing_anew(measure):
     assert shuffled == pytest.approx(measure(x, y[order]), rel=1e-9, abs=1e-9)
     if measure.name in DRAWING:  # with the folds of the whole: see the next test
         return
-    drawn = measure.score(Pair(Drawn(a, half), Drawn(b, half)))
+    drawn = measure.score(Pair(Subset(a, half), Subset(b, half)))
     assert drawn == pytest.approx(measure(x[half], y[half]), rel=1e-9, abs=1e-9)
 
 
 def test_a_part_of_the_inputs_keeps_the_chance_of_the_whole():
     rep = Representation(Activations(related(n=30)[0]))
     rows = np.array([0, 2, 3, 5, 8, 13, 21, 29])
-    part = Drawn(rep, torch.from_numpy(rows))
+    part = Subset(rep, torch.from_numpy(rows))
     assert list(rows[part.random_order(7)]) == [i for i in rep.random_order(7) if i in rows]
     for own, whole in zip(part.random_sets(9, 4, 1), rep.random_sets(9, 4, 1), strict=True):
         assert list(rows[own]) == [i for i in whole if i in rows]

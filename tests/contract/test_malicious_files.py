@@ -31,7 +31,7 @@ prepare_torchvision()
 if "transformers" in reading:
     import transformers, transformers.models.auto
 if "cora" in reading:
-    from likewise._base.geometric import geometric
+    from likewise._base.compat import geometric
     geometric("watch it").datasets
 from likewise.errors import LikewiseError
 likewise.network("zoo:lenet")

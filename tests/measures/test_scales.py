@@ -12,7 +12,7 @@ from likewise.errors import LikewiseError, UndefinedError
 from likewise.measures.pair import Pair
 from likewise.measures.registry import registry
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Drawn, Permuted
+from likewise.measures.resampling import Permuted, Subset
 from likewise.views import Activations
 
 N = 24
@@ -87,7 +87,7 @@ def test_shuffled_and_drawn_inputs_stand_on_the_scale_of_all(name):
     half = order[:14].sort().values
     for found, direct in (
         (Pair(a, Permuted(b, order)), (x * 1e-170, y[order] * 1e-160)),
-        (Pair(Drawn(a, half), Drawn(b, half)), (x[half] * 1e-170, y[half] * 1e-160)),
+        (Pair(Subset(a, half), Subset(b, half)), (x[half] * 1e-170, y[half] * 1e-160)),
     ):
         assert measure.score(found) == pytest.approx(measure(*direct), rel=1e-9)
 

@@ -10,16 +10,16 @@ import likewise
 from likewise import measures
 from likewise.errors import UndefinedError
 from likewise.measures.kernels import median_distance
-from likewise.measures.nearest import nearest
+from likewise.measures.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Permuted
+from likewise.measures.resampling import Permuted
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
 OWN = ["jaccard", "mutual-knn", "rank-similarity", "second-order-cosine", "cknna"]
-ALL = [*chosen("neighbors"), *(m for m in chosen("resi") if m.info.family == "neighbors")]
+ALL = [*select("neighbors"), *(m for m in select("resi") if m.info.family == "neighbors")]
 
 
 def one_hot(rng, n, c=10):
@@ -108,7 +108,7 @@ def test_ties_are_the_same_after_a_turn_and_at_another_scale(name, kind):
 
 def test_ties_go_by_input_order_in_cknna():
     x = np.repeat(np.eye(2), 4, axis=0)  # inputs 0-3 and 4-7 are the same
-    lists = nearest(Representation(Activations(x)), 2, "inner")
+    lists = neighbor_lists(Representation(Activations(x)), 2, "inner")
     assert lists[:4].tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
 
 
@@ -151,7 +151,7 @@ def crowded(rng):
 @pytest.mark.parametrize("kind", list(crowded(np.random.default_rng(0))))
 def test_neighbours_are_those_of_exact_arithmetic_however_crowded(kind, metric):
     x = crowded(np.random.default_rng(4))[kind]
-    lists = nearest(Representation(Activations(x)), 10, metric)
+    lists = neighbor_lists(Representation(Activations(x)), 10, metric)
     assert np.array_equal(lists.numpy(), exact_lists(x, 10, metric))
 
 

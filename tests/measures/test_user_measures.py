@@ -11,7 +11,7 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.work.store import Store, measure_key
 
 RNG = np.random.default_rng(0)
@@ -19,7 +19,7 @@ X, Y = RNG.normal(size=(2, 30, 4))
 
 
 def key(function):
-    return measure_key(chosen(function)[0])
+    return measure_key(select(function)[0])
 
 
 def compiled(source, **names):
@@ -173,14 +173,14 @@ def test_registered_measures_of_any_family_go_by_their_code(tmp_path):
 
 
 def test_options_that_are_functions_go_by_their_code():
-    mine = chosen(compiled("def mine(x, y, how=None): return how(x)"))[0]
+    mine = select(compiled("def mine(x, y, how=None): return how(x)"))[0]
     first, second = (mine.bind(how=how) for how in (lambda x: 1.0, lambda x: 2.0))
     assert measure_key(first) != measure_key(second)
 
 
 SCRIPT = """
 import functools, numpy as np
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.work.store import measure_key
 TABLE = {"b": {"x", "y", "z"}, "a": np.arange(3)}
 class Tool:
@@ -190,7 +190,7 @@ TOOL = Tool()
 def mine(x, y, *, k=(1, 2)):
     inner = lambda v: v in {"one", "two", "three"}
     return TOOL(x) + inner("one") + TABLE["a"].sum()
-print(measure_key(chosen(mine)[0]), measure_key(chosen(functools.partial(mine, k=3))[0]))
+print(measure_key(select(mine)[0]), measure_key(select(functools.partial(mine, k=3))[0]))
 """
 
 

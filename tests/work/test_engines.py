@@ -17,7 +17,7 @@ import pytest
 import likewise
 from likewise import measures
 from likewise.errors import FailedMeasureWarning, InputError, MeasureError, WorkerError
-from likewise.measures import sending
+from likewise.measures import transport
 from likewise.work.engines import Local, Lost, engine_of
 from likewise.work.store import Store
 
@@ -181,7 +181,7 @@ def test_facts_of_a_registered_measure_hold_in_other_processes():
 
 
 def test_what_cannot_be_sent_is_said(monkeypatch):
-    monkeypatch.setattr(sending, "find_spec", lambda name: None)  # as without cloudpickle
+    monkeypatch.setattr(transport, "find_spec", lambda name: None)  # as without cloudpickle
     with pytest.raises(InputError) as caught:
         likewise.compare(VIEWS, lambda x, y: 1.0, engine="processes:2")
     sentence = str(caught.value)

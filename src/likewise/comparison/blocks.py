@@ -39,8 +39,7 @@ from likewise.comparison.schedule import (
     unordered,
 )
 from likewise.measures.representation import Representation
-from likewise.measures.sending import packed, unpacked
-from likewise.measures.shared import SharedFolder
+from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace
 from likewise.work.engines import Engine, Lost
 from likewise.work.store import Store, read_view
@@ -108,7 +107,7 @@ class Blocks:
         job, self._pairs = ledger.job, unordered(todo)
         used = [int(i) for i in np.unique(self._pairs)]
         views = {i: (str(place.save_view(job.views[i])), job.views[i].name) for i in used}
-        self._whole = Block(uuid.uuid4().hex, packed(job.measures), views, [], len(used), limit // workers, folder)
+        self._whole = Block(uuid.uuid4().hex, pack(job.measures), views, [], len(used), limit // workers, folder)
         kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
         tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
         self._kernels = len(kernels)
@@ -199,7 +198,7 @@ class Desk:
     def __init__(self, block: Block) -> None:
         shared = SharedFolder(Path(block.shared), block.limit)
         self.workspace = Workspace(block.limit, networks=block.networks, shared=shared)
-        self.measures = unpacked(block.measures)
+        self.measures = unpack(block.measures)
         self.reps: dict[int, Representation] = {}
         self._shared, self._lock = shared, threading.Lock()
         self.libraries = ThreadpoolController()

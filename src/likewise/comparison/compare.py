@@ -24,7 +24,7 @@ from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.pair import Pair
-from likewise.measures.registry import chosen
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
@@ -94,7 +94,7 @@ def compare(  # type: ignore[misc]
     '1.00'
     """
     views, other, measure = sorted_out(views, other, measure, options)
-    wanted = chosen(measure, on=("representation", "outputs"))  # known before any network has to run
+    wanted = select(measure, on=("representation", "outputs"))  # known before any network has to run
     null = Null(permutations_of(calibrate, within), within)
     how = {"batch_size": batch_size, "device": device, "head": head}
     views, other = shown(views, other, data, layers, reduce, store, **how)
@@ -201,7 +201,7 @@ def _compare_many(
 ) -> SimilarityMatrix | Comparison:
     if not views:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
-    wanted = [seeded(m, seed) for m in chosen(measures, on=_looks_at(views))]
+    wanted = [seeded(m, seed) for m in select(measures, on=_looks_at(views))]
     ready = as_views(views, reduce, wanted)
     wanted = _installed(wanted, asked, ready)
     job = Job(list(ready), list(ready.values()), wanted)
@@ -233,7 +233,7 @@ def _installed(wanted: list[Measure], asked: Any, views: Mapping[str, Activation
     if not (asked == "all" if isinstance(asked, str) else is_set(asked) and "all" in asked):
         return wanted
     named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
-    keep = {m.name for m in chosen(named, on=("representation", "outputs"))} if named else set()
+    keep = {m.name for m in select(named, on=("representation", "outputs"))} if named else set()
     widths = (4, 4) if len({view.d for view in views.values()}) == 1 else (4, 3)
     chance = np.random.default_rng(0)
     a, b = (Representation(Activations(chance.normal(size=(40, d)), name="")) for d in widths)

@@ -32,7 +32,7 @@ from likewise.errors import InputError, UndefinedError, brief
 from likewise.measures.facts import SCALE, Info, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Drawn
+from likewise.measures.resampling import Subset
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
 
@@ -248,7 +248,7 @@ def _draw_table(
         values = score_table(measure, reps, reps, {})
         for inputs in kept:
             index = torch.from_numpy(inputs).to(reps[0].values.device)
-            some: list[Representation] = [Drawn(rep, index) for rep in reps]
+            some: list[Representation] = [Subset(rep, index) for rep in reps]
             draws.append(score_table(drawn(measure, index), some, some, {}))
             bar.advance()
     return values, np.array(draws)
@@ -261,7 +261,7 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
     for kept, score in zip(split.kept(), draws, strict=True):
         index = torch.from_numpy(kept).to(pair.a.values.device)
         if np.isnan(score):
-            some = Pair(Drawn(pair.a, index), Drawn(pair.b, index))
+            some = Pair(Subset(pair.a, index), Subset(pair.b, index))
             why = attempt(drawn(measure, index), some)[1]
             return f"{measure.key} has no interval: of {len(kept)} of the {split.n} inputs, {why}"
         if why := saturated(measure, float(score), (len(kept), pair.a.d, pair.b.d)):

@@ -108,9 +108,9 @@ def _without_data(b: Any) -> str:
 def _one_measure(measure: Any, seed: int) -> Measure:
     """The measure that is meant, before any network has to run."""
     from likewise.comparison.arguments import seeded
-    from likewise.measures.registry import chosen
+    from likewise.measures.registry import select
 
-    found = chosen(measure, on=("representation", "outputs"))
+    found = select(measure, on=("representation", "outputs"))
     if len(found) > 1:
         raise InputError(f"layerwise takes one measure and was given {len(found)}. Call it once a measure.")
     if found[0].info.on == "outputs":

@@ -15,11 +15,11 @@ from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, brief
 from likewise.measures.facts import Measure
 from likewise.measures.families.functional import labelled
-from likewise.measures.kernels import Kernel, Table
+from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Drawn
+from likewise.measures.resampling import Subset
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
@@ -58,7 +58,7 @@ def score_table(
     measure: Measure,
     left: Sequence[Representation],
     right: Sequence[Representation],
-    tables: dict[Kernel, Table],
+    tables: dict[Kernel, InnerProducts],
 ) -> np.ndarray:
     """Scores of all pairs of different networks; the diagonal is the network with itself."""
     m = len(left)
@@ -79,7 +79,7 @@ def reason(views: list[Activations], measure: Measure, index: torch.Tensor | Non
     workspace = Workspace()
     a, b = (Representation(view, workspace) for view in views)
     if index is not None:
-        a, b, measure = Drawn(a, index), Drawn(b, index), drawn(measure, index)
+        a, b, measure = Subset(a, index), Subset(b, index), drawn(measure, index)
     return attempt(measure, Pair(a, b))[1]
 
 

@@ -26,7 +26,7 @@ from likewise.errors import (
 )
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import Measure, out_of_memory
-from likewise.measures.kernels import Kernel, Linear, Table, fill
+from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -265,7 +265,7 @@ def score_pair(
     items: Sequence[Item],
     measures: Sequence[Measure],
     reps: Mapping[int, Representation],
-    tables: dict[Kernel, Table],
+    tables: dict[Kernel, InnerProducts],
 ) -> list[tuple[Item, Outcome]]:
     """All that is asked of two networks, in both directions, from one `Pair`."""
     pairs: dict[tuple[int, int], Pair] = {}
@@ -283,12 +283,12 @@ def filled_tables(
     pairs: int,
     reps: Mapping[int, Representation],
     workspace: Workspace,
-) -> dict[Kernel, Table]:
+) -> dict[Kernel, InnerProducts]:
     """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
-    tables: dict[Kernel, Table] = {}
+    tables: dict[Kernel, InnerProducts] = {}
     for kernel in kernels_of(measures, pairs, list(reps.values())):
         sound = [rep for rep in reps.values() if prepared(kernel, rep)]
-        table = tables[kernel] = Table()
+        table = tables[kernel] = InnerProducts()
         groups = _groups(sound, workspace.limit)
         for p, left in enumerate(groups):
             fill(table, kernel, left)

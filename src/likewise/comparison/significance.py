@@ -34,10 +34,10 @@ from likewise.comparison.shuffles import Orders, null_groups
 from likewise.errors import UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import SCALE, Measure
-from likewise.measures.kernels import Kernel, Table
+from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
+from likewise.measures.permutations import orders_at_once, permuted_products
 from likewise.measures.representation import Representation
-from likewise.measures.shuffled import orders_at_once, shuffled_tables
 from likewise.measures.workspace import parse_memory
 from likewise.views import Activations
 
@@ -171,9 +171,9 @@ def _shuffled(
     measure: Measure,
     left: Sequence[Representation],
     right: Sequence[Representation],
-    tables: Mapping[Kernel, Table],
+    tables: Mapping[Kernel, InnerProducts],
     orders: Orders,
-) -> Iterator[tuple[Sequence[Representation], dict[Kernel, Table]]]:
+) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
     """The right networks as chance would have them, and what is known of their products with the left ones."""
     confounder = measure.options.get("confounder")
     if confounder is not None:
@@ -186,7 +186,7 @@ def _shuffled(
     device = right[0].values.device
     while batch := list(islice(every, orders_at_once(right[0].n))):
         index = torch.from_numpy(np.stack(batch)).to(device)
-        yield from shuffled_tables(measure.kernels, tables, left, right, index)
+        yield from permuted_products(measure.kernels, tables, left, right, index)
 
 
 def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
@@ -279,7 +279,7 @@ def _null_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
     reps = representations(views, limit)
-    tables: dict[Kernel, Table] = {}
+    tables: dict[Kernel, InnerProducts] = {}
     nulls = []
     with (
         Progress(permutations, "shuffling", shown=progress) as bar,

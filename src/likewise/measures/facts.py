@@ -288,7 +288,7 @@ class Measure:
 
         def declare(function: Callable[..., float]) -> Measure:
             info = replace(self.info, variant=name, differs=differs, **facts)
-            self.variants[name] = made = Measure(described(info, function), function)
+            self.variants[name] = made = Measure(describe(info, function), function)
             return made
 
         return declare
@@ -300,7 +300,7 @@ class Measure:
         return explain(self)
 
 
-def described(info: Info, function: Callable[..., float]) -> Info:
+def describe(info: Info, function: Callable[..., float]) -> Info:
     """The facts with the docstring's first sentence as summary and the rest as recipe."""
     text = inspect.cleandoc(function.__doc__ or "")
     first, _, rest = text.partition("\n\n")

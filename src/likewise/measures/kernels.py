@@ -209,7 +209,7 @@ def condensed(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor
 
 
 @dataclass
-class Table:
+class InnerProducts:
     """Inner products of one kernel: of pairs, and each network's row sums and diagonal."""
 
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -236,7 +236,7 @@ class Table:
 
 
 def fill(
-    table: Table,
+    table: InnerProducts,
     kernel: Kernel,
     left: Sequence[Representation],
     right: Sequence[Representation] = (),

@@ -18,7 +18,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import single_product_norm
-from likewise.measures.kernels import Kernel, Linear, Table, fill
+from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations, Outputs
@@ -30,7 +30,7 @@ __all__ = ["Kernel", "Pair", "pair_of"]
 class Pair:
     """Two networks looked at together. `tables` are inner products shared with other pairs."""
 
-    def __init__(self, a: Representation, b: Representation, tables: dict[Kernel, Table] | None = None) -> None:
+    def __init__(self, a: Representation, b: Representation, tables: dict[Kernel, InnerProducts] | None = None) -> None:
         refuse_meta()
         check_same_probe(a.view, b.view)
         self.a, self.b = a, b
@@ -151,9 +151,9 @@ class Pair:
 
     # --- inner products of n x n matrices -------------------------------------------------------
 
-    def table(self, kernel: Kernel) -> Table:
+    def table(self, kernel: Kernel) -> InnerProducts:
         """The table that holds this pair's inner products of a kernel."""
-        table = self.tables.setdefault(kernel, Table())
+        table = self.tables.setdefault(kernel, InnerProducts())
         a, b = self.a, self.b
         if not {(a.key, b.key), (b.key, a.key)} & table.inner.keys():
             if isinstance(kernel, Linear) and not (a.wide or b.wide):
@@ -162,7 +162,7 @@ class Pair:
                 fill(table, kernel, [a, b] if b is not a else [a])
         return table
 
-    def _fill_linear(self, table: Table, kernel: Linear) -> None:
+    def _fill_linear(self, table: InnerProducts, kernel: Linear) -> None:
         """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
         a, b = self.a, self.b
         single = not kernel.exact and bool(a.single[0].numel() and b.single[0].numel())

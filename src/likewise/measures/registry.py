@@ -13,7 +13,7 @@ from torch import Tensor
 
 from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief
-from likewise.measures.facts import Info, Measure, OfArrays, described
+from likewise.measures.facts import Info, Measure, OfArrays, describe
 
 FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
 registry: Registry[Measure] = Registry(
@@ -57,7 +57,7 @@ def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Cal
         if unknown:
             raise InputError(f"a measure has no fact {min(unknown)!r}; see likewise.measures.Info.")
         info = Info(name=name, invariant_to=frozenset(invariant_to), **facts)
-        made = Measure(described(info, function), on_pairs(function))
+        made = Measure(describe(info, function), on_pairs(function))
         if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
             made.variant("resi", differs="Nothing in value.")(function)
         return registry.add(name, made, aliases=info.aliases, module=module_of(function))
@@ -175,7 +175,7 @@ def names(family: str | None = None) -> list[str]:
     return [entry.name for entry in registry if entry.info.family == family]
 
 
-def chosen(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Measure]:
+def select(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Measure]:
     """A name, an alias, a set ("all", "resi", a family), a measure, a function, or a mix of them."""
     if not isinstance(measures, (list, tuple, set, frozenset, Iterator)):
         measures = [measures]
@@ -231,4 +231,4 @@ def _wrapped(function: Callable[..., float]) -> Measure:
         source="given by the user",
         symmetric=False,
     )
-    return Measure(described(info, function), on_pairs(function))
+    return Measure(describe(info, function), on_pairs(function))

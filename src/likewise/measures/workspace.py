@@ -24,7 +24,7 @@ from likewise._base.files import free_memory
 from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:
-    from likewise.measures.shared import SharedFolder
+    from likewise.measures.transport import SharedFolder
 
 LEAST = 10**7  # the smallest limit there may be
 SLICE = 2**25

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE
-from likewise.measures.nearest import inner_rows, nearest
+from likewise.measures.neighbor_lists import inner_rows, neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
@@ -26,7 +26,7 @@ def _common(pair: Pair, k: int, metric: str = "cosine") -> Tensor:
     """Which place in one list holds the same input as which in the other, (n, k, k)."""
     return pair.kept(
         ("common", k, metric),
-        lambda: nearest(pair.a, k, metric)[:, :, None] == nearest(pair.b, k, metric)[:, None, :],
+        lambda: neighbor_lists(pair.a, k, metric)[:, :, None] == neighbor_lists(pair.b, k, metric)[:, None, :],
     )
 
 
@@ -150,7 +150,7 @@ def second_order_cosine_resi(pair: Pair, *, k: int = 10) -> float:
 
 
 def _second_order(pair: Pair, k: int, metric: str = "cosine") -> float:
-    columns = torch.cat([nearest(pair.a, k, metric), nearest(pair.b, k, metric)], dim=1)
+    columns = torch.cat([neighbor_lists(pair.a, k, metric), neighbor_lists(pair.b, k, metric)], dim=1)
     counted = torch.ones(columns.shape, dtype=torch.bool, device=columns.device)
     counted[:, k:] = ~_common(pair, k, metric).any(dim=1)
     x, y = (rep.cosines_at(columns) for rep in (pair.a, pair.b))
@@ -181,7 +181,7 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     neighbours in common. The paper scales rows to length 1 beforehand, which this does not: large rows
     are everybody's neighbours. variant="platonic" is the authors' code, which estimates otherwise.
     """
-    lists = [nearest(rep, k, "inner") for rep in (pair.a, pair.b)]
+    lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
     inputs, place, other = _shared(lists)
     found = [_inner_at(rep, near) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
     own = [float(torch.linalg.vector_norm(part)) for part in found]
@@ -224,7 +224,7 @@ def cknna_platonic(pair: Pair, *, k: int = 10) -> float:
     HSIC1(M K, M L) / (sqrt(HSIC1(M K, M K) HSIC1(M L, M L)) + 1e-6), M masking all but the k nearest, by inner
     product, in both networks of each product. The paper scales rows to length 1 beforehand.
     """
-    lists = [nearest(rep, k, "inner") for rep in (pair.a, pair.b)]
+    lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
     values = [_inner_at(rep, near, raw=True) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
     inputs, place, other = _shared(lists)
     both = _masked_hsic(pair.n, inputs, lists[0][inputs, place], values[0][inputs, place], values[1][inputs, other])

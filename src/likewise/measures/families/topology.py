@@ -18,7 +18,7 @@ from likewise._base.optional import require
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import ROUNDING
-from likewise.measures.nearest import nearest
+from likewise.measures.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
@@ -109,7 +109,7 @@ def _graph(rep: Representation) -> sparse.csr_array:
     """The neighbour graph, weights scaled to D^-1/2 A D^-1/2, so that L = I - it."""
 
     def compute() -> sparse.csr_array:
-        lists = nearest(rep, NEIGHBORS, "euclidean").cpu().numpy()
+        lists = neighbor_lists(rep, NEIGHBORS, "euclidean").cpu().numpy()
         rows = np.repeat(np.arange(rep.n), NEIGHBORS)
         graph = sparse.csr_array((np.ones(rows.size), (rows, lists.ravel())), shape=(rep.n, rep.n))
         graph = graph.maximum(graph.T)

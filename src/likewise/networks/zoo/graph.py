@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from likewise._base.geometric import geometric
+from likewise._base.compat import geometric
 from likewise.data.graphs import GraphBatch
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import add

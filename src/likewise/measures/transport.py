@@ -1,7 +1,8 @@
-"""What follows from one network alone, found by other processes of a job once it was computed.
+"""What the processes of a job hand to one another: measures, and what was computed of a network.
 
-Only what takes longer to compute than to write and read goes into the folder. A file appears whole or
-not at all, and holds arrays and numbers.
+Measures of ours go by name, functions of the user's as they are. Of what follows from one network alone, only
+what takes longer to compute than to write and read goes into the shared folder. A file appears whole or not
+at all, and holds arrays and numbers.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +22,46 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise.errors import InputError, WorkerError
+from likewise.measures.facts import Measure
+from likewise.measures.registry import get
+
 SPEED = 2e8  # bytes a second that writing and reading together are sure to reach
 LEAST = 1e-3  # seconds below which nothing is worth a file
 _NUMBERS = {"float": float, "int": int, "bool": bool}
+
+
+def pack(measures: Iterable[Measure]) -> bytes:
+    """Measures as bytes. With cloudpickle (Dask brings it) also lambdas and what a script defines."""
+    if find_spec("cloudpickle") is not None:
+        from cloudpickle import dumps
+    else:
+        from pickle import dumps
+    entries = []
+    for measure in measures:
+        named = (measure.name, measure.info.variant, dict(measure.options))
+        entry = named if measure.built_in else replace(measure, variants={})
+        try:
+            dumps(entry)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise InputError(
+                f"{measure.key} cannot be sent to other processes: {error}. Define it by `def` at the "
+                "top of a module, or leave the engine out."
+            ) from error
+        entries.append(entry)
+    return bytes(dumps(entries))
+
+
+def unpack(content: bytes) -> list[Measure]:
+    """What `pack` wrote in the process that started this one."""
+    try:
+        entries: list[Any] = pickle.loads(content)
+    except Exception as error:
+        raise WorkerError(
+            f"a worker cannot load the measures it was sent: {type(error).__name__}: {error}. Install "
+            "there what is installed here, or define them in a module that workers can import."
+        ) from error
+    return [entry if isinstance(entry, Measure) else get(entry[0], entry[1], **entry[2]) for entry in entries]
 
 
 class SharedFolder:

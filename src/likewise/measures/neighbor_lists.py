@@ -27,7 +27,7 @@ CROWDED = 1e-5  # squared distances this small beside the rows have lost digits 
 Lists = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-def nearest(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
+def neighbor_lists(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
     """The k nearest other inputs of each, nearest first, (n, k)."""
 
     def compute() -> Lists:

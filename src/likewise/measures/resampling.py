@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.measures.nearest import reordered
+from likewise.measures.neighbor_lists import reordered
 from likewise.measures.ranks import Square
 from likewise.measures.representation import Representation
 from likewise.views import Outputs
@@ -126,7 +126,7 @@ class Permuted(Representation):
         return Outputs(parent.logits[self.index], labels)
 
 
-class Drawn(Representation):
+class Subset(Representation):
     """Some rows of a representation, in their order. Gram and distance matrices are the parent's, by index."""
 
     def __init__(self, parent: Representation, index: Tensor) -> None:
@@ -141,7 +141,7 @@ class Drawn(Representation):
         self._held: dict[Any, Any] = {}
 
     def at(self, exponent: int) -> Representation:
-        return Drawn(self.parent.at(exponent), self.index)
+        return Subset(self.parent.at(exponent), self.index)
 
     # Chance is drawn once, for the whole: drawn anew for each part, it would pass for an effect of the inputs.
 

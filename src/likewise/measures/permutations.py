@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.measures.kernels import Kernel, Linear, Table
+from likewise.measures.kernels import InnerProducts, Kernel, Linear
 from likewise.measures.ranks import Ranks, Square
 from likewise.measures.representation import Representation
-from likewise.measures.resampled import Permuted
+from likewise.measures.resampling import Permuted
 
 BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
 ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
@@ -26,13 +26,13 @@ def orders_at_once(n: int) -> int:
     return max(1, BATCH // n**2)
 
 
-def shuffled_tables(
+def permuted_products(
     kernels: Sequence[Kernel],
-    tables: Mapping[Kernel, Table],
+    tables: Mapping[Kernel, InnerProducts],
     left: Sequence[Representation],
     right: Sequence[Representation],
     orders: Tensor,
-) -> Iterator[tuple[list[Permuted], dict[Kernel, Table]]]:
+) -> Iterator[tuple[list[Permuted], dict[Kernel, InnerProducts]]]:
     """The right networks in each order (k, n), with tables of every network and those before it.
 
     A kernel is left out, to be computed as if nothing was known, where its matrices cannot be kept.
@@ -50,7 +50,7 @@ def shuffled_tables(
 
 def _products(
     kernel: Kernel,
-    known: Table,
+    known: InnerProducts,
     left: Sequence[Representation],
     right: Sequence[Representation],
     orders: Tensor,
@@ -108,14 +108,14 @@ def _whole(kernel: Kernel, rep: Representation) -> Tensor:
 
 
 def _table(
-    known: Table,
+    known: InnerProducts,
     left: Sequence[Representation],
     moved: Sequence[Permuted],
     products: Mapping[tuple[int, int], list[float]],
     k: int,
-) -> Table:
+) -> InnerProducts:
     """The table for the k-th order."""
-    table = Table(sums=_Moved(known.sums, moved), diagonals=_Moved(known.diagonals, moved))
+    table = InnerProducts(sums=_Moved(known.sums, moved), diagonals=_Moved(known.diagonals, moved))
     for rep in left:
         if rep.key in known.sums:
             table.inner[rep.key, rep.key] = known.inner[rep.key, rep.key]

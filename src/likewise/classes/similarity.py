@@ -24,7 +24,7 @@ from likewise.errors import (
     did_you_mean,
     quoted_list,
 )
-from likewise.wordnet import ClassNames, match
+from likewise.wordnet import ClassNames, locate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,15 +146,12 @@ class ClassSimilarity:
         A class is found by its WordNet id or by its name, never by its position; one that cannot be
         found is refused. `what` is what this matrix is called then.
         """
-        places = match(classes, ClassNames(tuple(self.classes), self._known_ids()))
-        lost = [name for name, place in zip(classes.names, places, strict=True) if place is None]
-        if lost:
-            raise InputError(
-                f"{what} has no class that is surely {quoted_list(lost)}; it has "
-                f"{quoted_list(self.classes)}. Classes are matched by WordNet id or by name, never by "
-                "position: name them as it does, or give one WordNet id per class."
-            )
-        index = [place for place in places if place is not None]
+        rest = (
+            f"it has {quoted_list(self.classes)}. Classes are matched by WordNet id or by name, never by "
+            "position: name them as it does, or give one WordNet id per class."
+        )
+        known = ClassNames(tuple(self.classes), self._known_ids())
+        index = locate(classes, known, lambda missing: f"{what} has no class that is surely {missing}; {rest}")
         ids = None if self.wnids is None else [self.wnids[i] for i in index]
         values = self.values[np.ix_(index, index)]
         return replace(self, values=values, classes=classes.names, wnids=ids)

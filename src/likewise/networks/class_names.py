@@ -22,7 +22,7 @@ from likewise._base.optional import require
 from likewise.data import Data
 from likewise.errors import InputError, quoted_list
 from likewise.networks.normalise import unwrapped
-from likewise.wordnet import ClassNames, listed, match, recognised
+from likewise.wordnet import ClassNames, listed, locate, recognised
 
 _IMAGENET = 1000
 _recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
@@ -90,15 +90,14 @@ def output_places(data: Any, net: nn.Module, count: int, label: str) -> list[int
             f"{start} it has {len(given)} classes ({quoted_list(given.names)}), and the network answers "
             f"with {count} numbers that have no names. Use a network of these classes."
         )
-    places = match(given, known)
-    lost = [name for name, place in zip(given.names, places, strict=True) if place is None]
-    if lost:
-        raise InputError(
-            f"{start} of its {len(given)} classes, {quoted_list(lost)} are not surely among the "
-            f"network's {len(known)} ({quoted_list(known.names)}). Name them as the network does, or by "
-            "WordNet id."
-        )
-    return [place for place in places if place is not None]
+    return locate(
+        given,
+        known,
+        lambda missing: (
+            f"{start} of its {len(given)} classes, {missing} are not surely among the network's {len(known)} "
+            f"({quoted_list(known.names)}). Name them as the network does, or by WordNet id."
+        ),
+    )
 
 
 def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:

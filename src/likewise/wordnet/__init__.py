@@ -6,7 +6,7 @@ room stands by itself: it needs neither torch nor a corpus reader.
 
 from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
-from likewise.wordnet.matching import ClassNames, listed, match, recognised
+from likewise.wordnet.matching import ClassNames, listed, locate, match, recognised
 from likewise.wordnet.nouns import Synset, find, senses
 from likewise.wordnet.tree import branches, order
 
@@ -20,6 +20,7 @@ __all__ = [
     "find",
     "listed",
     "lists",
+    "locate",
     "match",
     "order",
     "recognised",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from likewise.errors import LikewiseError
+from likewise.errors import InputError, LikewiseError, quoted_list
 from likewise.wordnet.lists import classes, lists
 from likewise.wordnet.nouns import find
 
@@ -92,6 +92,18 @@ def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
         if None in found:
             _match_by(keys(wanted), keys(known), wanted, known, found)
     return found
+
+
+def locate(wanted: ClassNames, known: ClassNames, refusal: Callable[[str], str]) -> list[int]:
+    """The place of every wanted class among the known ones, as `match` finds it.
+
+    Where some have none, an `InputError` with the sentence that `refusal` makes of their names.
+    """
+    places = match(wanted, known)
+    missing = [name for name, place in zip(wanted.names, places, strict=True) if place is None]
+    if missing:
+        raise InputError(refusal(quoted_list(missing)))
+    return [place for place in places if place is not None]
 
 
 def recognised(names: Sequence[str]) -> ClassNames:

@@ -55,18 +55,13 @@ def _order(first: Activations, second: Activations) -> list[int] | None:
     ours, theirs = first.classes, second.classes
     if ours is None or theirs is None or len(ours) != len(theirs):
         return None
-    from likewise.wordnet import match  # only where networks say what their classes are
+    from likewise.wordnet import locate  # only where networks say what their classes are
 
-    places = match(ours, theirs)
-    lost = [name for name, place in zip(ours.names, places, strict=True) if place is None]
-    if lost:
-        raise InputError(
-            f"{first.label} and {second.label} answer with {len(ours)} classes each, but not the same: "
-            f"{quoted_list(lost)} of the first are not surely among {quoted_list(theirs.names)} of the "
-            "second. Only networks with the same classes can be compared by their outputs."
-        )
-    found = [place for place in places if place is not None]
-    return None if found == list(range(len(found))) else found
+    start = f"{first.label} and {second.label} answer with {len(ours)} classes each, but not the same:"
+    rest = f"of the first are not surely among {quoted_list(theirs.names)} of the second."
+    remedy = "Only networks with the same classes can be compared by their outputs."
+    places = locate(ours, theirs, lambda missing: f"{start} {missing} {rest} {remedy}")
+    return None if places == list(range(len(places))) else places
 
 
 def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:

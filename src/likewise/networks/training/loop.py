@@ -33,7 +33,7 @@ from likewise.networks.training import checkpoints
 from likewise.networks.training.augment import Augment
 from likewise.networks.training.settings import Schedule, Settings, make_optimiser, rate_at, waited
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
-from likewise.wordnet import match
+from likewise.wordnet import locate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
 
@@ -162,14 +162,9 @@ def _check_classes(data: Data, validation: Data) -> None:
     wanted, known = classes_of(validation), classes_of(data)
     if wanted is None or known is None:
         return
-    places = match(wanted, known)
-    lost = [name for name, place in zip(wanted.names, places, strict=True) if place is None]
-    if lost:
-        raise InputError(
-            f"{validation.name!r} cannot validate a training on {data.name!r}: of its classes, "
-            f"{quoted_list(lost)} are not surely among {quoted_list(known.names)}. Validate on data "
-            "of the same classes."
-        )
+    start = f"{validation.name!r} cannot validate a training on {data.name!r}: of its classes,"
+    rest = f"are not surely among {quoted_list(known.names)}. Validate on data of the same classes."
+    locate(wanted, known, lambda missing: f"{start} {missing} {rest}")
 
 
 def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from likewise.classes.alignment import Alignment, alignment
+from likewise.classes.confusion import hierarchical_distance, idm, interval, ranks
+from likewise.classes.epoch_report import INDICES, index
 from likewise.classes.from_sources import (
     from_confusion,
     from_features,
@@ -14,7 +16,7 @@ from likewise.classes.from_sources import (
     from_weights,
     from_wordnet,
 )
-from likewise.classes.indices import hierarchical_distance, idm, interval, ranks, wsi
+from likewise.classes.indices import wsi
 from likewise.classes.phases import Phases, phases
 from likewise.classes.similarity import ClassSimilarity
 from likewise.classes.templates import Templates, templates
@@ -35,6 +37,7 @@ _HOMES = {
     "mistakes": "pictures",
 }
 __all__ = [
+    "INDICES",
     "Alignment",
     "ClassSimilarity",
     "Inspector",
@@ -51,6 +54,7 @@ __all__ = [
     "hierarchical_distance",
     "histogram",
     "idm",
+    "index",
     "inspect",
     "interval",
     "matrices",

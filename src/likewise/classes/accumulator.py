@@ -25,7 +25,7 @@ class Counts:
         self.confusion: Any = 0
         self.sums: Tensor | None = None
         self.samples: Any = 0
-        self.hollow = 0
+        self.left_out = 0
 
     def add(self, logits: Any, labels: Any, features: Any = None) -> None:
         """One batch: logits `(n, c)` or predictions `(n,)`, true labels `(n,)`, features `(n, d)`."""
@@ -97,7 +97,7 @@ class Counts:
         bad = int((~rows).sum())
         if not bad:  # infinite logits have a largest one all the same
             return None
-        self.hollow += bad
+        self.left_out += bad
         warn(f"{bad} of {len(rows)} outputs of a batch are NaN: they are left out of this epoch.")
         return rows
 

@@ -1,134 +1,175 @@
 """From the matrices of an epoch to one flat dictionary with stable names.
 
-`sai_A_B` is the published cosine alignment of two matrices, the paper's abbreviations in lower case
-(ncsm: weights, ccsm: mistakes, tncsm: features, scsm: meaning); endings name another metric or
-"calibrated". A plain name is of the test split, "_train" and "_adversarial" of the others.
+Every number is an `Index`, declared in `indices`. What it needs (a matrix, the reference, a count) decides
+whether it is reported; those of mistakes are reported for every split, a plain name for the test split,
+with the ending "_train" or "_adversarial" for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from likewise.classes.alignment import METRICS, Both, Scaled, calibrated, chance, semantic_order
-from likewise.classes.indices import idm, ranks, wsi
-from likewise.classes.similarity import KINDS, ClassSimilarity
-
-ALL = ("cosine", "ssim", "mse", "mae", "pearson", "spearman")
-PAIRS: dict[tuple[str, str], tuple[str, ...]] = {  # what is aligned with what, and how
-    ("weights", "reference"): ALL,
-    ("confusion", "reference"): ("cosine", "pearson"),
-    ("features", "reference"): ("cosine", "pearson"),
-    ("weights", "confusion"): ("cosine", "pearson"),
-    ("weights", "features"): ("cosine", "pearson"),
-    ("weights", "confusion_train"): ("cosine", "pearson"),
-    ("weights", "features_train"): ("cosine", "pearson"),
-    ("features_train", "features"): ("cosine", "pearson"),
-    ("weights", "confusion_adversarial"): ("cosine", "pearson"),
-    ("confusion_adversarial", "reference"): ("cosine", "pearson"),
-}
+from likewise._base.registry import Registry, module_of
+from likewise.classes.alignment import METRICS, Both, Scaled, chance, semantic_order
+from likewise.classes.confusion import ranks
+from likewise.classes.similarity import ClassSimilarity
 
 
-class Reporter:
-    """Knows the reference, and what of it stays the same from epoch to epoch."""
+class Reference:
+    """What networks are held against, and what of it stays the same from epoch to epoch."""
 
-    def __init__(self, reference: ClassSimilarity | None) -> None:
-        self.reference = reference
-        self._scaled = None if reference is None else Scaled(reference.values)
-        self._ordered: Scaled | None = None
+    def __init__(self, matrix: ClassSimilarity) -> None:
+        self.matrix = matrix
+        self.scaled = Scaled(matrix.values)
+        self.ranks = ranks(matrix)
         self._levels: dict[str, float] = {}
-        self._ranks = None if reference is None else ranks(reference)
-        if reference is not None:
-            self._level("cosine")  # now rather than in the first epoch
+        self.level("cosine")  # now rather than in the first epoch
 
-    def report(self, found: Mapping[str, ClassSimilarity], tables: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """All indices of an epoch."""
-        report: dict[str, float] = {}
-        for split, table in tables.items():
-            report |= self._mistakes(found, table, "" if split == "test" else f"_{split}")
-        if "weights" in found:
-            indices = wsi(found["weights"])
-            report |= {f"wsi_{name}": value for name, value in indices._asdict().items()}
-        scaled = {name: Scaled(matrix.values) for name, matrix in found.items()}
-        if self._scaled is not None:
-            scaled["reference"] = self._scaled
-        for (a, b), metrics in PAIRS.items():
-            if a in scaled and b in scaled:
-                report |= self._aligned(a, b, metrics, scaled)
-        if "sai_ncsm_tncsm_train" in report and "sai_ncsm_tncsm" in report:
-            report["overfitting"] = report["sai_ncsm_tncsm_train"] - report["sai_ncsm_tncsm"]
-        return report
+    def __len__(self) -> int:
+        return len(self.matrix)
 
-    def _mistakes(self, found: Mapping[str, ClassSimilarity], table: np.ndarray, ending: str) -> dict[str, float]:
-        total = int(table.sum())
-        errors = total - int(table.trace())
-        report = {
-            f"samples{ending}": float(total),
-            f"errors{ending}": float(errors),
-            f"accuracy{ending}": 1 - errors / total if total else np.nan,
-        }
-        shifts: dict[str, float] = {}
-        if "weights" in found:
-            shifts["nidm"] = 1 - idm(found["weights"], table) if total else np.nan
-        if self._ranks is not None:  # the same every epoch
-            shifts["widm"] = np.vdot(table, self._ranks) / total / (len(table) - 1) if total else np.nan
-        for name, shift in shifts.items():
-            only = shift * total / errors if errors else np.nan
-            report |= {
-                f"{name}{ending}": float(1 - shift),
-                f"{name}_errors{ending}": float(1 - only),
-            }
-        return report
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The classes by WordNet id, the order SSIM looks at."""
+        return semantic_order(self.matrix, self.matrix)
 
-    def _aligned(self, a: str, b: str, metrics: tuple[str, ...], scaled: Mapping[str, Scaled]) -> dict[str, float]:
-        name = f"sai_{short(a)}_{short(b)}{ending(a) or ending(b)}"
-        if (a, b) == ("features_train", "features"):
-            name = "sai_tncsm_train_test"
-        both = Both(scaled[a], scaled[b])
-        report: dict[str, float] = {}
-        for metric in metrics:
-            pair = self._in_order(both) if metric == "ssim" else both
-            key = name if metric == "cosine" else f"{name}_{metric}"
-            report[key] = float(METRICS[metric](pair))
-        if b == "reference":
-            report[f"{name}_calibrated"] = calibrated(report[name], "cosine", self._level("cosine"))
-        return report
+    @cached_property
+    def ordered(self) -> Scaled:
+        """The reference in that order."""
+        return self.scaled.reordered(self.order)
 
-    def _in_order(self, both: Both) -> Both:
-        """A matrix and the reference with their classes sorted by WordNet id, the latter sorted once."""
-        assert self.reference is not None
-        order = semantic_order(self.reference, self.reference)
-        if self._ordered is None:
-            self._ordered = both.b.reordered(order)
-        return Both(both.a.reordered(order), self._ordered)
-
-    def _level(self, metric: str) -> float:
+    def level(self, metric: str) -> float:
+        """The alignment of random weights with the reference."""
         if metric not in self._levels:
-            assert self._scaled is not None
-            both = Both(self._scaled, self._scaled)
-            reference = self._in_order(both).b if metric == "ssim" else self._scaled
-            self._levels[metric] = chance(reference, metric).random
+            self._levels[metric] = chance(self.ordered if metric == "ssim" else self.scaled, metric).random
         return self._levels[metric]
 
-    def chance(self) -> dict[str, float]:
-        """The levels of random weights and of random mistakes, by the names they are reported under."""
-        if self.reference is None:
-            return {}
-        levels = {"sai_ncsm_scsm": self._level("cosine"), "sai_tncsm_scsm": self._level("cosine")}
-        levels |= {f"sai_ncsm_scsm_{m}": self._level(m) for m in ("ssim", "mse", "mae")}
-        levels |= {f"sai_{a}_{m}": 0.0 for a in ("ncsm_scsm", "ccsm_scsm") for m in ("pearson",)}
-        c = len(self.reference)
-        random = (c - 2) / (2 * (c - 1))
-        return levels | {"nidm_errors": random, "widm_errors": random}
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What an index may read of an epoch; results that several indices share are computed once.
+
+    `matrices` by what they are made from, confusion counts `(c, c)` by split, the reference if there is
+    one, and numbers that were counted on the way.
+    """
+
+    matrices: Mapping[str, ClassSimilarity]
+    tables: Mapping[str, np.ndarray]
+    reference: Reference | None = None
+    counted: Mapping[str, float] = field(default_factory=dict)
+    split: str = "test"
+    _results: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> np.ndarray:
+        """The confusion counts of the split."""
+        return self.tables[self.split]
+
+    @property
+    def total(self) -> int:
+        """How many inputs of the split were counted."""
+        return int(self.table.sum())
+
+    @property
+    def errors(self) -> int:
+        """How many of them were classified wrong."""
+        return self.total - int(self.table.trace())
+
+    def once(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A result that several indices read; arguments tell results apart."""
+        key = (function, *arguments)
+        if key not in self._results:
+            self._results[key] = function(self, *arguments)
+        return self._results[key]
+
+    def aligned(self, a: str, b: str, metric: str = "cosine") -> float:
+        """The alignment of two matrices; SSIM looks at them in the order of the reference."""
+        return float(self.once(_alignment, a, b, metric))
+
+    def has(self, needs: tuple[str, ...]) -> bool:
+        """Whether all of it is there."""
+        present = {*self.matrices, *self.counted, *(["reference"] if self.reference else [])}
+        return present.issuperset(needs)
 
 
-def short(name: str) -> str:
-    """The paper's abbreviation, in lower case."""
-    return "scsm" if name == "reference" else KINDS[name.partition("_")[0]].lower()
+def _alignment(epoch: Snapshot, a: str, b: str, metric: str) -> float:
+    both = epoch.once(_both, a, b)
+    if metric == "ssim" and epoch.reference is not None:
+        both = Both(both.a.reordered(epoch.reference.order), epoch.reference.ordered)
+    return METRICS[metric](both)
 
 
-def ending(name: str) -> str:
-    """The split a name ends with, with its underscore."""
-    split = name.partition("_")[2]
-    return f"_{split}" if split else ""
+def _both(epoch: Snapshot, a: str, b: str) -> Both:
+    return Both(epoch.once(_scaled, a), epoch.once(_scaled, b))
+
+
+def _scaled(epoch: Snapshot, name: str) -> Scaled:
+    if name == "reference" and epoch.reference is not None:
+        return epoch.reference.scaled
+    return Scaled(epoch.matrices[name].values)
+
+
+@dataclass(frozen=True)
+class Index:
+    """One number of an epoch and all that is known of it.
+
+    `chance` says in words what it is without any learning; `level` is that as a number, or as a function of
+    the reference, where a curve is to show it. With a `label` it is a curve that is drawn unless others are
+    asked for; a `headline` is what the command prints.
+    """
+
+    name: str
+    value: Callable[[Snapshot], float]
+    reads: str
+    needs: tuple[str, ...] = ()
+    chance: str = ""
+    level: float | Callable[[Reference], float] | None = None
+    label: str = ""
+    per_split: bool = False
+    headline: bool = False
+
+
+INDICES: Registry[Index] = Registry("index", group="likewise.indices", modules=("likewise.classes.indices",))
+
+
+def index(*, name: str, reads: str = "", **facts: Any) -> Callable[[Callable[[Snapshot], float]], Any]:
+    """Declare an index: a function of a `Snapshot`; `reads` says what it is, else its docstring does."""
+
+    def declare(function: Callable[[Snapshot], float]) -> Callable[[Snapshot], float]:
+        entry = Index(name, function, reads or str(function.__doc__).split("\n")[0], **facts)
+        INDICES.add(name, entry, module=module_of(function))
+        return function
+
+    return declare
+
+
+def report(epoch: Snapshot) -> dict[str, float]:
+    """All indices of an epoch by name: those of every split first."""
+    values: dict[str, float] = {}
+    for split in epoch.tables:
+        part, ending = replace(epoch, split=split), "" if split == "test" else f"_{split}"
+        values |= {f"{i.name}{ending}": i.value(part) for i in INDICES if i.per_split and epoch.has(i.needs)}
+    return values | {i.name: i.value(epoch) for i in INDICES if not i.per_split and epoch.has(i.needs)}
+
+
+def chance_levels(reference: Reference | None) -> dict[str, float]:
+    """What indices would be without any learning, by the names they are reported under."""
+    if reference is None:
+        return {}
+    levels = {i.name: i.level for i in INDICES if i.level is not None}
+    return {name: level(reference) if callable(level) else level for name, level in levels.items()}
+
+
+def panels() -> dict[str, str]:
+    """The curves that are drawn unless others are asked for, and their titles."""
+    return {i.name: i.label for i in INDICES if i.label}
+
+
+def headlines() -> list[str]:
+    """The indices a command prints."""
+    return [i.name for i in INDICES if i.headline]

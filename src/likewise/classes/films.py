@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from likewise._base.files import write_whole
+from likewise.classes.epoch_report import panels
 from likewise.classes.inspector import Inspector
-from likewise.classes.pictures import PANELS, borders, hollow, matrices
+from likewise.classes.pictures import borders, matrices, off_diagonal
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -71,10 +72,10 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
     if inspector.reference is not None:
         still = _bytes([inspector.reference.only(names)])
         films.append({"title": "meaning (WordNet)", "frames": still})
-    table = inspector.curves().loc[list(numbers)]
+    table, titles = inspector.curves().loc[list(numbers)], panels()
     lines = {
-        PANELS[name]: [None if v != v else round(v, 5) for v in table[name].tolist()]
-        for name in PANELS
+        title: [None if v != v else round(v, 5) for v in table[name].tolist()]
+        for name, title in titles.items()
         if name in table
     }
     colours = (colormaps["viridis"](np.arange(256))[:, :3] * 255).round().astype(int)
@@ -86,7 +87,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
         "borders": [start / len(names) for start, _, _ in borders(some, names)[1:]],
         "films": films,
         "curves": lines,
-        "chance": {PANELS[k]: round(v, 5) for k, v in inspector.chance().items() if k in PANELS},
+        "chance": {titles[k]: round(v, 5) for k, v in inspector.chance().items() if k in titles},
         "colours": colours.tolist(),
         "seconds": seconds,
     }
@@ -119,7 +120,7 @@ def _limits(grids: np.ndarray | list[np.ndarray]) -> tuple[float, float]:
 
 
 def _reduced(matrix: ClassSimilarity) -> np.ndarray:
-    values = hollow(matrix)
+    values = off_diagonal(matrix)
     if len(values) <= LARGEST:
         return values
     cuts = np.linspace(0, len(values), LARGEST + 1).astype(int)[:-1]
@@ -137,7 +138,7 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
 
     shown, some = _frames(inspector, numbers)
     names, pictures = some.order(), []
-    limits = {kind: _limits([hollow(frame[kind]) for frame in shown]) for kind in shown[0]}
+    limits = {kind: _limits([off_diagonal(frame[kind]) for frame in shown]) for kind in shown[0]}
     for number, found in zip(numbers, shown, strict=True):
         titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
         figure = matrices(titled, order=names)

@@ -1,24 +1,40 @@
-"""Indices of one matrix and of mistakes: WSI, IDM, distance in the hierarchy, intervals over samples.
+"""The indices of an epoch, each declared by one `@index`: its report, chance, curve and row in the docs follow.
 
-IDM needs the confusion matrix alone, not the samples: a sample of class i predicted as j counts as the
-rank of j in the similarity-sorted row of i. Ties share their mean rank, since WordNet is full of them
-(a class of ImageNet-1k shares its similarity with 97 others on average) and any other rule would
-depend on the order of the classes.
+`sai_A_B` is the published cosine alignment of two matrices, the paper's abbreviations in lower case
+(ncsm: weights, ccsm: mistakes, tncsm: features, scsm: meaning); endings name another metric or
+"calibrated". The order of the declarations is that of the curves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from likewise.classes.alignment import DECIMALS
-from likewise.classes.from_sources import array, check_counts, check_labels, whole
-from likewise.classes.similarity import ClassSimilarity
+from likewise.classes.alignment import DECIMALS, calibrated
+from likewise.classes.confusion import idm
+from likewise.classes.epoch_report import Reference, Snapshot, index
+from likewise.classes.similarity import KINDS, ClassSimilarity
 from likewise.errors import InputError
 
-Ties = Literal["average", "min", "max", "stable"]
+
+@index(name="samples", per_split=True)
+def samples(epoch: Snapshot) -> float:
+    """inputs counted"""
+    return float(epoch.total)
+
+
+@index(name="errors", per_split=True)
+def errors(epoch: Snapshot) -> float:
+    """inputs classified wrong"""
+    return float(epoch.errors)
+
+
+@index(name="accuracy", per_split=True, label="accuracy", headline=True)
+def accuracy(epoch: Snapshot) -> float:
+    """share of inputs classified right"""
+    return 1 - epoch.errors / epoch.total if epoch.total else np.nan
 
 
 class Wsi(NamedTuple):
@@ -46,9 +62,13 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
     return Wsi(float(upper), _mean_of(rows, most), _mean_of(rows, least))
 
 
-def _mean_of(rows: np.ndarray, chosen: np.ndarray) -> float:
-    counts = chosen.sum(axis=1)
-    sums = np.where(chosen, rows, 0.0).sum(axis=1)
+def _wsi(epoch: Snapshot) -> Wsi:
+    return wsi(epoch.matrices["weights"])
+
+
+def _mean_of(rows: np.ndarray, mask: np.ndarray) -> float:
+    counts = mask.sum(axis=1)
+    sums = np.where(mask, rows, 0.0).sum(axis=1)
     return float((sums / np.where(counts, counts, np.nan)).mean())
 
 
@@ -58,180 +78,194 @@ def off_diagonal(values: np.ndarray) -> np.ndarray:
     return values.ravel()[1:].reshape(c - 1, c + 1)[:, :-1].reshape(c, c - 1)
 
 
-def ranks(similarity: ClassSimilarity | np.ndarray, ties: Ties = "average") -> np.ndarray:
-    """`(c, c)` ranks of every class in the rows of all others: 0 itself, 1 the most alike.
-
-    >>> ranks(np.array([[1, 0.9, 0.1], [0.2, 1, 0.2], [0.3, 0.4, 1]])).tolist()
-    [[0.0, 1.0, 2.0], [1.5, 0.0, 1.5], [2.0, 1.0, 0.0]]
-    """
-    values = similarity.values if isinstance(similarity, ClassSimilarity) else similarity
-    rows, columns = np.indices(values.shape).reshape(2, -1)
-    return _ranks_of(values, rows, columns, ties).reshape(values.shape)
+@index(name="wsi_mean", needs=("weights",), chance="about 0", label="WSI mean")
+def wsi_mean(epoch: Snapshot) -> float:
+    """mean cosine of the rows of the classifier"""
+    return float(epoch.once(_wsi).mean)
 
 
-def _ranks_of(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, ties: Ties) -> np.ndarray:
-    """The ranks of some entries in their rows, from one sort of all rows.
-
-    Each row is lifted above the one before it, so that all of them are one sorted list. A row with
-    undefined entries has no order: NaN.
-    """
-    grid, c = np.round(values, DECIMALS), len(values)
-    hollow = np.asarray(np.isnan(grid).any(axis=1))
-    grid[hollow] = 0.0
-    low, high = grid.min(), grid.max()
-    np.fill_diagonal(grid, low - 1)  # itself is never as alike as another
-    grid += (high - low + 2) * np.arange(c)[:, None]
-    if ties == "stable":
-        place = np.empty(grid.shape)
-        best = np.argsort(-grid, axis=1, kind="stable")
-        np.put_along_axis(place, best, np.arange(1.0, c + 1)[None, :], axis=1)
-        rank = place[rows, columns]
-    else:
-        wanted = grid[rows, columns]
-        ordered = np.sort(grid, axis=1).ravel()
-        upto = np.searchsorted(ordered, wanted, side="right")
-        greater, equal = (rows + 1) * c - upto, upto - np.searchsorted(ordered, wanted)
-        rank = {
-            "average": greater + (equal + 1) / 2,
-            "min": greater + 1.0,
-            "max": (greater + equal).astype(float),
-        }[ties]
-    rank[rows == columns] = 0.0
-    return np.where(hollow[rows], np.nan, rank)
+@index(name="wsi_max", needs=("weights",), chance="about 0", label="WSI max", headline=True)
+def wsi_max(epoch: Snapshot) -> float:
+    """mean cosine of the row of each class with those most like it"""
+    return float(epoch.once(_wsi).max)
 
 
-class Idm(float):
-    """An inverse dissimilarity: a float that knows its chance, its ceiling and the accuracy beside it."""
-
-    chance: float
-    ceiling: float
-    accuracy: float
-    errors_only: bool
-
-    def __repr__(self) -> str:
-        return f"Idm({float(self):.4f}, chance={self.chance:.4f}, ceiling={self.ceiling:.4f})"
-
-    @property
-    def unit(self) -> float:
-        """On the scale from the least alike class, 0, to the most alike, 1; of errors only."""
-        worst = 2 * self.chance - self.ceiling
-        span = self.ceiling - worst  # none where there are two classes, or no mistake
-        return (float(self) - worst) / span if span > 0 else np.nan
+@index(name="wsi_min", needs=("weights",), chance="about 0", label="WSI min")
+def wsi_min(epoch: Snapshot) -> float:
+    """mean cosine of the row of each class with those least like it"""
+    return float(epoch.once(_wsi).min)
 
 
-def idm(
-    similarity: ClassSimilarity,
-    confusion: Any,
+METRIC_FACTS = {  # what an alignment by this metric reads, what chance gives, and its name on a curve
+    "cosine": (
+        "agreement of two matrices: off-diagonal entries scaled to [0, 1], then their cosine",
+        "**high**: random weights score about 0.73 against CIFAR-100's WordNet matrix and 0.79 against "
+        "ImageNet-1k's, a constant 0.759 and 0.812",
+        "cosine",
+    ),
+    "ssim": ("structural similarity of the two, classes in the order of WordNet ids", "`inspector.chance()`", "SSIM"),
+    "mse": ("mean squared distance of the two", "`inspector.chance()`", "MSE"),
+    "mae": ("mean absolute distance of the two", "`inspector.chance()`", "MAE"),
+    "pearson": ("agreement of the two by Pearson's correlation, without the offset", "0", "Pearson"),
+    "spearman": ("agreement of the two by Spearman's rank correlation", "0", "Spearman"),
+}
+
+
+def declare_alignment(
+    a: str,
+    b: str,
     *,
-    errors_only: bool = False,
-    ties: Ties = "average",
-) -> Idm:
-    """How close predictions are to the truth among the classes sorted by similarity.
-
-    1 - mean rank / (c - 1), the rank being that of the predicted class in the row of the true one, 0 if
-    right. With the network's own matrix (NIDM) it tells whether mistakes follow what the network finds
-    alike, with WordNet's (WIDM) whether they are reasonable. `errors_only` leaves out what is right: its
-    chance is (c - 2) / (2 (c - 1)), not 0, and its ceiling 1 - 1 / (c - 1), not 1; NaN where there is no
-    error.
-
-    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
-    >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
-    Idm(0.5000, chance=0.2500, ceiling=0.5000)
-    """
-    counts = array(confusion, "the confusion matrix")
-    check_counts(counts)
-    if len(counts) != len(similarity):
-        raise InputError(
-            f"the similarity is over {len(similarity)} classes and the confusion matrix over "
-            f"{len(counts)}. Both must hold the same classes."
-        )
-    total = counts.sum()
-    wrong = counts.copy()
-    np.fill_diagonal(wrong, 0)
-    rows, columns = np.nonzero(wrong)
-    shifted = float(wrong[rows, columns] @ _ranks_of(similarity.values, rows, columns, ties))
-    return _idm(shifted, float(wrong.sum()), float(total), len(counts), errors_only)
-
-
-def _idm(shifted: float, errors: float, total: float, c: int, errors_only: bool) -> Idm:
-    of = errors if errors_only else total
-    made = Idm(1 - shifted / of / (c - 1) if of else np.nan)
-    share = 1.0 if errors_only else errors / total if total else np.nan
-    made.chance = 1 - share * c / (2 * (c - 1))
-    made.ceiling = 1 - share / (c - 1)
-    made.accuracy = 1 - errors / total if total else np.nan
-    made.errors_only = errors_only
-    return made
+    metrics: tuple[str, ...] = ("cosine", "pearson"),
+    drawn: tuple[str, ...] = (),
+    levels: tuple[str, ...] = (),
+    headline: bool = False,
+) -> None:
+    """Declare the alignments of two matrices, one index per metric; with the reference a calibrated one too."""
+    name, title = f"sai_{short(a)}_{short(b)}{ending(a) or ending(b)}", f"SAI({short(a)}, {short(b)})".upper()
+    if (a, b) == ("features_train", "features"):
+        name = "sai_tncsm_train_test"
+    for metric in metrics:
+        reads, chance, label = METRIC_FACTS[metric]
+        level = partial(Reference.level, metric=metric) if chance != "0" else 0.0
+        index(
+            name=name if metric == "cosine" else f"{name}_{metric}",
+            reads=reads,
+            needs=(a, b),
+            chance=chance,
+            level=level if metric in levels else None,
+            label=f"{title} {label}" if metric in drawn else "",
+            headline=headline and metric == "cosine",
+        )(partial(_aligned, a=a, b=b, metric=metric))
+    if b == "reference":
+        index(
+            name=f"{name}_calibrated",
+            reads="the cosine on a scale from random weights (0) to full agreement (1)",
+            needs=(a, b),
+            chance="0",
+            headline=headline,
+        )(partial(_calibrated, a=a))
 
 
-class HierarchicalDistance(NamedTuple):
-    """Steps through WordNet from the truth to the answer, over all samples and over mistakes."""
-
-    all: float
-    mistakes: float
+def _aligned(epoch: Snapshot, a: str, b: str, metric: str) -> float:
+    return epoch.aligned(a, b, metric)
 
 
-def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, k: int = 1) -> HierarchicalDistance:
-    """How many steps the k likeliest classes lie from the true one in WordNet, on average.
-
-    A step is an edge of the noun graph; `reference` is a path similarity, 1 / (steps + 1). `mistakes`
-    counts only samples whose likeliest class is wrong (after Bertinetto et al. 2020, who count the height
-    of the common ancestor instead).
-    """
-    rows, truth = array(logits, "the logits"), whole(labels, "labels")
-    if reference.about.get("measure") != "path":
-        raise InputError(
-            f"steps can be counted in a path similarity only, and this is {reference.short}. Give "
-            "from_wordnet(..., measure='path')."
-        )
-    if rows.ndim != 2 or rows.shape[1] != len(reference) or truth.shape != (len(rows),):
-        raise InputError(
-            f"logits must be (inputs, {len(reference)}) with one label an input, got {rows.shape} and {truth.shape}."
-        )
-    check_labels(truth, len(reference))
-    if not 1 <= k <= len(reference):
-        raise InputError(f"k is {k}. Give 1 to {len(reference)}, the number of classes.")
-    best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
-    steps = (1 / reference.values - 1)[truth[:, None], best].mean(axis=1)
-    wrong = best[:, 0] != truth
-    return HierarchicalDistance(float(steps.mean()), float(steps[wrong].mean()) if wrong.any() else np.nan)
+def _calibrated(epoch: Snapshot, a: str) -> float:
+    assert epoch.reference is not None
+    return calibrated(epoch.aligned(a, "reference"), "cosine", epoch.reference.level("cosine"))
 
 
-class Interval(NamedTuple):
-    """A value with the interval that resampling gives it."""
-
-    value: float
-    low: float
-    high: float
+def short(name: str) -> str:
+    """The paper's abbreviation, in lower case."""
+    return "scsm" if name == "reference" else KINDS[name.partition("_")[0]].lower()
 
 
-def interval(
-    confusion: Any,
-    index: Callable[[np.ndarray], float],
-    *,
-    level: float = 0.95,
-    resamples: int = 500,
-    seed: int = 0,
-) -> Interval:
-    """A bootstrap interval over samples for any index of a confusion matrix.
+def ending(name: str) -> str:
+    """The split a name ends with, with its underscore."""
+    split = name.partition("_")[2]
+    return f"_{split}" if split else ""
 
-    Drawing samples again with repetition is drawing a confusion matrix from a multinomial law, so
-    nothing but the counts is needed.
 
-    >>> found = interval([[90, 10], [20, 80]], lambda counts: counts.trace() / counts.sum())
-    >>> found.value, 0.78 < found.low < 0.85 < found.high < 0.91
-    (0.85, True)
-    """
-    counts = array(confusion, "the confusion matrix")
-    check_counts(counts)
-    total = int(counts.sum())
-    if not total:
-        raise InputError("no sample was counted, so there is nothing to draw from.")
-    if not 0 < level < 1 or resamples < 1:
-        raise InputError(f"level is {level} and resamples {resamples}. Give 0 < level < 1 and at least 1.")
-    draw = np.random.default_rng(seed)
-    drawn = draw.multinomial(total, counts.ravel() / total, size=resamples)
-    values = [index(sample.reshape(counts.shape)) for sample in drawn]
-    known = [value for value in values if not np.isnan(value)] or [np.nan]
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(index(counts)), float(low), float(high))
+declare_alignment(
+    "weights",
+    "reference",
+    metrics=tuple(METRIC_FACTS),
+    drawn=("cosine", "ssim", "spearman"),
+    levels=("cosine", "ssim", "mse", "mae", "pearson"),
+    headline=True,
+)
+declare_alignment("weights", "confusion", drawn=("cosine",))
+declare_alignment("confusion", "reference", drawn=("cosine",), levels=("pearson",))
+declare_alignment("features", "reference", levels=("cosine",))
+declare_alignment("weights", "features")
+declare_alignment("weights", "confusion_train")
+declare_alignment("weights", "features_train")
+declare_alignment("features_train", "features")
+declare_alignment("weights", "confusion_adversarial")
+declare_alignment("confusion_adversarial", "reference")
+
+
+def random_mistakes(reference: Reference) -> float:
+    """IDM of mistakes at random."""
+    c = len(reference)
+    return (c - 2) / (2 * (c - 1))
+
+
+RANDOM_MISTAKES = "(c - 2) / (2 (c - 1)): 0.444 for 10 classes, 0.495 for 100"
+
+
+@index(name="nidm", needs=("weights",), per_split=True, chance="depends on the accuracy")
+def nidm(epoch: Snapshot) -> float:
+    """1 - mean rank of the answer among the classes sorted by similarity to the truth, by the network itself"""
+    return float(1 - epoch.once(_own_shift, epoch.split))
+
+
+@index(
+    name="nidm_errors",
+    needs=("weights",),
+    per_split=True,
+    chance=RANDOM_MISTAKES,
+    level=random_mistakes,
+    label="NIDM, errors only",
+)
+def nidm_errors(epoch: Snapshot) -> float:
+    """`nidm` and `widm` over mistakes only"""
+    return _of_errors(epoch, epoch.once(_own_shift, epoch.split))
+
+
+@index(name="widm", needs=("reference",), per_split=True, chance="depends on the accuracy")
+def widm(epoch: Snapshot) -> float:
+    """1 - mean rank of the answer among the classes sorted by similarity to the truth, by WordNet"""
+    return float(1 - epoch.once(_wordnet_shift, epoch.split))
+
+
+@index(
+    name="widm_errors",
+    needs=("reference",),
+    per_split=True,
+    chance=RANDOM_MISTAKES,
+    level=random_mistakes,
+    label="WIDM, errors only",
+    headline=True,
+)
+def widm_errors(epoch: Snapshot) -> float:
+    """`nidm` and `widm` over mistakes only"""
+    return _of_errors(epoch, epoch.once(_wordnet_shift, epoch.split))
+
+
+def _own_shift(epoch: Snapshot, _split: str) -> float:
+    return 1 - idm(epoch.matrices["weights"], epoch.table) if epoch.total else np.nan
+
+
+def _wordnet_shift(epoch: Snapshot, _split: str) -> float:
+    assert epoch.reference is not None
+    ranks, table = epoch.reference.ranks, epoch.table  # the ranks are the same every epoch
+    return float(np.vdot(table, ranks) / epoch.total / (len(table) - 1)) if epoch.total else np.nan
+
+
+def _of_errors(epoch: Snapshot, shift: float) -> float:
+    """An index over all inputs as one over mistakes only."""
+    return float(1 - (shift * epoch.total / epoch.errors if epoch.errors else np.nan))
+
+
+@index(
+    name="overfitting",
+    needs=("weights", "features", "features_train"),
+    chance="about 0",
+    label="SAI(NCSM, TNCSM): train - test",
+)
+def overfitting(epoch: Snapshot) -> float:
+    """SAI(NCSM, TNCSM) on training data minus on test data"""
+    return epoch.aligned("weights", "features_train") - epoch.aligned("weights", "features")
+
+
+@index(name="fooling_rate", needs=("fooling_rate",), label="fooling rate (PGD)")
+def fooling_rate(epoch: Snapshot) -> float:
+    """answers changed by PGD (eps 0.05, step 0.001, 2 iterations from a random start), every k epochs"""
+    return epoch.counted["fooling_rate"]
+
+
+@index(name="left_out", needs=("left_out",))
+def left_out(epoch: Snapshot) -> float:
+    """inputs left out since the network answered NaN; reported if there are any"""
+    return epoch.counted["left_out"]

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.classes.accumulator import Counts
-from likewise.classes.epoch_report import Reporter
+from likewise.classes.accumulator import Counts, everywhere
+from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, report
 from likewise.classes.from_sources import (
     from_confusion,
     from_sums,
@@ -74,7 +74,7 @@ class Inspector:
         self.head, self.every, self.features = head, every_n_epochs, features
         self.adversarial_every, self.attack = adversarial_every, dict(attack or {})
         self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
-        self.reporter = Reporter(self.reference)
+        self._fixed = None if self.reference is None else Reference(self.reference)
         self._counts: dict[str, Counts] = {}
         self._fooled = [0, 0]
         self._tap: Any = None
@@ -130,15 +130,10 @@ class Inspector:
         tables = {split: counts.table() for split, counts in self._counts.items()}
         if "test" not in tables:
             warn(f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown.")
-        report = self.reporter.report(found, tables)
-        if "adversarial" in tables:
-            report["fooling_rate"] = self._fooling_rate()
-        left_out = sum(counts.hollow for counts in self._counts.values())
-        if left_out:
-            report["left_out"] = float(left_out)
+        values = report(Snapshot(found, tables, self._fixed, self._counted()))
         self.reset()
-        self.records.keep(Epoch(number, report, found, tables), self.reference)
-        return report
+        self.records.keep(Epoch(number, values, found, tables), self.reference)
+        return values
 
     def matrices_now(self, weights: Any = None) -> dict[str, ClassSimilarity]:
         """The matrices of the running epoch, by what they are made from."""
@@ -155,11 +150,14 @@ class Inspector:
                 found[f"features{suffix}"] = from_sums(*means, split=split, **about)
         return found
 
-    def _fooling_rate(self) -> float:
-        from likewise.classes.accumulator import everywhere
-
-        fooled, total = everywhere(self._fooled)
-        return float(fooled / total) if total else float("nan")
+    def _counted(self) -> dict[str, float]:
+        """Numbers that were counted beside the confusion: how often an attack fooled, what was left out."""
+        numbers: dict[str, float] = {}
+        if "adversarial" in self._counts:
+            fooled, total = everywhere(self._fooled)
+            numbers["fooling_rate"] = float(fooled / total) if total else float("nan")
+        left_out = sum(counts.left_out for counts in self._counts.values())
+        return numbers | ({"left_out": float(left_out)} if left_out else {})
 
     def reset(self) -> None:
         """Forget the batches of the running epoch."""
@@ -182,7 +180,7 @@ class Inspector:
 
     def chance(self) -> dict[str, float]:
         """What the curves would be without any learning, by their names."""
-        return self.reporter.chance()
+        return chance_levels(self._fixed)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """All curves in one picture; saved if a path is given."""

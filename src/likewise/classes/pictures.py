@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise.classes.confusion import ranks
+from likewise.classes.epoch_report import panels
 from likewise.classes.from_sources import whole
-from likewise.classes.indices import ranks
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
@@ -23,22 +24,6 @@ from likewise.wordnet import ClassNames
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-PANELS = {  # curves that are drawn when nothing else is asked for, and what they are
-    "accuracy": "accuracy",
-    "wsi_mean": "WSI mean",
-    "wsi_max": "WSI max",
-    "wsi_min": "WSI min",
-    "sai_ncsm_scsm": "SAI(NCSM, SCSM) cosine",
-    "sai_ncsm_scsm_ssim": "SAI(NCSM, SCSM) SSIM",
-    "sai_ncsm_scsm_spearman": "SAI(NCSM, SCSM) Spearman",
-    "sai_ncsm_ccsm": "SAI(NCSM, CCSM) cosine",
-    "sai_ccsm_scsm": "SAI(CCSM, SCSM) cosine",
-    "nidm_errors": "NIDM, errors only",
-    "widm_errors": "WIDM, errors only",
-    "overfitting": "SAI(NCSM, TNCSM): train - test",
-    "fooling_rate": "fooling rate (PGD)",
-}
 
 
 def matrices(
@@ -95,7 +80,7 @@ def _draw(
 ) -> None:
     from matplotlib.colors import PowerNorm
 
-    values = hollow(matrix)
+    values = off_diagonal(matrix)
     norm = PowerNorm(0.5) if matrix.kind == "confusion" else None
     image = axis.imshow(values, cmap="viridis", norm=norm, interpolation="nearest")
     axis.set_facecolor("#dddddd")
@@ -114,7 +99,7 @@ def _draw(
     figure.colorbar(image, ax=axis, shrink=0.7).ax.tick_params(labelsize=7)
 
 
-def hollow(matrix: ClassSimilarity) -> np.ndarray:
+def off_diagonal(matrix: ClassSimilarity) -> np.ndarray:
     """The values without the diagonal: it is 1 by definition, and would hide the rest."""
     values = np.array(matrix.values)
     np.fill_diagonal(values, np.nan)
@@ -128,11 +113,12 @@ def curves(
     columns: Sequence[str] | None = None,
     chance: Mapping[str, float] | None = None,
 ) -> Figure:
-    """The curves of one or several networks, a panel an index, dotted where chance is."""
+    """The curves of one or several networks, one panel per index, dotted where chance is."""
     from matplotlib.figure import Figure
 
-    known = {name for frame in frames.values() for name in frame}
-    wanted = [name for name in (PANELS if columns is None else columns) if name in known]
+    titles = panels()
+    reported = {name for frame in frames.values() for name in frame}
+    wanted = [name for name in (titles if columns is None else columns) if name in reported]
     if not wanted:
         raise InputError("none of the curves asked for was reported. See inspector.curves().columns.")
     across = min(4, len(wanted))
@@ -146,7 +132,7 @@ def curves(
                 axis.plot(line.index, line, f"C{place}", label=label, linewidth=1.5)
         if chance and name in chance:
             axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
-        axis.set_title(PANELS.get(name, name), fontsize=9)
+        axis.set_title(titles.get(name, name), fontsize=9)
         axis.tick_params(labelsize=7)
     for axis in axes[len(wanted) :]:
         axis.axis("off")

@@ -22,6 +22,7 @@ def inspect(
 ) -> None:
     """Class similarity of every epoch: curves, matrices, phases, pictures and a film."""
     from likewise.classes import animate, inspect
+    from likewise.classes.epoch_report import headlines
 
     inspector = inspect(
         run,
@@ -39,7 +40,6 @@ def inspect(
     if as_json:
         typer.echo(json.dumps(json.loads(frame.to_json(orient="index"))))
         return
-    shown = ["accuracy", "wsi_max", "sai_ncsm_scsm", "sai_ncsm_scsm_calibrated", "widm_errors"]
-    typer.echo(frame[[name for name in shown if name in frame]].round(3).to_string())
+    typer.echo(frame[[name for name in headlines() if name in frame]].round(3).to_string())
     typer.echo(str(inspector.phases() if "wsi_max" in frame else "no weights, no phases"))
     typer.echo(str(out / "film.html"))

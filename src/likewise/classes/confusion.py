@@ -1,0 +1,200 @@
+"""Indices of mistakes: IDM, distance in WordNet's hierarchy, intervals over samples.
+
+IDM needs the confusion matrix alone, not the samples: a sample of class i predicted as j counts as the
+rank of j in the similarity-sorted row of i. Ties share their mean rank, since WordNet is full of them
+(a class of ImageNet-1k shares its similarity with 97 others on average) and any other rule would
+depend on the order of the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from likewise.classes.alignment import DECIMALS
+from likewise.classes.from_sources import array, check_counts, check_labels, whole
+from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError
+
+Ties = Literal["average", "min", "max", "stable"]
+
+
+def ranks(similarity: ClassSimilarity | np.ndarray, ties: Ties = "average") -> np.ndarray:
+    """`(c, c)` ranks of every class in the rows of all others: 0 itself, 1 the most alike.
+
+    >>> ranks(np.array([[1, 0.9, 0.1], [0.2, 1, 0.2], [0.3, 0.4, 1]])).tolist()
+    [[0.0, 1.0, 2.0], [1.5, 0.0, 1.5], [2.0, 1.0, 0.0]]
+    """
+    values = similarity.values if isinstance(similarity, ClassSimilarity) else similarity
+    rows, columns = np.indices(values.shape).reshape(2, -1)
+    return _ranks_of(values, rows, columns, ties).reshape(values.shape)
+
+
+def _ranks_of(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, ties: Ties) -> np.ndarray:
+    """The ranks of some entries in their rows, from one sort of all rows.
+
+    Each row is lifted above the one before it, so that all of them are one sorted list. A row with
+    undefined entries has no order: NaN.
+    """
+    grid, c = np.round(values, DECIMALS), len(values)
+    undefined = np.asarray(np.isnan(grid).any(axis=1))
+    grid[undefined] = 0.0
+    low, high = grid.min(), grid.max()
+    np.fill_diagonal(grid, low - 1)  # itself is never as alike as another
+    grid += (high - low + 2) * np.arange(c)[:, None]
+    if ties == "stable":
+        place = np.empty(grid.shape)
+        best = np.argsort(-grid, axis=1, kind="stable")
+        np.put_along_axis(place, best, np.arange(1.0, c + 1)[None, :], axis=1)
+        rank = place[rows, columns]
+    else:
+        wanted = grid[rows, columns]
+        ordered = np.sort(grid, axis=1).ravel()
+        upto = np.searchsorted(ordered, wanted, side="right")
+        greater, equal = (rows + 1) * c - upto, upto - np.searchsorted(ordered, wanted)
+        rank = {
+            "average": greater + (equal + 1) / 2,
+            "min": greater + 1.0,
+            "max": (greater + equal).astype(float),
+        }[ties]
+    rank[rows == columns] = 0.0
+    return np.where(undefined[rows], np.nan, rank)
+
+
+class Idm(float):
+    """An inverse dissimilarity: a float that knows its chance, its ceiling and the accuracy beside it."""
+
+    chance: float
+    ceiling: float
+    accuracy: float
+    errors_only: bool
+
+    def __repr__(self) -> str:
+        return f"Idm({float(self):.4f}, chance={self.chance:.4f}, ceiling={self.ceiling:.4f})"
+
+    @property
+    def unit(self) -> float:
+        """On the scale from the least alike class, 0, to the most alike, 1; of errors only."""
+        worst = 2 * self.chance - self.ceiling
+        span = self.ceiling - worst  # none where there are two classes, or no mistake
+        return (float(self) - worst) / span if span > 0 else np.nan
+
+
+def idm(
+    similarity: ClassSimilarity,
+    confusion: Any,
+    *,
+    errors_only: bool = False,
+    ties: Ties = "average",
+) -> Idm:
+    """How close predictions are to the truth among the classes sorted by similarity.
+
+    1 - mean rank / (c - 1), the rank being that of the predicted class in the row of the true one, 0 if
+    right. With the network's own matrix (NIDM) it tells whether mistakes follow what the network finds
+    alike, with WordNet's (WIDM) whether they are reasonable. `errors_only` leaves out what is right: its
+    chance is (c - 2) / (2 (c - 1)), not 0, and its ceiling 1 - 1 / (c - 1), not 1; NaN where there is no
+    error.
+
+    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+    >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
+    Idm(0.5000, chance=0.2500, ceiling=0.5000)
+    """
+    counts = array(confusion, "the confusion matrix")
+    check_counts(counts)
+    if len(counts) != len(similarity):
+        raise InputError(
+            f"the similarity is over {len(similarity)} classes and the confusion matrix over "
+            f"{len(counts)}. Both must hold the same classes."
+        )
+    total = counts.sum()
+    wrong = counts.copy()
+    np.fill_diagonal(wrong, 0)
+    rows, columns = np.nonzero(wrong)
+    shifted = float(wrong[rows, columns] @ _ranks_of(similarity.values, rows, columns, ties))
+    return _idm(shifted, float(wrong.sum()), float(total), len(counts), errors_only)
+
+
+def _idm(shifted: float, errors: float, total: float, c: int, errors_only: bool) -> Idm:
+    of = errors if errors_only else total
+    value = Idm(1 - shifted / of / (c - 1) if of else np.nan)
+    share = 1.0 if errors_only else errors / total if total else np.nan
+    value.chance = 1 - share * c / (2 * (c - 1))
+    value.ceiling = 1 - share / (c - 1)
+    value.accuracy = 1 - errors / total if total else np.nan
+    value.errors_only = errors_only
+    return value
+
+
+class HierarchicalDistance(NamedTuple):
+    """Steps through WordNet from the truth to the answer, over all samples and over mistakes."""
+
+    all: float
+    mistakes: float
+
+
+def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, k: int = 1) -> HierarchicalDistance:
+    """How many steps the k likeliest classes lie from the true one in WordNet, on average.
+
+    A step is an edge of the noun graph; `reference` is a path similarity, 1 / (steps + 1). `mistakes`
+    counts only samples whose likeliest class is wrong (after Bertinetto et al. 2020, who count the height
+    of the common ancestor instead).
+    """
+    rows, truth = array(logits, "the logits"), whole(labels, "labels")
+    if reference.about.get("measure") != "path":
+        raise InputError(
+            f"steps can be counted in a path similarity only, and this is {reference.short}. Give "
+            "from_wordnet(..., measure='path')."
+        )
+    if rows.ndim != 2 or rows.shape[1] != len(reference) or truth.shape != (len(rows),):
+        raise InputError(
+            f"logits must be (inputs, {len(reference)}) with one label per input, got {rows.shape} and {truth.shape}."
+        )
+    check_labels(truth, len(reference))
+    if not 1 <= k <= len(reference):
+        raise InputError(f"k is {k}. Give 1 to {len(reference)}, the number of classes.")
+    best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
+    steps = (1 / reference.values - 1)[truth[:, None], best].mean(axis=1)
+    wrong = best[:, 0] != truth
+    return HierarchicalDistance(float(steps.mean()), float(steps[wrong].mean()) if wrong.any() else np.nan)
+
+
+class SampleInterval(NamedTuple):
+    """A value with the interval that resampling gives it."""
+
+    value: float
+    low: float
+    high: float
+
+
+def interval(
+    confusion: Any,
+    index: Callable[[np.ndarray], float],
+    *,
+    level: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+) -> SampleInterval:
+    """A bootstrap interval over samples for any index of a confusion matrix.
+
+    Drawing samples again with repetition is drawing a confusion matrix from a multinomial law, so
+    nothing but the counts is needed.
+
+    >>> accuracy = interval([[90, 10], [20, 80]], lambda counts: counts.trace() / counts.sum())
+    >>> accuracy.value, 0.78 < accuracy.low < 0.85 < accuracy.high < 0.91
+    (0.85, True)
+    """
+    counts = array(confusion, "the confusion matrix")
+    check_counts(counts)
+    total = int(counts.sum())
+    if not total:
+        raise InputError("no sample was counted, so there is nothing to draw from.")
+    if not 0 < level < 1 or resamples < 1:
+        raise InputError(f"level is {level} and resamples {resamples}. Give 0 < level < 1 and at least 1.")
+    draw = np.random.default_rng(seed)
+    samples = draw.multinomial(total, counts.ravel() / total, size=resamples)
+    values = [index(sample.reshape(counts.shape)) for sample in samples]
+    defined = [value for value in values if not np.isnan(value)] or [np.nan]
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return SampleInterval(float(index(counts)), float(low), float(high))

@@ -44,9 +44,8 @@ EXEMPT = {
     ("work", "views"): "the store reads and writes views",
     ("matrices", "measures"): "a score looks its measure up",
     ("matrices", "comparison"): "a score computes its null when it is explained",
-    ("measures", "classes"): "class-alignment is declared among the measures",
 }
-AT_MOST = 5
+AT_MOST = 4
 
 
 def imported(path: Path) -> set[str]:

@@ -19,7 +19,7 @@ FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "f
 registry: Registry[Measure] = Registry(
     "measure",
     group="likewise.measures",
-    modules=tuple(f"likewise.measures.families.{family}" for family in FAMILIES),
+    modules=(*(f"likewise.measures.families.{family}" for family in FAMILIES), "likewise.classes.measure"),
 )
 
 RESI = {  # the paper's abbreviations, in its order of families

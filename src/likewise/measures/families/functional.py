@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import InputError, UndefinedError, quoted_list
-from likewise.measures.facts import SCALE, SHIFT
+from likewise.measures.facts import SCALE
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.views.activations import UNLABELLED, Activations, Outputs
@@ -30,11 +30,11 @@ KLABUNDE = "Klabunde et al. 2023, arXiv:2305.06329"
 
 
 def _predictions(pair: Pair) -> tuple[Tensor, Tensor]:
-    a, b = _logits(pair)
+    a, b = shared_logits(pair)
     return a.argmax(dim=1), b.argmax(dim=1)
 
 
-def _logits(pair: Pair) -> tuple[Tensor, Tensor]:
+def shared_logits(pair: Pair) -> tuple[Tensor, Tensor]:
     """What both networks answer, the columns of the second in the order of the first's classes."""
     a, b = pair.a.outputs.logits, pair.b.outputs.logits
     if a.shape != b.shape:
@@ -42,11 +42,11 @@ def _logits(pair: Pair) -> tuple[Tensor, Tensor]:
             f"{pair} answer with {a.shape[1]} and {b.shape[1]} classes. "
             "Only networks with the same classes can be compared by their outputs."
         )
-    places = _places(pair)
+    places = _class_order(pair)
     return a, b if places is None else b[:, places]
 
 
-def _places(pair: Pair) -> list[int] | None:
+def _class_order(pair: Pair) -> list[int] | None:
     """Where the classes of the first network are in the second; None where they are in one order."""
     return _order(pair.a.view, pair.b.view)
 
@@ -64,7 +64,7 @@ def _order(first: Activations, second: Activations) -> list[int] | None:
     return None if places == list(range(len(places))) else places
 
 
-def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
+def true_labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     """The true labels of both sides, counted as the first network counts its classes."""
     if labels is not None:
         known = Outputs(pair.a.outputs.logits, labels).labels
@@ -80,7 +80,7 @@ def _labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
         raise InputError(
             f"the true labels of {pair} are not known. Pass labels=..., or views with Outputs(logits, labels)."
         )
-    places = _places(pair)
+    places = _class_order(pair)
     if right is not None and places is not None:
         right = torch.tensor(places, device=right.device).argsort()[right]
     return (right if left is None else left), (left if right is None else right)
@@ -105,7 +105,7 @@ def labelled(views: Sequence[Activations], labels: Any) -> list[Activations]:
 def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     """Which inputs each network gets right."""
     p, q = _predictions(pair)
-    left, right = _labels(pair, labels)
+    left, right = true_labels(pair, labels)
     return p == left, q == right
 
 
@@ -189,7 +189,7 @@ def jsd(pair: Pair) -> float:
     Mean over inputs of the Jensen-Shannon divergence, base 2, of the softmax of the logits. 0: the same
     probabilities; 1: never the same class possible.
     """
-    p, q = (logits.double().log_softmax(dim=1) for logits in _logits(pair))
+    p, q = (logits.double().log_softmax(dim=1) for logits in shared_logits(pair))
     mid = torch.logaddexp(p, q) - math.log(2)
     gaps = (p.exp() * (p - mid) + q.exp() * (q - mid)).sum(dim=1) / (2 * math.log(2))
     return float(gaps.clamp(0, 1).mean())
@@ -240,64 +240,3 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
         raise UndefinedError(f"{pair} are never wrong on the same input, so no mistake is shared.")
     p, q = _predictions(pair)
     return float((p == q)[both].double().mean())
-
-
-@measure(
-    name="class-alignment",
-    aliases=("SAI",),
-    larger_is="more alike",
-    bounds=(-1, 1),
-    identity=1,
-    paired=False,
-    rows=3,
-    source="Deep Similarity Inspector, SAI of two networks",
-    limits={
-        "of": ("logits", "features", "confusion"),
-        "metric": ("pearson", "spearman", "cosine", "ssim"),
-    },
-    **{**FACTS, "cost": "n·c²", "invariant_to": {SCALE, SHIFT}},
-)
-def class_alignment(pair: Pair, *, of: str = "logits", metric: str = "pearson", labels: Any = None) -> float:
-    """Whether two networks find the same classes alike.
-
-    Each network's class similarity is the correlation of the logits of two classes over the inputs (or
-    `of` the class means of features, or the confusion matrix, which both need the labels); the
-    off-diagonal entries of the two matrices are then compared by `metric`. 1: the same kinships; 0:
-    unrelated ones. Cosine is the published index and is high for anything. Undefined for two classes.
-    """
-    from likewise.classes import alignment
-
-    classes = _logits(pair)[0].shape[1]
-    if classes < 3:
-        raise UndefinedError(f"class alignment is undefined for {pair}: {classes} classes have one similarity only.")
-    a, b = _class_similarities(pair, of, labels)
-    value = float(alignment(a, b, metric))
-    if math.isnan(value):
-        raise UndefinedError(
-            f"class alignment is undefined for {pair}: a matrix is constant, or a class has no sample."
-        )
-    return value
-
-
-def _at_one_scale(logits: Tensor) -> Tensor:
-    """Each class over a power of two where scales are extreme: correlations do not notice."""
-    peaks = logits.abs().amax(dim=0).double()
-    if not bool(((peaks > 1e100) | ((peaks > 0) & (peaks < 1e-100))).any()):
-        return logits
-    half = torch.frexp(peaks).exponent.double() / -2  # in two steps, as one may be more than a float holds
-    return logits.double() * half.floor().exp2() * half.ceil().exp2()
-
-
-def _class_similarities(pair: Pair, of: str, labels: Any) -> Any:
-    """How alike each network finds the classes, both in the order of the first's."""
-    from likewise.classes import from_confusion, from_features, from_logits
-
-    logits = _logits(pair)
-    if of == "logits":
-        return [from_logits(_at_one_scale(rows)) for rows in logits]
-    names, truth = [str(i) for i in range(logits[0].shape[1])], _labels(pair, labels)
-    if of == "features":
-        both = zip((pair.a, pair.b), truth, strict=True)
-        return [from_features(rep.values, known, names) for rep, known in both]
-    answers = [rows.argmax(dim=1) for rows in logits]
-    return [from_confusion(truth[i], answers[i], names) for i in range(2)]

@@ -162,7 +162,7 @@ def test_a_depth_of_nothing_is_refused() -> None:
 def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> None:
     with pytest.raises(InputError) as error:
         evaluate(network("zoo:gcn"), likewise.dataset("digits-graph"))
-    assert str(error.value) == ("GCN was built for 1433 features a node and was shown 64. Build it with features=64.")
+    assert str(error.value) == ("GCN was built for 1433 features per node and was shown 64. Build it with features=64.")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from likewise.networks.forward import call, logits
 from likewise.networks.heads import Head, head
 from likewise.networks.load import Recipe, network, recipe, save
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.sources.listing import Listed, listed
+from likewise.networks.sources.base import Listed, listed
 from likewise.networks.training.loop import Training, train
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.step import evaluate

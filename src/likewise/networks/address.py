@@ -15,16 +15,16 @@ from typing import Any
 
 from likewise._base.files import is_file
 from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source
 from likewise.networks.zoo.registry import ZOO
 
 _LONGEST = 4096
-PREFIXES = ("zoo", "timm", "torchvision", "hf")
 _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
 
 
 @dataclass(frozen=True)
-class Address:
+class NetworkAddress:
     """The parts of a network address; the prefix of a function in a Python file is that file."""
 
     prefix: str
@@ -32,12 +32,21 @@ class Address:
     options: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
 
+    def __str__(self) -> str:
+        """The network alone, without options and weights."""
+        return f"{self.prefix}:{self.name}"
 
-def parse(address: str) -> Address:
+    @property
+    def source(self) -> Source:
+        """Where the network comes from."""
+        return SOURCES.get(PYTHON_FILE if self.prefix.endswith(PYTHON_FILE) else self.prefix)
+
+
+def parse(address: str) -> NetworkAddress:
     """Take an address apart, or say what is wrong with it.
 
     >>> parse("zoo:lenet,classes=100@a.safetensors")
-    Address(prefix='zoo', name='lenet', options={'classes': 100}, weights='a.safetensors')
+    NetworkAddress(prefix='zoo', name='lenet', options={'classes': 100}, weights='a.safetensors')
     """
     if len(address) > _LONGEST:
         raise InputError(
@@ -47,7 +56,7 @@ def parse(address: str) -> Address:
     prefix, colon, rest = address.partition(":")
     if file is not None:
         prefix, rest = file["file"], file["rest"]
-    elif prefix not in PREFIXES:
+    elif not colon or find_source(prefix) is None:
         raise _unknown(address, prefix if colon else "")
     parts = _PARTS.fullmatch(rest)
     if parts is None or not parts["name"]:
@@ -55,12 +64,12 @@ def parse(address: str) -> Address:
             f"{address!r} names no network. Write prefix:name, as in 'zoo:resnet20' or "
             "'zoo:resnet20@weights.safetensors'."
         )
-    return Address(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+    return NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
 
 
 def is_checkpoint(address: str) -> bool:
     """Whether an address is a weights file (or a training's folder) rather than a name."""
-    if not address or address.partition(":")[0] in PREFIXES or _FILE.fullmatch(address):
+    if not address or _has_prefix(address) or _FILE.fullmatch(address):
         return False
     path = Path(address).expanduser()
     return path.suffix == ".safetensors" or is_file(path / "weights.safetensors")
@@ -69,17 +78,23 @@ def is_checkpoint(address: str) -> bool:
 def is_network(text: str) -> bool:
     """Whether a text can be nothing but a network's address (a weights file may be activations)."""
     if is_file(Path(text).expanduser()) or text.endswith(".safetensors"):
-        return text.partition(":")[0] in PREFIXES
-    return text.partition(":")[0] in PREFIXES or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
+        return _has_prefix(text)
+    return _has_prefix(text) or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
+
+
+def _has_prefix(text: str) -> bool:
+    prefix, colon, _ = text.partition(":")
+    return bool(colon) and find_source(prefix) is not None
 
 
 def _unknown(address: str, prefix: str) -> UnknownNameError:
-    known = ", ".join(f"{name}:NAME" for name in PREFIXES)
+    prefixes = [name for name in SOURCES.names() if name != PYTHON_FILE]
     what = f"no networks come from {prefix!r}" if prefix else f"{address!r} has no prefix"
-    hint = did_you_mean(prefix, PREFIXES)
+    hint = did_you_mean(prefix, prefixes)
     if not prefix and address in ZOO:
         hint = f" Did you mean 'zoo:{address}'?"
-    return UnknownNameError(f"{what}.{hint} An address is {known}, file.py:function or a .safetensors file.")
+    forms = ", ".join(f"{name}:NAME" for name in prefixes)
+    return UnknownNameError(f"{what}.{hint} An address is {forms}, file.py:function or a .safetensors file.")
 
 
 def _options(text: str, address: str) -> dict[str, Any]:

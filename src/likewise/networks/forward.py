@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from likewise.errors import InputError
 from likewise.networks.normalise import unwrapped
-from likewise.networks.zoo.graph import check_features
 
 
 def ready(net: nn.Module, inputs: Any) -> Any:
@@ -35,8 +34,18 @@ def call(net: nn.Module, inputs: Any) -> Any:
     """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
     inputs = ready(net, inputs)
     if hasattr(inputs, "rows"):
-        check_features(unwrapped(net), inputs)
+        _check_features(unwrapped(net), inputs)
     return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
+
+
+def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
+    """Refuse a graph whose nodes have other features than the network was built for."""
+    wanted, given = getattr(net, "in_channels", None), batch["x"].shape[1]
+    if isinstance(wanted, int) and wanted not in (given, -1):  # -1 waits for the first graph
+        raise InputError(
+            f"{type(net).__name__} was built for {wanted} features per node and was shown {given}. "
+            f"Build it with features={given}."
+        )
 
 
 def logits(net: nn.Module, inputs: Any) -> Tensor:

@@ -1,8 +1,8 @@
 """What a weights file may say of its network: a header is data, and its author may be a stranger.
 
-It may name a network of the zoo, timm, torchvision or transformers, with options that set sizes.
-Whatever could run code, download or read another file (a Python file, a hub's address, a checkpoint,
-remote code) has to be typed by the person at the keyboard.
+It may name a network of a source that allows it (the zoo, timm, torchvision, transformers), with the options
+that the source declares for headers: sizes, mostly. Whatever could run code, download or read another file (a
+Python file, a hub's address, a checkpoint, remote code) has to be typed by the person at the keyboard.
 """
 
 from __future__ import annotations
@@ -14,80 +14,66 @@ from pathlib import Path
 from typing import Any
 
 from likewise.errors import InputError, LikewiseError
-from likewise.networks.address import PREFIXES, Address, parse
-from likewise.networks.zoo.registry import ZOO
+from likewise.networks.address import NetworkAddress, parse
+from likewise.networks.sources.base import PYTHON_FILE
 
-_ZOO_TYPED = {"folder"}  # names a folder of files to read
-_SIZES = {"classes", "channels", "size"}
-OPTIONS = {
-    "timm": _SIZES
-    | {"num_classes", "in_chans", "img_size", "patch_size", "global_pool", "embed_dim", "depth"}
-    | {"depths", "num_heads", "mlp_ratio", "window_size", "qkv_bias", "class_token", "drop_rate"}
-    | {"drop_path_rate", "attn_drop_rate", "proj_drop_rate", "output_stride", "act_layer"}
-    | {"channels_last", "width", "groups", "width_per_group", "cardinality", "base_width"},
-    "torchvision": _SIZES
-    | {"num_classes", "dropout", "stochastic_depth_prob", "width_mult", "groups", "aux_logits"}
-    | {"width_per_group", "image_size", "patch_size", "attention_dropout", "transform_input"}
-    | {"growth_rate", "drop_rate", "init_weights", "zero_init_residual"},
-    "hf": _SIZES
-    | {"longest", "num_labels", "hidden_size", "num_hidden_layers", "num_attention_heads"}
-    | {"intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size"}
-    | {"hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob", "image_size"}
-    | {"patch_size", "num_channels", "layer_norm_eps", "depths", "embed_dim", "hidden_sizes"},
-}
 _LARGEST, _DEEPEST = 10**6, 1000
 _COUNTS = {"depth", "depths", "num_hidden_layers", "heads", "num_heads", "num_attention_heads"}
 _WORD = re.compile(r"[A-Za-z0-9_-]{0,40}")
 
 
-def stated_network(known: Mapping[str, Any], path: Path) -> Address:
+def declared_network(header: Mapping[str, Any], path: Path) -> NetworkAddress:
     """The network a header names, where it is one a header may name."""
-    name = known["network"]
+    name = header["network"]
     if not isinstance(name, str) or len(name) > 1000:
         raise _broken(path)
     try:
-        found = parse(name)
+        address = parse(name)
+        allowed = address.source.header_options(address.name)
     except LikewiseError as error:
         raise InputError(f"{path} names a network that cannot be built: {error}") from error
-    if found.prefix not in PREFIXES:
-        raise InputError(
-            f"{path} belongs to {found.name!r} of a Python file, which is run only where you type "
-            f"it. Where you trust it: '{found.prefix}:{found.name}@{path}'."
-        )
-    if (found.prefix == "timm" and ":" in found.name) or _is_elsewhere(found):
+    if allowed is None:
+        python = address.source.prefix == PYTHON_FILE
+        what = f"{address.name!r} of a Python file, which is run" if python else f"{str(address)!r}, which is built"
+        raise InputError(f"{path} belongs to {what} only where you type it. Where you trust it: '{address}@{path}'.")
+    if address.source.is_elsewhere(address.name):
         raise InputError(
             f"{path} belongs to a network that is kept elsewhere ({name!r}), and a file may not "
             f"choose what is fetched or read. Where you trust it: '{name}@{path}'."
         )
-    if found.options or found.weights:
+    if address.options or address.weights:
         raise _broken(path)
-    return Address(found.prefix, found.name, {}, str(path))
+    return NetworkAddress(address.prefix, address.name, {}, str(path))
 
 
-def stated_options(
-    found: Address,
-    known: Mapping[str, Any],
+def declared_options(
+    address: NetworkAddress,
+    header: Mapping[str, Any],
     path: str | Path,
     typed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The options a header gives a network, or the first that has to be typed instead."""
-    options = _options(known, Path(path))
+    """The options a header gives a network, or the first that has to be typed instead.
+
+    A source that declares no options for headers (a Python file) is handed numbers, never words.
+    """
+    options = _options(header, Path(path))
     for name, value in options.items():
         if name in (typed or {}):
             continue  # what is typed counts, whatever the file says
-        allowed = name in _choosable(found) if found.prefix in PREFIXES else not _is_word(value)
+        declared = address.source.header_options(address.name)
+        allowed = not _is_word(value) if declared is None else name in declared
         if not allowed or not _is_plain(name, value):
             shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}…"
             raise InputError(
                 f"{path} asks for the option {name}={shown}, which a file may not choose. Where "
-                f"you trust it, type it: '{found.prefix}:{found.name},{name}=VALUE@{path}'."
+                f"you trust it, type it: '{address},{name}=VALUE@{path}'."
             )
     return options
 
 
-def stated_normalisation(known: Mapping[str, Any], path: str | Path) -> tuple[Any, Any]:
+def declared_normalisation(header: Mapping[str, Any], path: str | Path) -> tuple[Any, Any]:
     """Mean and deviation a header gives, None where it gives none."""
-    mean, std = known.get("mean"), known.get("std")
+    mean, std = header.get("mean"), header.get("std")
     if mean is None or std is None:
         return None, None
     for name, values in (("mean", mean), ("std", std)):
@@ -98,20 +84,8 @@ def stated_normalisation(known: Mapping[str, Any], path: str | Path) -> tuple[An
     return mean, std
 
 
-def _choosable(found: Address) -> set[str]:
-    if found.prefix == "zoo":
-        return set(ZOO.get(found.name).options) - _ZOO_TYPED
-    return OPTIONS[found.prefix]
-
-
-def _is_elsewhere(found: Address) -> bool:
-    """Whether a network of transformers is named by an address or by a path that climbs."""
-    climbs = ".." in Path(found.name).parts
-    return found.prefix == "hf" and (climbs or "://" in found.name or found.name[:1] == "\\")
-
-
-def _options(known: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    options = known.get("options", {})
+def _options(header: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    options = header.get("options", {})
     if not isinstance(options, Mapping) or len(options) > 100:
         raise _broken(path)
     return dict(options)

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
+from likewise._base.compat import geometric
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks.normalise import unwrapped
-from likewise.networks.zoo.graph import convolution_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,28 @@ def _matrix(part: nn.Module) -> Any:
 
 def _weights(layer: nn.Module) -> tuple[Any, Any]:
     if hasattr(layer, "propagate"):
-        return convolution_weights(layer)
+        return _convolution_weights(layer)
     weight: Any = getattr(layer, "weight", None)
     bias: Any = getattr(layer, "bias", None)
     if _is_packed(layer):
         return weight().dequantize(), bias() if callable(bias) else bias
     return weight, bias
+
+
+def _convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:
+    """Weight and bias by which a graph convolution maps a node whose neighbours are all like it.
+
+    GraphSAGE has weights for the node and for its neighbours, which then add up; GAT has as many as
+    heads, which then average.
+    """
+    kinds = geometric("read a graph convolution").nn.conv
+    if isinstance(layer, kinds.SAGEConv):
+        own = layer.lin_r.weight if layer.root_weight else 0
+        return layer.lin_l.weight + own, layer.lin_l.bias
+    weight = getattr(getattr(layer, "lin", None), "weight", None)
+    if isinstance(layer, kinds.GATConv) and not layer.concat and weight is not None:
+        weight = weight.unflatten(0, (layer.heads, -1)).mean(dim=0)
+    return weight, layer.bias
 
 
 def _named(net: nn.Module, layer: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,24 +16,13 @@ from likewise.data.images import ImageFiles
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers
 from likewise.networks import weights as files
-from likewise.networks.address import Address, is_checkpoint, parse
+from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import record, recorded, trained_on
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.sources.base import (
-    Built,
-    Wish,
-    accepted,
-    from_file,
-    from_timm,
-    from_torchvision,
-    from_zoo,
-)
-from likewise.networks.sources.transformers import from_hf
-from likewise.networks.zoo.registry import ZOO
+from likewise.networks.sources.base import Loaded, Request, Source
 from likewise.wordnet import ClassNames
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
-_SOURCES = {"zoo": from_zoo, "timm": from_timm, "torchvision": from_torchvision, "hf": from_hf}
 
 
 @dataclass(frozen=True)
@@ -75,20 +63,21 @@ def network(
                 "any more. Give the options where it is built."
             )
         return address
-    found, known, typed = _found(str(address))
-    chosen = found.options | options
-    stated = {}
-    if found.weights is not None:
-        stated = headers.stated_options(found, known, found.weights, chosen)
-    pretrained = bool(chosen.pop("pretrained", found.weights is None and not untrained))
+    parts, header, typed = _parts(str(address))
+    chosen = parts.options | options
+    declared = {}
+    if parts.weights is not None:
+        declared = headers.declared_options(parts, header, parts.weights, chosen)
+    pretrained = bool(chosen.pop("pretrained", parts.weights is None and not untrained))
     seed = chosen.pop("seed", seed)
-    if found.prefix != "zoo" and not untrained and (pretrained or found.weights is not None):
+    if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
         data = None  # trained weights have a measure of their own
-    wanted = _measure(found, data) | stated | chosen
-    built = _build(found, Wish(found.name, wanted, pretrained, str(address), typed), seed or 0)
-    net = _weighted(built, found, known, data)
-    _recipes[unwrapped(net)] = Recipe(_whole(found), wanted, found.weights)
-    record(net, ClassNames.read(known.get("class_names")) or trained_on(known.get("dataset")))
+    wanted = _measure(parts, data) | declared | chosen
+    request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed)
+    net = _with_weights(_build(parts.source, request, seed or 0), parts, header, data)
+    whole = parts.source.whole(parts.prefix, parts.name)
+    _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
+    record(net, ClassNames.read(header.get("class_names")) or trained_on(header.get("dataset")))
     return net.eval()
 
 
@@ -107,58 +96,57 @@ def save(net: nn.Module, path: str | Path) -> None:
     files.save(net, path, about=about)
 
 
-def _found(address: str) -> tuple[Address, dict[str, Any], bool]:
-    """The parts of an address, what its weights say of themselves, and whether it was typed."""
+def _parts(address: str) -> tuple[NetworkAddress, dict[str, Any], bool]:
+    """The parts of an address, the header of its weights, and whether the network was typed."""
     if not is_checkpoint(address):
-        found = parse(address)
-        return found, files.facts(found.weights) if found.weights else {}, True
+        parts = parse(address)
+        return parts, files.facts(parts.weights) if parts.weights else {}, True
     path = Path(address).expanduser()
     path = path / "weights.safetensors" if path.is_dir() else path
     if not is_file(path):
         raise files.not_there(path)
-    known = files.facts(path)
-    if "network" not in known:
+    header = files.facts(path)
+    if "network" not in header:
         raise InputError(f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'.")
-    return headers.stated_network(known, path), known, False
+    return headers.declared_network(header, path), header, False
 
 
-def _build(found: Address, wish: Wish, seed: int) -> Built:
+def _build(source: Source, request: Request, seed: int) -> Loaded:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        source = _SOURCES.get(found.prefix)
-        if source is None:
-            return from_file(found.prefix, wish)
+        if not source.guarded:
+            return source.build(request)
         try:
-            if any(isinstance(v, int) and v > _MANY for v in wish.options.values()):
-                _check_size(source, wish)
-            return source(wish)
+            if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
+                _check_size(source, request)
+            return source.build(request)
         except (LikewiseError, ImportError):
             raise
         except Exception as error:  # whatever a library says to options it cannot use
             reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-            raise InputError(f"{wish.address} cannot be built: {reason}. Check its name and options.") from error
+            raise InputError(f"{request.address} cannot be built: {reason}. Check its name and options.") from error
 
 
-def _check_size(source: Callable[[Wish], Built], wish: Wish) -> None:
+def _check_size(source: Source, request: Request) -> None:
     """Refuse a network larger than memory, judged by one without numbers in it."""
     with torch.device("meta"):
-        net = source(replace(wish, pretrained=False)).net
+        net = source.build(replace(request, pretrained=False)).net
     values = [*net.parameters(), *net.buffers()]
     need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
     if need > room:
         raise InputError(
-            f"{wish.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
+            f"{request.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
             "free. Choose smaller options."
         )
 
 
-def _weighted(built: Built, found: Address, known: dict[str, Any], data: Data | None) -> nn.Module:
-    net, mean, std = built.net, built.mean, built.std
-    if found.weights is not None:
-        label = f"{found.weights} for {_short(found)}"
-        files.fit(net, files.read(found.weights), label=label, renames=built.renames)
-        stated_mean, stated_std = headers.stated_normalisation(known, found.weights)
-        mean, std = (mean, std) if stated_mean is None else (stated_mean, stated_std)
+def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any], data: Data | None) -> nn.Module:
+    net, mean, std = loaded.net, loaded.mean, loaded.std
+    if address.weights is not None:
+        label = f"{address.weights} for {address}"
+        files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
+        own_mean, own_std = headers.declared_normalisation(header, address.weights)
+        mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
     elif data is not None and data.domain == "image" and mean is None:
         mean, std = channel_statistics(data)
     if mean is None or std is None:
@@ -166,7 +154,7 @@ def _weighted(built: Built, found: Address, known: dict[str, Any], data: Data | 
     return Normalised(net, mean, std)
 
 
-def _measure(found: Address, data: Data | None) -> dict[str, Any]:
+def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:
     """What the data asks of a network, as far as it can be asked of this one."""
     if data is None:
         return {}
@@ -175,18 +163,19 @@ def _measure(found: Address, data: Data | None) -> dict[str, Any]:
         wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
     if data.domain == "graph":
         wanted |= {"features": data.inputs.graph.x.shape[1]}
-    _check_domain(found, data)
-    able = accepted(found.prefix, found.name)
-    return {name: value for name, value in wanted.items() if name in able}
+    _check_domain(address, data)
+    accepted = address.source.accepts(address.name)
+    return {name: value for name, value in wanted.items() if name in accepted}
 
 
-def _check_domain(found: Address, data: Data) -> None:
+def _check_domain(address: NetworkAddress, data: Data) -> None:
     """Refuse data of another kind than the architecture was made for, as far as that is known."""
-    if found.prefix != "zoo" or ZOO.get(found.name).domain == data.domain:
+    domain = address.source.domain(address.name)
+    if domain in (None, data.domain):
         return
     example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
     raise InputError(
-        f"{_short(found)} takes {ZOO.get(found.name).domain} inputs and {data.name!r} holds "
+        f"{address} takes {domain} inputs and {data.name!r} holds "
         f"{data.domain} inputs. Choose a network for these, such as {example}."
     )
 
@@ -204,17 +193,3 @@ def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
     mean = total / count
     std = (square / count - mean.square()).clamp(min=1e-8).sqrt()
     return [round(v, 4) for v in mean.tolist()], [round(v, 4) for v in std.tolist()]
-
-
-def _whole(found: Address) -> str:
-    """The address with the whole path of a Python file or a folder of transformers: it holds
-    wherever it is read again."""
-    if found.prefix not in _SOURCES:
-        return f"{Path(found.prefix).expanduser().resolve()}:{found.name}"
-    if found.prefix == "hf" and Path(found.name).is_dir():
-        return f"hf:{Path(found.name).resolve()}"
-    return _short(found)
-
-
-def _short(found: Address) -> str:
-    return f"{found.prefix}:{found.name}"

@@ -1,1 +1,1 @@
-"""Where networks come from, one file per prefix: the zoo, timm, torchvision, transformers, a Python file."""
+"""Where networks come from: one file per prefix of an address, found by the registry in `base`."""

@@ -1,42 +1,52 @@
-"""Where networks come from: the zoo, timm, torchvision, transformers, a Python file.
+"""The registry of sources, and what sources share.
 
-Each source is a function of a name and options. It gives the network, and the mean and deviation
-its images are normalised by where that is known.
+A source builds the networks of one prefix: `zoo:resnet20`, `timm:resnet18`. It is a class in a file of this
+folder, or of a plug-in by the entry-point group `likewise.sources`:
+
+    @source("mylib")
+    class MyLib(Source):
+        def build(self, request): return Loaded(mylib.make(request.name, **request.options))
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import inspect
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from fnmatch import fnmatch
+from typing import Any, ClassVar, TypeVar
 
 from torch import nn
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
-from likewise.errors import (
-    InputError,
-    MissingDataError,
-    OptionError,
-    UnknownNameError,
-    did_you_mean,
-)
-from likewise.networks.zoo.registry import ZOO
+from likewise._base.registry import Registry, module_of
+from likewise.data import Domain
+from likewise.errors import InputError, MissingDataError, OptionError, UnknownNameError, did_you_mean
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SIZES = frozenset({"classes", "channels", "size"})
 
 
 @dataclass(frozen=True)
-class Built:
-    """A network as its source made it."""
+class Request:
+    """What is asked of a source: a name, options, its published weights or none, and by which address.
+
+    `typed` is False where a weights file named the network: nothing may be downloaded then.
+    """
+
+    prefix: str
+    name: str
+    options: dict[str, Any]
+    pretrained: bool
+    address: str
+    typed: bool = True
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A network as its source gives it, with the mean and deviation its images are normalised by.
+
+    `renames` are regular expressions from the keys of published weights to the keys of the network.
+    """
 
     net: nn.Module
     mean: Sequence[float] | None = None
@@ -45,135 +55,117 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked of a source: a name, options, its published weights or none, and what for.
+class Listed:
+    """A network that can be asked for."""
 
-    `typed` is False where a weights file named the network: nothing is downloaded then.
-    """
-
-    name: str
-    options: dict[str, Any]
-    pretrained: bool
     address: str
-    typed: bool = True
+    domain: str
+    summary: str
 
 
-def from_zoo(wish: Wish) -> Built:
-    entry = ZOO.get(wish.name)
-    return Built(entry.make(**wish.options), renames=entry.renames)
+class Source:
+    """Where the networks of one prefix come from; all but `build` may stay as it is."""
+
+    prefix: ClassVar[str]
+    comes_trained: ClassVar[bool] = True  # with published weights, unless the address asks otherwise
+    guarded: ClassVar[bool] = True  # sizes are checked first, and errors of a library become a sentence
+
+    def build(self, request: Request) -> Loaded:
+        """The network asked for."""
+        raise NotImplementedError
+
+    def accepts(self, name: str) -> Collection[str]:
+        """Which of classes, channels, size and features it can build to the measure of data."""
+        return ()
+
+    def names(self) -> Iterator[Listed]:
+        """Every network there is, for `likewise networks`."""
+        return iter(())
+
+    def domain(self, name: str) -> Domain | None:
+        """What kind of inputs a network takes, None where that is not known before it is built."""
+        return None
+
+    def whole(self, prefix: str, name: str) -> str:
+        """The address of a network wherever it is read again: a path in it is made absolute."""
+        return f"{prefix}:{name}"
+
+    def header_options(self, name: str) -> Collection[str] | None:
+        """The options a header of a weights file may set; None where no header may name this source.
+
+        A header is written by a stranger: nothing here may run code, fetch or read another file.
+        """
+        return None
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a name has the source fetch or read something, which a header may not ask for."""
+        return False
 
 
-def from_timm(wish: Wish) -> Built:
-    prepare_torchvision()
-    require("torchvision", extra="vision", to=f"load {wish.address}")  # timm cannot do without it
-    timm = require("timm", extra="vision", to=f"load {wish.address}")
-    known = timm.list_models() + timm.list_pretrained()
-    if ":" not in wish.name and wish.name not in known:
-        raise UnknownNameError(f"timm has no network {wish.name!r}.{did_you_mean(wish.name, known)}")
-    if wish.pretrained and ":" not in wish.name and not timm.is_model_pretrained(wish.name):
-        raise _unweighted(wish, "timm")
-    options = _spelled(wish.options, {"classes": "num_classes", "channels": "in_chans"})
-    net = _fetched(lambda: timm.create_model(wish.name, pretrained=wish.pretrained, **options), wish)
-    facts = timm.data.resolve_model_data_config(net)
-    return _normalised(net, facts["mean"], facts["std"], options.get("in_chans", 3))
+SOURCES: Registry[Source] = Registry(
+    "source",
+    group="likewise.sources",
+    modules=("likewise.networks.sources.zoo", "likewise.networks.sources.*"),
+)
+PYTHON_FILE = ".py"  # the prefix in the registry of all addresses whose prefix is a Python file
+S = TypeVar("S", bound=type[Source])
 
 
-def from_torchvision(wish: Wish) -> Built:
-    prepare_torchvision()
-    models = require("torchvision.models", extra="vision", to=f"load {wish.address}")
-    known = models.list_models(module=models)
-    if wish.name not in known and wish.name in models.list_models():
-        raise InputError(
-            f"torchvision's {wish.name!r} is no classifier of images, and only those have an "
-            "address. Build it and pass the module: "
-            f"torchvision.models.get_model({wish.name!r}, weights='DEFAULT')."
-        )
-    if wish.name not in known:
-        hint = did_you_mean(wish.name, known)
-        raise UnknownNameError(f"torchvision has no network {wish.name!r}.{hint}")
-    options = _spelled(wish.options, {"classes": "num_classes"})
-    weights = models.get_model_weights(wish.name).DEFAULT if wish.pretrained else None
-    net = _fetched(lambda: models.get_model(wish.name, weights=weights, **options), wish)
-    preset = weights.transforms() if weights is not None else None
-    mean, std = getattr(preset, "mean", IMAGENET_MEAN), getattr(preset, "std", IMAGENET_STD)
-    return _normalised(net, mean, std, 3)
+def source(prefix: str) -> Callable[[S], S]:
+    """Declare the source of all addresses with this prefix."""
+
+    def register(kind: S) -> S:
+        kind.prefix = prefix
+        SOURCES.add(prefix, kind(), module=module_of(kind))
+        return kind
+
+    return register
 
 
-def from_file(path: str, wish: Wish) -> Built:
-    module = _imported(Path(path).expanduser())
-    build = getattr(module, wish.name, None)
-    if not callable(build):
-        known = [name for name, part in vars(module).items() if inspect.isfunction(part)]
-        raise UnknownNameError(
-            f"{path} has no function {wish.name!r}.{did_you_mean(wish.name, known)} It should return a torch.nn.Module."
-        )
-    net = _called(build, path, wish)
-    if not isinstance(net, nn.Module):
-        raise InputError(f"{wish.name} of {path} returned {type(net).__name__}. It should return a torch.nn.Module.")
-    return Built(net)
+def find_source(prefix: str) -> Source | None:
+    """The source of a prefix exactly as it is written, None where there is none."""
+    name = PYTHON_FILE if prefix.endswith(PYTHON_FILE) else prefix
+    if not name or name not in SOURCES:
+        return None
+    entry = SOURCES.get(name)
+    return entry if entry.prefix == name else None
 
 
-def _called(build: Callable[..., Any], path: str, wish: Wish) -> Any:
-    try:
-        inspect.signature(build).bind(**wish.options)
-    except TypeError as error:
-        raise OptionError(
-            f"{wish.name} of {path} cannot be called so: {error}. Its options are {inspect.signature(build)}."
-        ) from error
-    with _beside(Path(path).expanduser().resolve()):
-        return build(**wish.options)
+def listed(pattern: str = "") -> list[Listed]:
+    """The zoo; with a pattern, whatever matches it there and in the installed libraries.
 
+    The pattern is matched against the name and against the whole address.
 
-def accepted(prefix: str, name: str) -> list[str]:
-    """Which of channels, size, classes and their like a source can build to measure."""
-    if prefix == "zoo":
-        return ZOO.get(name).options
-    return {"timm": ["classes", "channels"], "torchvision": ["classes"], "hf": ["classes"]}.get(prefix, [])
-
-
-def _imported(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise MissingDataError(f"there is no Python file {path}. Give its path, as in models/mine.py:build.")
-    path = path.resolve()
-    # under a name of its own: two files of one name are two modules
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} cannot be imported. Give a Python file.")
-    module = importlib.util.module_from_spec(spec)
-    was = sys.modules.get(name)
-    sys.modules[name] = module  # dataclasses look for their module there
-    try:
-        with _beside(path):
-            spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(name) if was is None else sys.modules.update({name: was})
-        raise
-    return module
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[None]:
-    """The folder of a file among the places that Python imports from, as where it is run itself.
-
-    What is imported from there is forgotten afterwards: another folder may have a `helper.py` too.
+    >>> [network.address for network in listed("zoo:resnet2*")]
+    ['zoo:resnet20', 'zoo:resnet20-b']
     """
-    folder, before = path.parent, set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # the file may have taken it off itself
-            sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            file = getattr(sys.modules[name], "__file__", None)
-            top = name.partition(".")[0]
-            if file and (Path(file) == folder / f"{top}.py" or folder / top in Path(file).parents):
-                del sys.modules[name]
+    one = find_source(pattern.partition(":")[0] if pattern else "zoo")
+    return [
+        network
+        for entry in (SOURCES if one is None else [one])
+        for network in entry.names()
+        if not pattern or fnmatch(network.address, pattern) or fnmatch(network.address.partition(":")[2], pattern)
+    ]
 
 
-def _spelled(options: dict[str, Any], spelling: dict[str, str]) -> dict[str, Any]:
-    return {spelling.get(name, name): value for name, value in options.items()}
+# What the sources on libraries share.
+
+
+def check_known(request: Request, names: Collection[str], library: str) -> None:
+    """Refuse a name the library does not have."""
+    if request.name not in names:
+        raise UnknownNameError(f"{library} has no network {request.name!r}.{did_you_mean(request.name, names)}")
+
+
+def translated(options: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Options under the names a library gives them."""
+    return {names.get(name, name): value for name, value in options.items()}
+
+
+def normalised(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Loaded:
+    """The network with a normalisation, where that is of as many channels."""
+    fits = len(mean) == len(std) == channels
+    return Loaded(net, tuple(mean) if fits else None, tuple(std) if fits else None)
 
 
 @contextmanager
@@ -189,30 +181,26 @@ def weights_only() -> Iterator[None]:
         os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
-def _fetched(make: Callable[[], nn.Module], wish: Wish) -> nn.Module:
+def fetch(make: Callable[[], nn.Module], request: Request) -> nn.Module:
     """Make the network, or say what to do about weights that cannot be had."""
     try:
         with weights_only():
             return make()
     except OSError as error:
         raise MissingDataError(
-            f"the weights of {wish.address} are not here and cannot be downloaded "
+            f"the weights of {request.address} are not here and cannot be downloaded "
             f"({type(error).__name__}). Add '@weights.safetensors', or take it untrained: "
-            f"'{wish.address},pretrained=false'."
+            f"'{request.address},pretrained=false'."
         ) from error
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
-        raise OptionError(f"{wish.address} cannot be built so: {error}. Leave it out.") from error
+        raise OptionError(f"{request.address} cannot be built so: {error}. Leave it out.") from error
 
 
-def _unweighted(wish: Wish, library: str) -> InputError:
+def without_weights(request: Request, library: str) -> InputError:
+    """The refusal of published weights that do not exist."""
     return InputError(
-        f"{library} has no published weights for {wish.name!r}. Add '@weights.safetensors', or "
-        f"take it untrained: '{wish.address},pretrained=false'."
+        f"{library} has no published weights for {request.name!r}. Add '@weights.safetensors', or "
+        f"take it untrained: '{request.address},pretrained=false'."
     )
-
-
-def _normalised(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Built:
-    fits = len(mean) == len(std) == channels
-    return Built(net, tuple(mean) if fits else None, tuple(std) if fits else None)

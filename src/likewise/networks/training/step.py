@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,14 +17,17 @@ from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training.augment import chosen, mix
 from likewise.networks.training.settings import Settings
-from likewise.networks.zoo.capsules import CapsNet
 
 Batch = tuple[Any, Tensor]
 Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
 
 
 class Classify:
-    """The usual step: augment, mix, ask, cross-entropy; or the loss a network brings itself."""
+    """The usual step: augment, mix, forward pass, and a loss.
+
+    The loss is cross-entropy, unless the network has a method `loss(logits, targets)`: targets are labels
+    `(n,)` or, of mixed inputs, shares of the classes `(n, classes)`.
+    """
 
     def __init__(self, settings: Settings, data: Data) -> None:
         self.settings, self.data = settings, data
@@ -56,11 +59,9 @@ class Classify:
         return self._loss(net, logits, targets), logits, labels
 
     def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor) -> Tensor:
-        own = unwrapped(net)
-        if isinstance(own, CapsNet):
-            if targets.ndim == 1:
-                targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
-            return own.loss(logits, targets)
+        own = getattr(unwrapped(net), "loss", None)
+        if callable(own):
+            return cast(Tensor, own(logits, targets))
         return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
 
 

@@ -1,13 +1,8 @@
-"""The zoo: networks written here, for small images, graphs and text."""
+"""The zoo: architectures written here, for images, graphs and text, one file per family.
 
-from likewise.networks.zoo import capsules as capsules
-from likewise.networks.zoo import convolutional as convolutional
-from likewise.networks.zoo import dense as dense
-from likewise.networks.zoo import graph as graph
-from likewise.networks.zoo import patches as patches
-from likewise.networks.zoo import residual as residual
-from likewise.networks.zoo import shuffle as shuffle
-from likewise.networks.zoo import text as text
-from likewise.networks.zoo.registry import ZOO, Entry, ImageNetwork, add
+Families are loaded when a name is looked up; whoever needs a class imports it from its family.
+"""
 
-__all__ = ["ZOO", "Entry", "ImageNetwork", "add"]
+from likewise.networks.zoo.registry import ZOO, Architecture, ImageNetwork, architecture
+
+__all__ = ["ZOO", "Architecture", "ImageNetwork", "architecture"]

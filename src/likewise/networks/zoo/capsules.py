@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from likewise.networks.zoo.registry import ImageNetwork, add
+from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 
 def squash(vectors: Tensor) -> Tensor:
@@ -21,7 +22,7 @@ def squash(vectors: Tensor) -> Tensor:
 
 
 class Routing(nn.Module):
-    """From many small capsules to one a class, by agreement."""
+    """From many small capsules to one per class, by agreement."""
 
     def __init__(self, capsules: int, classes: int, width_in: int, width: int, rounds: int) -> None:
         super().__init__()
@@ -39,8 +40,9 @@ class Routing(nn.Module):
         return squash(torch.einsum("nki,nkio->nko", agreement.softmax(dim=1), votes))
 
 
+@architecture("capsnet", summary="Capsules with dynamic routing", source="Sabour et al. 2017, arXiv:1710.09829")
 class CapsNet(ImageNetwork):
-    """A convolution, capsules of 8, one capsule of 16 a class; a class is as likely as it is long.
+    """A convolution, capsules of 8, one capsule of 16 per class; a class is as likely as it is long.
 
     The answers are lengths in [0, 1), not logits, and are trained by the margin loss. There is no
     linear classifier, hence no head.
@@ -64,14 +66,8 @@ class CapsNet(ImageNetwork):
         return (capsules.square().sum(dim=-1) + 1e-12).sqrt()
 
     def loss(self, lengths: Tensor, targets: Tensor) -> Tensor:
-        """Margin loss for targets `(n, classes)`: present classes above 0.9, others below 0.1."""
+        """Margin loss for labels `(n,)` or shares `(n, classes)`: present classes above 0.9, others below 0.1."""
+        if targets.ndim == 1:
+            targets = functional.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
         short, long = (0.9 - lengths).relu().square(), (lengths - 0.1).relu().square()
         return (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()
-
-
-add(
-    "capsnet",
-    CapsNet,
-    summary="Capsules with dynamic routing",
-    source="Sabour et al. 2017, arXiv:1710.09829",
-)

@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from likewise.networks.zoo.registry import ImageNetwork, add
+from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 
+@architecture("lenet", summary="LeNet-5 with batch normalisation", source="LeCun et al. 1998")
 class LeNet(ImageNetwork):
     """LeNet-5 with batch normalisation: two convolutions, two hidden layers."""
 
@@ -47,6 +48,7 @@ class ConvUnit(nn.Sequential):
         self.relu = nn.ReLU()
 
 
+@architecture("nin", summary="Network in Network", source="Lin et al. 2013, arXiv:1312.4400")
 class NiN(ImageNetwork):
     """Network in Network: 1 × 1 layers after each wide window; classes are averaged maps."""
 
@@ -65,6 +67,7 @@ class NiN(ImageNetwork):
         return logits
 
 
+@architecture("allconv", summary="The all convolutional network", source="Springenberg et al. 2014, arXiv:1412.6806")
 class AllConv(ImageNetwork):
     """The all convolutional network: strides in place of pooling, no batch normalisation."""
 
@@ -87,13 +90,3 @@ class AllConv(ImageNetwork):
             maps = self.get_submodule(f"conv{i}")(maps).relu()
             maps = drops[i](maps) if i in drops else maps
         return maps.mean(dim=(2, 3))
-
-
-add("lenet", LeNet, summary="LeNet-5 with batch normalisation", source="LeCun et al. 1998")
-add("nin", NiN, summary="Network in Network", source="Lin et al. 2013, arXiv:1312.4400")
-add(
-    "allconv",
-    AllConv,
-    summary="The all convolutional network",
-    source="Springenberg et al. 2014, arXiv:1412.6806",
-)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import InputError
-from likewise.networks.zoo.registry import ImageNetwork, add
+from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 
 class DenseLayer(nn.Module):
@@ -38,6 +38,7 @@ class Transition(nn.Sequential):
         self.pool = nn.AvgPool2d(2)
 
 
+@architecture("densenet", summary="DenseNet-BC, 100 layers, growth 12", source="Huang et al. 2016, arXiv:1608.06993")
 class DenseNet(ImageNetwork):
     """DenseNet-BC for small images: three blocks; `last_transition` adds one after the last block.
 
@@ -103,6 +104,16 @@ class MultiScaleLayer(nn.Module):
         return torch.cat([maps, first, second, self.branch33c(second)], dim=1)
 
 
+def _lmfrnet_renames() -> tuple[tuple[str, str], ...]:
+    block = r"^features\.MMCBlock{}\.mmLayer{}\."
+    return (
+        (r"^features\.stemBlock\.stemConv\.", "stem."),
+        *((rf"^features\.tran_ConvNormRelu{i + 1}\.", f"transitions.{i}.") for i in range(4)),
+        *((block.format(i + 1, layer + 1), f"blocks.{i}.{layer}.") for i in range(4) for layer in range(8)),
+    )
+
+
+@architecture("lmfrnet", summary="Light multi-scale dense network", renames=_lmfrnet_renames())
 class LMFRNet(ImageNetwork):
     """A light dense network whose layers keep three scales."""
 
@@ -126,26 +137,3 @@ class LMFRNet(ImageNetwork):
         for i, (block, transition) in enumerate(zip(self.blocks, self.transitions, strict=True)):
             maps = transition(block(self.shrink(maps) if i else maps))
         return cast(Tensor, self.fc(self.pool(maps).flatten(1)))
-
-
-def _lmfrnet_renames() -> tuple[tuple[str, str], ...]:
-    block = r"^features\.MMCBlock{}\.mmLayer{}\."
-    return (
-        (r"^features\.stemBlock\.stemConv\.", "stem."),
-        *((rf"^features\.tran_ConvNormRelu{i + 1}\.", f"transitions.{i}.") for i in range(4)),
-        *((block.format(i + 1, layer + 1), f"blocks.{i}.{layer}.") for i in range(4) for layer in range(8)),
-    )
-
-
-add(
-    "densenet",
-    DenseNet,
-    summary="DenseNet-BC, 100 layers, growth 12",
-    source="Huang et al. 2016, arXiv:1608.06993",
-)
-add(
-    "lmfrnet",
-    LMFRNet,
-    summary="Light multi-scale dense network",
-    renames=_lmfrnet_renames(),
-)

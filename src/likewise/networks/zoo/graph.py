@@ -13,15 +13,15 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 
 from likewise._base.compat import geometric
 from likewise.data.graphs import GraphBatch
 from likewise.errors import InputError, UnknownNameError, did_you_mean
-from likewise.networks.zoo.registry import add
+from likewise.networks.zoo.registry import architecture
 
 
-def _plain(
+def _convolutional(
     kind: str,
     features: int = 1433,
     classes: int = 7,
@@ -35,6 +35,21 @@ def _plain(
     return _model(kind, num_layers=depth, dropout=dropout, norm=norm, act=activation, **sizes)
 
 
+architecture("gcn", domain="graph", summary="Graph convolutions", source="Kipf and Welling 2016, arXiv:1609.02907")(
+    partial(_convolutional, "GCN")
+)
+architecture(
+    "sage",
+    domain="graph",
+    summary="GraphSAGE: a node and the mean of its neighbours",
+    source="Hamilton et al. 2017, arXiv:1706.02216",
+    aliases=("graphsage",),
+)(partial(_convolutional, "GraphSAGE"))
+
+
+@architecture(
+    "gat", domain="graph", summary="Graph attention, 8 heads", source="Veličković et al. 2017, arXiv:1710.10903"
+)
 def gat(
     features: int = 1433,
     classes: int = 7,
@@ -62,36 +77,6 @@ def _model(kind: str, **settings: Any) -> nn.Module:
     return model
 
 
-def check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
-    """Refuse a graph whose nodes have other features than the network was built for."""
-    wanted, given = getattr(net, "in_channels", None), batch["x"].shape[1]
-    if isinstance(wanted, int) and wanted not in (given, -1):  # -1 waits for the first graph
-        raise InputError(
-            f"{type(net).__name__} was built for {wanted} features a node and was shown {given}. "
-            f"Build it with features={given}."
-        )
-
-
-def convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:
-    """Weight and bias by which a graph convolution maps a node whose neighbours are all like it.
-
-    GraphSAGE has weights for the node and for its neighbours, which then add up; GAT has as many as
-    heads, which then average.
-    """
-    kinds = geometric("read a graph convolution").nn.conv
-    if isinstance(layer, kinds.SAGEConv):
-        own = layer.lin_r.weight if layer.root_weight else 0
-        return layer.lin_l.weight + own, layer.lin_l.bias
-    weight = getattr(getattr(layer, "lin", None), "weight", None)
-    if isinstance(layer, kinds.GATConv) and not layer.concat and weight is not None:
-        weight = weight.unflatten(0, (layer.heads, -1)).mean(dim=0)
-    return weight, layer.bias
-
-
-gcn = partial(_plain, "GCN")
-sage = partial(_plain, "GraphSAGE")
-
-
 @dataclass(frozen=True)
 class DropEdges:
     """DropEdge: each directed edge is left out with probability `p`, drawn anew every epoch.
@@ -107,8 +92,8 @@ class DropEdges:
 
     def __call__(self, batch: GraphBatch, chance: Generator) -> GraphBatch:
         edges = batch["edge_index"]
-        kept = torch.rand(edges.shape[1], generator=chance) >= self.p
-        return GraphBatch(batch | {"edge_index": edges[:, kept.to(edges.device)]}, batch.nodes)
+        stays = torch.rand(edges.shape[1], generator=chance) >= self.p
+        return GraphBatch(batch | {"edge_index": edges[:, stays.to(edges.device)]}, batch.nodes)
 
 
 @dataclass(frozen=True)
@@ -170,27 +155,3 @@ def resi(architecture: str, data: str, variant: str | None = None) -> Preset:
         )
     norm = "BatchNorm" if variant else None
     return replace(found, network=MappingProxyType({**found.network, "norm": norm}))
-
-
-add(
-    "gcn",
-    gcn,
-    domain="graph",
-    summary="Graph convolutions",
-    source="Kipf and Welling 2016, arXiv:1609.02907",
-)
-add(
-    "sage",
-    sage,
-    domain="graph",
-    summary="GraphSAGE: a node and the mean of its neighbours",
-    source="Hamilton et al. 2017, arXiv:1706.02216",
-    aliases=("graphsage",),
-)
-add(
-    "gat",
-    gat,
-    domain="graph",
-    summary="Graph attention, 8 heads",
-    source="Veličković et al. 2017, arXiv:1710.10903",
-)

@@ -6,7 +6,6 @@ fused encoder skips the layers it is made of.
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import Literal, cast
 
@@ -14,9 +13,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise.networks.zoo.registry import ImageNetwork, add
+from likewise.networks.zoo.registry import ImageNetwork, architecture
+
+# Published weights of torch's encoder name the same tensors by where torch keeps them.
+_TORCH_ENCODER = (
+    (r"^patch_embed\.proj\.", "patch_embed."),
+    (r"^mlp_head\.0\.", "norm."),
+    (r"^mlp_head\.1\.", "fc."),
+    (r"^transformer\.layers\.", "blocks."),
+    (r"\.self_attn\.in_proj_", ".attention.qkv."),
+    (r"\.self_attn\.out_proj\.", ".attention.proj."),
+)
+_VIT = "Dosovitskiy et al. 2020, arXiv:2010.11929"
 
 
+@architecture("mlp", summary="Multi-layer perceptron, two hidden layers of 256")
 class MLP(ImageNetwork):
     """Hidden layers with ReLU on the flattened image."""
 
@@ -81,6 +92,14 @@ class Encoder(nn.Module):
         return cast(Tensor, self.linear2(self.act(self.linear1(tokens))))
 
 
+@architecture(
+    "vit-tiny-post",
+    norm="post",
+    summary="The same, normalised after each part, with ReLU",
+    source=_VIT,
+    renames=_TORCH_ENCODER,
+)
+@architecture("vit-tiny", summary="Vision transformer, 6 blocks of width 128", source=_VIT)
 class ViT(ImageNetwork):
     """Vision transformer on small patches, answering from a class token."""
 
@@ -126,6 +145,9 @@ class MixerBlock(nn.Module):
         return cast(Tensor, tokens + self.channels(self.norm2(tokens)))
 
 
+@architecture(
+    "mixer-tiny", summary="MLP-Mixer, 6 blocks of width 128", source="Tolstikhin et al. 2021, arXiv:2105.01601"
+)
 class Mixer(ImageNetwork):
     """MLP-Mixer: patches, and nothing but MLPs on them."""
 
@@ -150,6 +172,7 @@ class Mixer(ImageNetwork):
         return cast(Tensor, self.fc(self.norm(tokens).mean(dim=1)))
 
 
+@architecture("conv-mlp", summary="Averaged patches and an MLP")
 class PatchMLP(ImageNetwork):
     """One convolution over patches, averaged, then one hidden layer."""
 
@@ -166,31 +189,3 @@ class PatchMLP(ImageNetwork):
 
     def answer(self, images: Tensor) -> Tensor:
         return cast(Tensor, self.mlp(self.cnn(images).mean(dim=(2, 3))))
-
-
-# Published weights of torch's encoder name the same tensors by where torch keeps them.
-_TORCH_ENCODER = (
-    (r"^patch_embed\.proj\.", "patch_embed."),
-    (r"^mlp_head\.0\.", "norm."),
-    (r"^mlp_head\.1\.", "fc."),
-    (r"^transformer\.layers\.", "blocks."),
-    (r"\.self_attn\.in_proj_", ".attention.qkv."),
-    (r"\.self_attn\.out_proj\.", ".attention.proj."),
-)
-_VIT = "Dosovitskiy et al. 2020, arXiv:2010.11929"
-add("mlp", MLP, summary="Multi-layer perceptron, two hidden layers of 256")
-add("vit-tiny", ViT, summary="Vision transformer, 6 blocks of width 128", source=_VIT)
-add(
-    "vit-tiny-post",
-    partial(ViT, norm="post"),
-    summary="The same, normalised after each part, with ReLU",
-    source=_VIT,
-    renames=_TORCH_ENCODER,
-)
-add(
-    "mixer-tiny",
-    Mixer,
-    summary="MLP-Mixer, 6 blocks of width 128",
-    source="Tolstikhin et al. 2021, arXiv:2105.01601",
-)
-add("conv-mlp", PatchMLP, summary="Averaged patches and an MLP")

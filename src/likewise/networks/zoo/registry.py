@@ -1,11 +1,12 @@
-"""The register of the zoo, and what its image networks have in common."""
+"""The registry of the zoo, and what its image networks have in common."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor, nn
 
@@ -15,16 +16,20 @@ from likewise.errors import InputError, OptionError
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One architecture: how it is built, what it is for and where it was published."""
+class Architecture:
+    """One architecture: how it is built, what it is for and where it was published.
+
+    `renames` are regular expressions from the keys of published weights to the keys used here.
+    `typed_options` lead to other files, so the header of a weights file may not set them.
+    """
 
     name: str
     domain: Domain
     build: Callable[..., nn.Module]
     summary: str
     source: str = ""
-    # Regular expressions from the keys of published weights to the keys used here.
     renames: tuple[tuple[str, str], ...] = ()
+    typed_options: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
@@ -49,21 +54,30 @@ class Entry:
             raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least 1.")
 
 
-ZOO: Registry[Entry] = Registry("network", group="likewise.networks", modules=("likewise.networks.zoo.*",))
+ZOO: Registry[Architecture] = Registry("network", group="likewise.networks", modules=("likewise.networks.zoo.*",))
+B = TypeVar("B", bound=Callable[..., nn.Module])
 
 
-def add(
+def architecture(
     name: str,
-    build: Callable[..., nn.Module],
     *,
     summary: str,
-    source: str = "",
     domain: Domain = "image",
+    source: str = "",
     renames: tuple[tuple[str, str], ...] = (),
+    typed_options: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
-) -> None:
-    """Put an architecture into the zoo."""
-    ZOO.add(name, Entry(name, domain, build, summary, source, renames), aliases, module=module_of(build))
+    **defaults: Any,
+) -> Callable[[B], B]:
+    """Put a class or function that builds a network into the zoo; `defaults` are options it takes unless told."""
+
+    def register(build: B) -> B:
+        make = partial(build, **defaults) if defaults else build
+        entry = Architecture(name, domain, make, summary, source, renames, typed_options)
+        ZOO.add(name, entry, aliases, module=module_of(build))
+        return build
+
+    return register
 
 
 class ImageNetwork(nn.Module):
@@ -92,4 +106,5 @@ class ImageNetwork(nn.Module):
         return self.answer(images)
 
     def answer(self, images: Tensor) -> Tensor:
+        """Logits of images that were checked."""
         raise NotImplementedError

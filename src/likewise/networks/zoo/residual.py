@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.errors import InputError
-from likewise.networks.zoo.registry import ImageNetwork, add
+from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 Shortcut = Literal["A", "B"]
 
@@ -80,6 +79,18 @@ class ResNet(ImageNetwork):
         return logits
 
 
+for _depth in (20, 32, 44, 56, 110):
+    for _ending, _shortcut_kind, _words in (("", "A", "padded"), ("-b", "B", "1 × 1")):
+        architecture(
+            f"resnet{_depth}{_ending}",
+            depth=_depth,
+            shortcut=_shortcut_kind,
+            summary=f"ResNet-{_depth} for small images, {_words} shortcuts (option {_shortcut_kind})",
+            source="He et al. 2015, arXiv:1512.03385",
+            renames=((r"^linear\.", "fc."),),  # what the published weights of option A call the classifier
+        )(ResNet)
+
+
 def _stage(width_in: int, width: int, count: int, stride: int, kind: Shortcut) -> nn.Sequential:
     first = BasicBlock(width_in, width, stride, kind)
     return nn.Sequential(first, *(BasicBlock(width, width, 1, kind) for _ in range(count - 1)))
@@ -102,6 +113,21 @@ class PreActivationBlock(nn.Module):
         return branch + (maps if self.project is None else self.project(active))
 
 
+@architecture(
+    "wideresnet",
+    depth=16,
+    width=8,
+    summary="Wide ResNet 16-8",
+    source="Zagoruyko and Komodakis 2016, arXiv:1605.07146",
+    aliases=("wideresnet16-8",),
+)
+@architecture(
+    "resnet32-pre",
+    depth=32,
+    width=1,
+    summary="Pre-activation ResNet-32, as in Raw Zero-Shot",
+    source="He et al. 2016, arXiv:1603.05027",
+)
 class PreActivationResNet(ImageNetwork):
     """Pre-activation residual network, depth 6n + 2 (narrow) or 6n + 4 (wide), biases kept.
 
@@ -146,34 +172,3 @@ def _he_normal(net: nn.Module) -> None:
     for part in net.modules():
         if isinstance(part, (nn.Conv2d, nn.Linear)):
             nn.init.kaiming_normal_(part.weight)
-
-
-# The published weights of option A call the classifier `linear`.
-_TO_FC = ((r"^linear\.", "fc."),)
-_HE: dict[str, Any] = {"source": "He et al. 2015, arXiv:1512.03385", "renames": _TO_FC}
-for _depth in (20, 32, 44, 56, 110):
-    add(
-        f"resnet{_depth}",
-        partial(ResNet, depth=_depth, shortcut="A"),
-        summary=f"ResNet-{_depth} for small images, padded shortcuts (option A)",
-        **_HE,
-    )
-    add(
-        f"resnet{_depth}-b",
-        partial(ResNet, depth=_depth, shortcut="B"),
-        summary=f"ResNet-{_depth} for small images, 1 × 1 shortcuts (option B)",
-        **_HE,
-    )
-add(
-    "resnet32-pre",
-    partial(PreActivationResNet, depth=32, width=1),
-    summary="Pre-activation ResNet-32, as in Raw Zero-Shot",
-    source="He et al. 2016, arXiv:1603.05027",
-)
-add(
-    "wideresnet",
-    partial(PreActivationResNet, depth=16, width=8),
-    summary="Wide ResNet 16-8",
-    source="Zagoruyko and Komodakis 2016, arXiv:1605.07146",
-    aliases=("wideresnet16-8",),
-)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, cast
 
 from torch import nn
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
-from likewise.networks.zoo.registry import add
+from likewise.networks.zoo.registry import architecture
+
+_SOURCE = "Ma et al. 2018, arXiv:1807.11164"
 
 
+@architecture(
+    "shufflenetv2-x1-0", width="x1_0", summary="ShuffleNet V2 x1.0 for small images (torchvision)", source=_SOURCE
+)
+@architecture(
+    "shufflenetv2-x0-5", width="x0_5", summary="ShuffleNet V2 x0.5 for small images (torchvision)", source=_SOURCE
+)
 def shufflenet(width: str = "x0_5", channels: int = 3, classes: int = 10) -> nn.Module:
     """torchvision's ShuffleNet V2 with a first stride of 1 and no first pooling."""
     prepare_torchvision()
@@ -20,12 +27,3 @@ def shufflenet(width: str = "x0_5", channels: int = 3, classes: int = 10) -> nn.
     net.conv1[0] = nn.Conv2d(channels, 24, 3, padding=1, bias=False)
     net.maxpool = nn.Identity()
     return cast(nn.Module, net)
-
-
-for _width in ("x0_5", "x1_0"):
-    add(
-        f"shufflenetv2-{_width.replace('_', '-')}",
-        partial(shufflenet, width=_width),
-        summary=f"ShuffleNet V2 {_width.replace('_', '.')} for small images (torchvision)",
-        source="Ma et al. 2018, arXiv:1807.11164",
-    )

@@ -20,7 +20,7 @@ from torch.nn import functional
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
-from likewise.networks.zoo.registry import add
+from likewise.networks.zoo.registry import architecture
 
 Texts = Sequence[str | tuple[str, str]]
 Tokenizer = Callable[[Texts], dict[str, Tensor]]
@@ -114,6 +114,12 @@ class WordHash:
         return 3 + zlib.crc32(word.encode()) % (self.vocabulary - 3)
 
 
+@architecture(
+    "bert-tiny",
+    domain="text",
+    summary="BERT, 2 layers of width 128, untrained",
+    source="Turc et al. 2019, arXiv:1908.08962",
+)
 def bert_tiny(
     classes: int = 2,
     width: int = 128,
@@ -138,6 +144,13 @@ def bert_tiny(
     return TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
 
 
+@architecture(
+    "minilm",
+    domain="text",
+    summary="The sentence encoder all-MiniLM-L6-v2, 6 layers of width 384",
+    source="Wang et al. 2020, arXiv:2002.10957",
+    typed_options=("folder",),
+)
 def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pooling: Pooling = "mean") -> nn.Module:
     """The sentence encoder all-MiniLM-L6-v2 and an untrained classifier on top.
 
@@ -198,19 +211,3 @@ def quiet(logging: Any) -> Iterator[None]:
 def _transformers(to: str) -> Any:
     prepare_torchvision()  # transformers imports it
     return require("transformers", extra="language", to=to)
-
-
-add(
-    "bert-tiny",
-    bert_tiny,
-    domain="text",
-    summary="BERT, 2 layers of width 128, untrained",
-    source="Turc et al. 2019, arXiv:1908.08962",
-)
-add(
-    "minilm",
-    minilm,
-    domain="text",
-    summary="The sentence encoder all-MiniLM-L6-v2, 6 layers of width 384",
-    source="Wang et al. 2020, arXiv:2002.10957",
-)

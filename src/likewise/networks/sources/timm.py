@@ -1,0 +1,56 @@
+"""`timm:NAME`: image networks of timm, with their published weights and normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
+from likewise.networks.sources import base
+from likewise.networks.sources.base import SIZES, Listed, Loaded, Request, Source, source
+
+_HEADER_OPTIONS = (
+    SIZES
+    | {"num_classes", "in_chans", "img_size", "patch_size", "global_pool", "embed_dim", "depth"}
+    | {"depths", "num_heads", "mlp_ratio", "window_size", "qkv_bias", "class_token", "drop_rate"}
+    | {"drop_path_rate", "attn_drop_rate", "proj_drop_rate", "output_stride", "act_layer"}
+    | {"channels_last", "width", "groups", "width_per_group", "cardinality", "base_width"}
+)
+
+
+@source("timm")
+class Timm(Source):
+    """Networks of timm; a name with a colon in it is timm's own address of a hub or folder."""
+
+    def build(self, request: Request) -> Loaded:
+        prepare_torchvision()
+        require("torchvision", extra="vision", to=f"load {request.address}")  # timm cannot do without it
+        timm = require("timm", extra="vision", to=f"load {request.address}")
+        if ":" not in request.name:
+            base.check_known(request, timm.list_models() + timm.list_pretrained(), "timm")
+            if request.pretrained and not timm.is_model_pretrained(request.name):
+                raise base.without_weights(request, "timm")
+        options = base.translated(request.options, {"classes": "num_classes", "channels": "in_chans"})
+        net = base.fetch(lambda: timm.create_model(request.name, pretrained=request.pretrained, **options), request)
+        config = timm.data.resolve_model_data_config(net)
+        return base.normalised(net, config["mean"], config["std"], options.get("in_chans", 3))
+
+    def accepts(self, name: str) -> Collection[str]:
+        return ("classes", "channels")
+
+    def names(self) -> Iterator[Listed]:
+        if find_spec("timm") is None or find_spec("torchvision") is None:  # timm imports it
+            return
+        prepare_torchvision()
+        timm = import_module("timm")
+        published = set(timm.list_models(pretrained=True, include_tags=False))
+        for name in timm.list_models():
+            yield Listed(f"timm:{name}", "image", "published weights" if name in published else "untrained")
+
+    def header_options(self, name: str) -> Collection[str]:
+        return _HEADER_OPTIONS
+
+    def is_elsewhere(self, name: str) -> bool:
+        return ":" in name

@@ -1,0 +1,71 @@
+"""What README, CONTRIBUTING and docs say in numbers, names and options is what the package has."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import likewise
+from likewise import measures
+from likewise.cli import commands
+from likewise.cli._words import spread
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+def section(title: str) -> str:
+    return README.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_measures_are_counted_from_the_registry() -> None:
+    total, resi = len(measures.names()), len(measures.RESI)
+    assert f"**Every measure of the field** ({total})" in README
+    assert f"the {resi} of ReSi and {total - resi} more" in README
+    assert f"ReSi's {resi} measures" in README
+
+
+def test_every_public_name_it_uses_is_there() -> None:
+    used = set(re.findall(r"\blikewise\.([a-zA-Z]\w*)\b(?=[(.])", "\n".join(page.read_text() for page in PAGES)))
+    assert used - set(likewise.__all__) == set()
+    assert {"compare", "train", "Inspector"} <= used
+
+
+def test_every_measure_it_recommends_is_there() -> None:
+    recommended = re.findall(r"`([a-z][a-z-]+)`", section("Which measure should I use?"))
+    assert [name for name in recommended if name not in measures.registry and name != "calibrate"] == []
+    assert "cka-debiased" in recommended
+
+
+@pytest.mark.parametrize("line", re.findall(r"^likewise .*", section("On the command line"), re.M))
+def test_every_command_line_it_shows_can_be_parsed(line: str) -> None:
+    _, name, *words = spread(shlex.split(re.sub(r"[][]", "", line)))
+    app = typer.Typer()
+    app.command()(commands()[name].load())
+    typer.main.get_command(app).make_context(name, words)  # raises on an option it does not know
+
+
+def test_every_command_is_shown() -> None:
+    shown = {line.split()[1] for line in section("On the command line").splitlines() if line.startswith("likewise ")}
+    assert shown == set(commands())
+
+
+def test_every_extra_is_named() -> None:
+    named = set(re.findall(r"`([a-z]+)`", section("Install").partition("extras:")[2].partition("MIT")[0]))
+    assert named == set(EXTRAS) - {"dev", "minilm"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_paths_lead_somewhere(page: Path) -> None:
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    paths = re.findall(r"`((?:src|tests|benchmarks|docs|scripts|studies|examples)/[\w./-]+)`", text)
+    assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -63,11 +63,11 @@ def confused(*given: Any, **named: Any) -> None:
 
 SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     # a matrix
-    "a class similarity matrix is square, one row and one column a class, at least two; got (2, 3).": (
+    "a class similarity matrix is square, one row and one column per class, at least two; got (2, 3).": (
         InputError,
         lambda: ClassSimilarity(np.zeros((2, 3))),
     ),
-    "a class similarity matrix is square, one row and one column a class, at least two; got (1, 1).": (
+    "a class similarity matrix is square, one row and one column per class, at least two; got (1, 1).": (
         InputError,
         lambda: ClassSimilarity([[1.0]]),
     ),
@@ -83,11 +83,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     "no class named 'catt'. Did you mean 'cat'?": (UnknownNameError, lambda: NET["catt", "dog"]),
     "no class named 'horse'.": (UnknownNameError, lambda: NET.only(["cat", "horse"])),
     # its makers
-    "weights must be (classes, width), got (3,). Pass one row a class.": (
+    "weights must be (classes, width), got (3,). Pass one row per class.": (
         InputError,
         lambda: from_weights([1.0, 2.0, 3.0]),
     ),
-    "weights must be (classes, width), got (4, 3, 3, 3). Pass one row a class.": (
+    "weights must be (classes, width), got (4, 3, 3, 3). Pass one row per class.": (
         InputError,
         lambda: from_weights(np.ones((4, 3, 3, 3))),
     ),
@@ -106,11 +106,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         UnknownNameError,
         lambda: from_weights(nn.Sequential(nn.Linear(3, 4)), head="9"),
     ),
-    "a confusion matrix is square, one row a true class; got (2, 3). Or pass labels and predictions.": (
+    "a confusion matrix is square, one row per true class; got (2, 3). Or pass labels and predictions.": (
         InputError,
         lambda: from_confusion(np.zeros((2, 3))),
     ),
-    "a confusion matrix is square, one row a true class; got (4,). Or pass labels and predictions.": (
+    "a confusion matrix is square, one row per true class; got (4,). Or pass labels and predictions.": (
         InputError,
         lambda: from_confusion([0, 1, 2, 1]),
     ),
@@ -118,11 +118,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: from_confusion([[1, -1], [0, 2]]),
     ),
-    "labels and predictions must be one number an input each, got (3,) and (2,).": (
+    "labels and predictions must be one number per input each, got (3,) and (2,).": (
         InputError,
         lambda: from_confusion([0, 1, 1], [0, 1]),
     ),
-    "labels and predictions must be one number an input each, got (0,) and (0,).": (
+    "labels and predictions must be one number per input each, got (0,) and (0,).": (
         InputError,
         lambda: from_confusion(np.zeros(0, int), np.zeros(0, int)),
     ),
@@ -135,11 +135,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: from_confusion([0, 1], [0, -1]),
     ),
-    "features must be (inputs, width) with one label an input, got (4, 2) and (3,).": (
+    "features must be (inputs, width) with one label per input, got (4, 2) and (3,).": (
         InputError,
         lambda: from_features(np.ones((4, 2)), [0, 1, 1]),
     ),
-    "features must be (inputs, width) with one label an input, got (0, 2) and (0,).": (
+    "features must be (inputs, width) with one label per input, got (0, 2) and (0,).": (
         InputError,
         lambda: from_features(np.ones((0, 2)), np.zeros(0, int)),
     ),
@@ -196,7 +196,7 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: classes.hierarchical_distance(LOGITS, LABELS, NET),
     ),
-    "logits must be (inputs, 3) with one label an input, got (4, 2) and (4,).": (
+    "logits must be (inputs, 3) with one label per input, got (4, 2) and (4,).": (
         InputError,
         lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS),
     ),
@@ -212,8 +212,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: classes.interval(EYE, np.trace, level=1.5),
     ),
-    "a curve is one number an epoch, got (9,) for 3 epochs.": (InputError, lambda: classes.phases(range(9), [1, 2, 3])),
-    "features must be (inputs, width) with a label and a prediction an input, got (4, 3), (4,) and (3,).": (
+    "a curve is one number per epoch, got (9,) for 3 epochs.": (
+        InputError,
+        lambda: classes.phases(range(9), [1, 2, 3]),
+    ),
+    "features must be (inputs, width) with a label and a prediction per input, got (4, 3), (4,) and (3,).": (
         InputError,
         lambda: classes.templates(LOGITS, LABELS, LABELS[:3]),
     ),
@@ -254,7 +257,7 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: confused([0, 1, 2, 5], LABELS),
     ),
-    "features must be (inputs, width) with one row a label, got (3, 2) for 4 labels.": (
+    "features must be (inputs, width) with one row per label, got (3, 2) for 4 labels.": (
         InputError,
         lambda: confused(LOGITS, LABELS, np.ones((3, 2))),
     ),
@@ -286,11 +289,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         lambda: classes.mistakes(IMAGES, [0, 1, 2], NET),
     ),
     "count is 0. Give at least 1.": (InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
-    "3 images need as many predictions, got (2,). Give image data and one prediction an image.": (
+    "3 images need as many predictions, got (2,). Give image data and one prediction per image.": (
         InputError,
         lambda: classes.mistakes(IMAGES, [0, 1], NET),
     ),
-    "3 images need as many predictions, got (3,). Give image data and one prediction an image.": (
+    "3 images need as many predictions, got (3,). Give image data and one prediction per image.": (
         InputError,
         lambda: classes.mistakes(TEXTS, [0, 1, 1], NET),
     ),

@@ -39,7 +39,7 @@ def test_views_of_different_probes():
 @pytest.mark.parametrize(
     ("shape", "advice"),
     [
-        ((30,), "Pass (inputs, neurons): one row an input, even if there is one neuron."),
+        ((30,), "Pass (inputs, neurons): one row per input, even if there is one neuron."),
         (
             (30, 4, 5),
             "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",

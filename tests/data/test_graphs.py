@@ -90,7 +90,7 @@ def test_a_graph_of_ones_own_is_data_too() -> None:
 
 
 BAD = {
-    "the graph 'ring' has no val_mask. Set it, one truth value a node, or take 'all'.": {},
+    "the graph 'ring' has no val_mask. Set it, one truth value per node, or take 'all'.": {},
     "the graph 'ring' has no y. Give node features x (nodes, features), edge_index (2, edges) and labels y (nodes,).": {
         "y": None
     },
@@ -100,7 +100,7 @@ BAD = {
     "the edges of 'ring' name nodes 0 to 6, but it has 6 nodes. Nodes count from 0 to 5.": {
         "edge_index": torch.tensor([[0, 6], [6, 0]])
     },
-    "the labels of 'ring' have shape (6, 1) for 6 nodes. Give one label a node.": {
+    "the labels of 'ring' have shape (6, 1) for 6 nodes. Give one label per node.": {
         "y": torch.zeros(6, 1, dtype=torch.long)
     },
 }

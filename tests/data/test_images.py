@@ -349,7 +349,7 @@ def test_bytes_are_shown_as_floats() -> None:
         (
             grey()[:, 0],
             "the images of 'mine' have shape (4, 8, 8), not (n, channels, height, width) with 1 or "
-            "3 channels. Give one image a row.",
+            "3 channels. Give one image per row.",
         ),
         (
             grey().long(),
@@ -376,11 +376,11 @@ def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sen
         ),
         (
             [0, 1],
-            "'mine' has 4 inputs and labels of shape (2,), torch.int64. Give one whole number an input.",
+            "'mine' has 4 inputs and labels of shape (2,), torch.int64. Give one whole number per input.",
         ),
         (
             [0.5, 1.0, 1.0, 0.0],
-            "'mine' has 4 inputs and labels of shape (4,), torch.float32. Give one whole number an input.",
+            "'mine' has 4 inputs and labels of shape (4,), torch.float32. Give one whole number per input.",
         ),
     ],
 )
@@ -394,7 +394,7 @@ def test_ids_that_do_not_match_the_classes_are_refused() -> None:
     with pytest.raises(InputError) as error:
         Data("mine", "image", grey(), [0] * 4, ("x", "y"), wnids=("n01",))
     assert str(error.value) == (
-        "'mine' has 2 classes and 1 WordNet ids. Give one id a class, None where there is none."
+        "'mine' has 2 classes and 1 WordNet ids. Give one id per class, None where there is none."
     )
 
 

@@ -79,7 +79,8 @@ class Counts:
     def _check_features(self, values: Tensor, count: int) -> None:
         if values.ndim != 2 or len(values) != count:
             raise InputError(
-                f"features must be (inputs, width) with one row a label, got {tuple(values.shape)} for {count} labels."
+                f"features must be (inputs, width) with one row per label, got {tuple(values.shape)} for "
+                f"{count} labels."
             )
         if self.sums is not None and values.shape[1] != self.sums.shape[1]:
             raise InputError(

@@ -1,6 +1,6 @@
 """The matrices of a training as a film: one HTML file with a slider, or a GIF.
 
-The page needs nothing from outside. Matrices travel as one byte an entry; more than 200 classes are
+The page needs nothing from outside. Matrices travel as one byte per entry; more than 200 classes are
 averaged down to 200 x 200, which is what a screen shows anyway.
 """
 

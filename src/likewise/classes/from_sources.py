@@ -49,7 +49,7 @@ def from_weights(
     rows = array(weight, "the weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim == 4 and rows.shape[2:] == (1, 1) else rows
     if rows.ndim != 2:
-        raise InputError(f"weights must be (classes, width), got {rows.shape}. Pass one row a class.")
+        raise InputError(f"weights must be (classes, width), got {rows.shape}. Pass one row per class.")
     names = named(classes, len(rows))
     values = cosines(rows, names, "its weights are all zero")
     about = {"width": int(rows.shape[1])}
@@ -101,7 +101,7 @@ def from_features(
     rows, truth = array(features, "the features"), whole(labels, "labels")
     if rows.ndim != 2 or truth.shape != (len(rows),) or not len(rows):
         raise InputError(
-            f"features must be (inputs, width) with one label an input, got {rows.shape} and {truth.shape}."
+            f"features must be (inputs, width) with one label per input, got {rows.shape} and {truth.shape}."
         )
     count = int(truth.max()) + 1 if classes is None else len(classes)
     check_labels(truth, count)
@@ -189,7 +189,7 @@ def counted(labels: Any, predictions: Any, classes: int | None = None) -> np.nda
     truth, answer = whole(labels, "labels"), whole(predictions, "predictions")
     if truth.ndim != 1 or truth.shape != answer.shape or not len(truth):
         raise InputError(
-            f"labels and predictions must be one number an input each, got {truth.shape} and {answer.shape}."
+            f"labels and predictions must be one number per input each, got {truth.shape} and {answer.shape}."
         )
     count = classes or int(max(truth.max(), answer.max())) + 1
     check_labels(truth, count)
@@ -201,7 +201,7 @@ def check_counts(counts: np.ndarray) -> None:
     """Refuse what is no confusion matrix."""
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or len(counts) < 2:
         raise InputError(
-            f"a confusion matrix is square, one row a true class; got {counts.shape}. Or pass labels and predictions."
+            f"a confusion matrix is square, one row per true class; got {counts.shape}. Or pass labels and predictions."
         )
     if (counts < 0).any() or not np.isfinite(counts).all():
         raise InputError("a confusion matrix holds counts; some entries are negative or not finite.")

@@ -164,7 +164,7 @@ class Inspector:
         self._counts, self._fooled = {}, [0, 0]
 
     def curves(self) -> pd.DataFrame:
-        """All reports so far: a row an epoch."""
+        """All reports so far: one row per epoch."""
         return self.records.frame()
 
     def matrices(self, epoch: int) -> dict[str, ClassSimilarity]:

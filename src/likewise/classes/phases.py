@@ -50,7 +50,7 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
     values = np.asarray(curve, dtype=float)
     numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
     if values.ndim != 1 or len(numbers) != len(values):
-        raise InputError(f"a curve is one number an epoch, got {values.shape} for {len(numbers)} epochs.")
+        raise InputError(f"a curve is one number per epoch, got {values.shape} for {len(numbers)} epochs.")
     numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
     values = values[np.isfinite(values)]
     if len(values) < SHORTEST:

@@ -164,7 +164,7 @@ def mistakes(
     if answers.shape != truth.shape or getattr(data, "domain", "image") != "image":
         raise InputError(
             f"{len(truth)} images need as many predictions, got {answers.shape}. Give image data and one "
-            "prediction an image."
+            "prediction per image."
         )
     if len(data.classes) != len(similarity):
         raise InputError(

@@ -80,7 +80,7 @@ class Records:
         return self.folder / f"{number:04d}.safetensors"
 
     def frame(self) -> pd.DataFrame:
-        """A row an epoch."""
+        """One row per epoch."""
         import pandas as pd
 
         numbers = sorted(self.reports)

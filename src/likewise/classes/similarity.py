@@ -65,7 +65,7 @@ class ClassSimilarity:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
             raise InputError(
-                f"a class similarity matrix is square, one row and one column a class, at least two; "
+                f"a class similarity matrix is square, one row and one column per class, at least two; "
                 f"got {values.shape}."
             )
         if self.kind not in KINDS:

@@ -40,7 +40,7 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
     answers = whole(predictions, "predictions")
     if rows.ndim != 2 or not truth.shape == answers.shape == (len(rows),) or not len(rows):
         raise InputError(
-            f"features must be (inputs, width) with a label and a prediction an input, got {rows.shape}, "
+            f"features must be (inputs, width) with a label and a prediction per input, got {rows.shape}, "
             f"{truth.shape} and {answers.shape}."
         )
     count = int(truth.max()) + 1

@@ -1,4 +1,4 @@
-"""Graphs: one graph a dataset, and the nodes of it that a split looks at.
+"""Graphs: one graph per dataset, and the nodes of it that a split looks at.
 
 A network is always shown the whole graph and answers for every node, so a batch is the whole graph,
 and it carries the nodes whose answers are asked for: `batch.rows(net(**batch))`. Slices of the data
@@ -88,7 +88,7 @@ def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()
     elif getattr(graph, f"{split}_mask", None) is not None:
         index = graph[f"{split}_mask"].nonzero()[:, 0]
     else:
-        raise InputError(f"the graph {name!r} has no {split}_mask. Set it, one truth value a node, or take 'all'.")
+        raise InputError(f"the graph {name!r} has no {split}_mask. Set it, one truth value per node, or take 'all'.")
     named = classes or tuple(str(label) for label in range(int(graph.y.max()) + 1))
     return GraphData(f"{name}:{split}", "graph", Nodes(graph, index), graph.y[index], named)
 
@@ -113,5 +113,5 @@ def _check(graph: Any, name: str) -> None:
         )
     if graph.y.shape != (nodes,):
         raise InputError(
-            f"the labels of {name!r} have shape {tuple(graph.y.shape)} for {nodes} nodes. Give one label a node."
+            f"the labels of {name!r} have shape {tuple(graph.y.shape)} for {nodes} nodes. Give one label per node."
         )

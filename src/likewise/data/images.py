@@ -27,7 +27,7 @@ def check_images(images: Tensor, label: str) -> None:
         last = images.ndim == 4 and shape[3] in (1, 3)
         raise InputError(
             f"the images of {label} have shape {shape}, not (n, channels, height, width) with "
-            f"1 or 3 channels.{hint if last else ' Give one image a row.'}"
+            f"1 or 3 channels.{hint if last else ' Give one image per row.'}"
         )
     if images.dtype == torch.uint8 or not images.numel():
         return

@@ -51,7 +51,7 @@ class Data:
         if self.wnids is not None and len(self.wnids) != len(self.classes):
             raise InputError(
                 f"{self.name!r} has {len(self.classes)} classes and {len(self.wnids)} WordNet ids. "
-                "Give one id a class, None where there is none."
+                "Give one id per class, None where there is none."
             )
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ def check_labels(labels: Tensor, n: int, classes: Sequence[str], name: str) -> N
     if labels.shape != (n,) or labels.is_floating_point():
         raise InputError(
             f"{name!r} has {n} inputs and labels of shape {tuple(labels.shape)}, {labels.dtype}. "
-            "Give one whole number an input."
+            "Give one whole number per input."
         )
     if n and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
         raise InputError(

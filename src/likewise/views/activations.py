@@ -43,7 +43,7 @@ class Outputs:
     def __post_init__(self) -> None:
         logits = as_tensor(self.logits, LOGITS)
         if logits.ndim != 2 or not logits.numel():
-            raise InputError(f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row an input.")
+            raise InputError(f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row per input.")
         _means_and_exponent(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
@@ -252,7 +252,7 @@ def _labels(labels: Any, logits: Tensor) -> Tensor:
 
 def wrong_rank(values: Tensor, label: str) -> str:
     advice = {
-        1: "Pass (inputs, neurons): one row an input, even if there is one neuron.",
+        1: "Pass (inputs, neurons): one row per input, even if there is one neuron.",
         3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",
         4: "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'.",
     }.get(values.ndim, "Pass (inputs, neurons).")

@@ -1,4 +1,4 @@
-"""Where views are kept: in memory, or in a folder with a file a layer.
+"""Where views are kept: in memory, or in a folder with a file per layer.
 
 A file is named by what a view depends on: the network's weights and code, the layer, the reduction
 and the probe. One JSON note per request lists the files that answer it. It is written last, and a

@@ -1,6 +1,6 @@
 """`extract`: from a network and data to views of its layers, in one pass.
 
-Without a store rows are kept in memory; with one they stream to a file a layer, so that the memory
+Without a store rows are kept in memory; with one they stream to a file per layer, so that the memory
 needed does not grow with the number of inputs, and the same request is answered from the files the
 next time.
 """

@@ -1,4 +1,4 @@
-"""One pass of a watched network over data, into sinks: a sink a layer, and one for its answers."""
+"""One pass of a watched network over data, into sinks: a sink per layer, and one for its answers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def run(
             f"{watcher.label} answers with numbers that are not finite. Its rows are kept without outputs.",
             stacklevel=2,
         )
-    if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row an input
+    if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row per input
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
     answers = Answers(watcher.network, data, watcher.label)

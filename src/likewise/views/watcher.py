@@ -30,7 +30,7 @@ from likewise.views.reduction import check_reduction, reduced
 
 
 class _NoRowsError(InputError):
-    """A layer that gives no row an input: refused where it is asked for by name, else left out."""
+    """A layer that does not give one row per input: refused where it is asked for by name, else left out."""
 
 
 @dataclass
@@ -203,7 +203,7 @@ class Watcher:
                 self._input_axes[name] = self._input_axis(name, module, value)
             value = value.transpose(0, self._input_axes[name])
         if value.ndim == 1 and len(value) == shown > 1:
-            value = value[:, None]  # one number an input
+            value = value[:, None]  # one number per input
         if shown == 1 and (value.ndim < self._axes.get(name, 2) or value.ndim == 0):
             value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
         if value.ndim < 2 or value.shape[0] != shown:

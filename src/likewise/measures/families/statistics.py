@@ -1,4 +1,4 @@
-"""Descriptive measures: one number a network, compared by difference.
+"""Descriptive measures: one number per network, compared by difference.
 
 They need no correspondence between inputs, and say little of likeness: equal numbers do not make equal
 networks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+TILE = 128  # rows and columns copied together
 RUN = 8192  # rows summed in single precision before the sum goes on in double
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
@@ -12,14 +13,16 @@ ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covarian
 def symmetric(rows: Tensor) -> Tensor:
     """R Rᵀ, each inner product computed once: torch has no call for it."""
     n = rows.shape[0]
-    step = max(128, -(-n // 8))
+    step = TILE * max(1, -(-n // (8 * TILE)))
     if n <= step:
         return rows @ rows.T
     out = torch.empty(n, n, dtype=rows.dtype, device=rows.device)
     for i in range(0, n, step):
         j = min(i + step, n)
         torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
-        out[:i, i:j] = out[i:j, :i].T
+    for i in range(0, n, TILE):  # in tiles, since columns read one by one miss the cache
+        for j in range(i + TILE, n, TILE):
+            out[i : i + TILE, j : j + TILE] = out[j : j + TILE, i : i + TILE].T
     return out
 
 

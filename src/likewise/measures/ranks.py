@@ -6,7 +6,8 @@ product. Sorting n²/2 numbers is the costly part and happens once per network.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,9 +55,12 @@ def _rank_vector(rep: Representation) -> Tensor:
         ranks = _ranks_in_place(array, rep, rows)
     else:
         ranks = _ranks_by_gaps(array) if crowded else average_ranks(array)
-    ranks -= ranks.dtype.type((array.size + 1) / 2)
-    norm = np.sqrt(sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(ranks)))
-    if norm <= 1e-9 * array.size:
+    square = 0.0
+    for _, part in _parts(ranks):
+        part -= ranks.dtype.type((ranks.size + 1) / 2)
+        square += float(np.square(part, dtype=np.float64).sum())
+    norm = math.sqrt(square)
+    if norm <= 1e-9 * ranks.size:
         raise UndefinedError(
             f"all inputs are equally correlated in {rep.name} (its width is {rep.d}), so their order "
             "is undefined. Use a wider layer, or a measure other than rsa."
@@ -106,43 +110,45 @@ def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
     order = np.argsort(array)
     values = array[order]
     positions = np.arange(1, array.size + 1, dtype=np.float64)
-    _share(positions, np.diff(values) <= 1e-13 + 1e-12 * np.abs(values[1:]))
+    places, means = _shared_ranks(np.flatnonzero(np.diff(values) <= 1e-13 + 1e-12 * np.abs(values[1:])))
+    positions[places] = means
     ranks = np.empty_like(positions)
     ranks[order] = positions
     return ranks
 
 
 def average_ranks(array: np.ndarray) -> np.ndarray:
-    """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank.
+    """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank; written over them.
 
     A number and its place share one integer, the number in the high bits: sorting plain integers is many
-    times faster than sorting an index.
+    times faster than sorting an index. Parts that fit in the cache save passes over memory.
     """
     bits = max(1, int(array.size - 1).bit_length())
     scale = 2.0 ** min(61 - bits, 40)
-    keys = np.rint(np.clip(array, -1, 1) * scale).astype(np.int64)
-    keys <<= bits
-    keys |= np.arange(array.size)
+    keys = np.empty(array.size, dtype=np.int64)
+    for start, part in _parts(array):
+        keys[start : start + part.size] = np.rint(np.clip(part, -1, 1) * scale)
+        key = keys[start : start + part.size]
+        key <<= bits
+        key |= np.arange(start, start + part.size)
     keys.sort()
-    order = keys & ((1 << bits) - 1)
-    keys >>= bits
-    positions = np.arange(1, array.size + 1, dtype=np.float64)
-    _share(positions, keys[1:] == keys[:-1])
-    ranks = np.empty_like(positions)
-    ranks[order] = positions
-    return ranks
+    for start, part in _parts(keys):
+        array[part & ((1 << bits) - 1)] = np.arange(start + 1, start + 1 + part.size, dtype=np.float64)
+    tied = [start + np.flatnonzero(np.diff(part >> bits) == 0) for start, part in _parts(keys, overlap=1)]
+    places, means = _shared_ranks(np.concatenate(tied))
+    array[keys[places] & ((1 << bits) - 1)] = means
+    return array
 
 
-def _share(positions: np.ndarray, tied: np.ndarray) -> None:
-    """Give every run of tied places its mean; `tied[i]` says that places i and i + 1 tie."""
-    places = np.flatnonzero(tied)
+def _shared_ranks(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of tied runs with the mean rank of each run; place i + 1 ties with every given place i."""
     if not places.size:
-        return
+        return places, places.astype(np.float64)
     breaks = np.flatnonzero(np.diff(places) > 1)
     starts, stops = places[np.append(0, breaks + 1)], places[np.append(breaks, -1)] + 2
     lengths = stops - starts
     runs = np.repeat(starts - np.append(0, lengths.cumsum()[:-1]), lengths) + np.arange(lengths.sum())
-    positions[runs] = np.repeat((starts + 1 + stops) / 2, lengths)
+    return runs, np.repeat((starts + 1 + stops) / 2, lengths)
 
 
 def _ranks_in_place(array: np.ndarray, rep: Representation, rows: Callable[[int, int], Tensor]) -> np.ndarray:
@@ -161,8 +167,9 @@ def _ranks_in_place(array: np.ndarray, rep: Representation, rows: Callable[[int,
     return ranks
 
 
-def _parts(array: np.ndarray, size: int = 1 << 22) -> list[np.ndarray]:
-    return [array[i : i + size] for i in range(0, array.size, size)]
+def _parts(array: np.ndarray, size: int = 1 << 17, overlap: int = 0) -> Iterator[tuple[int, np.ndarray]]:
+    """Pieces of a vector that fit in the cache, each with its place."""
+    return ((start, array[start : start + size + overlap]) for start in range(0, array.size, size))
 
 
 class Square:

@@ -422,9 +422,14 @@ class Representation:
 
     def kept_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
-        if self.workspace.shares_squares and self.workspace.keeps_squares(self.n):
+        if self.keeps_distances:
             return self.distances[start:stop, start if upper else 0 :]
         return self.distance_rows(start, stop, upper=upper)
+
+    @property
+    def keeps_distances(self) -> bool:
+        """Whether the whole matrix of distances is kept: several pairs will want it, and there is room."""
+        return self.workspace.shares_squares and self.workspace.keeps_squares(self.n)
 
     @quantity
     def _toward_mean(self) -> tuple[Tensor, float]:

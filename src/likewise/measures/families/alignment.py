@@ -216,10 +216,13 @@ def aligned_cosine(pair: Pair) -> float:
     directed = a.directed & b.directed
     if not bool(directed.any()):
         raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
-    turned = a.compact @ _turn(pair, directed)
-    turned *= inverse_of(a.norms)[:, None]  # before the product, which may be too small for a float
-    turned *= b.compact
-    return float((turned.sum(dim=1) * inverse_of(b.norms))[directed].mean())
+    products = _unit_rows(a).T @ _unit_rows(b)  # the sum of the cosines is <Q, Σ x_i y_iᵀ>, rows at length 1
+    return float((products * _turn(pair, directed)).sum()) / int(directed.sum())
+
+
+def _unit_rows(rep: Representation) -> Tensor:
+    """The rows at length 1, zero where they have no direction."""
+    return rep.kept("unit compact rows", lambda: rep.compact * inverse_of(rep.norms)[:, None])
 
 
 def _turn(pair: Pair, directed: Tensor) -> Tensor:
@@ -269,6 +272,11 @@ def permutation_procrustes(pair: Pair) -> float:
     a, b = pair.a, pair.b
     products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
     rows, columns = _matched(products)
+    own = a.norm**2 + b.norm**2
+    square = own - 2 * float(products[rows, columns].sum())
+    if square > 1e-4 * own:
+        return pair.in_units(math.sqrt(square))
+    # Near zero the difference above is rounding: match the neurons and look.
     x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
     y = b.values[:, columns]
     wider, matched = (a, rows) if a.d > b.d else (b, columns)

@@ -325,8 +325,8 @@ def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:
     """Multiplication of D - D' by a vector, from both matrices where they are kept and differ beyond rounding."""
     a, b = pair.a, pair.b
     if a.keeps_distances and b.keeps_distances and pair.n >= 64:
-        sums = [rep.kept("distance sums", lambda rep=rep: rep.distances.sum(dim=1)) for rep in (a, b)]
-        if float((sums[0] - sums[1]).norm()) > 1e-4 * float(sums[0].norm()):
+        sums = _distance_sums(a)
+        if float((sums - _distance_sums(b)).norm()) > 1e-4 * float(sums.norm()):
             return lambda vector: _symmetric_product(a.distances, vector) - _symmetric_product(b.distances, vector)
     n, single = pair.n, not a.workspace.keeps_squares(pair.n)
     a.workspace.reserve(n * n * (4 if single else 8))
@@ -342,6 +342,10 @@ def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:
         return torch.cat([difference[i:j].double() @ v for i, j in a.blocks(4)]).cpu().numpy()
 
     return product
+
+
+def _distance_sums(rep: Representation) -> Tensor:
+    return rep.kept("distance sums", lambda: rep.distances.sum(dim=1))
 
 
 def _symmetric_product(matrix: Tensor, vector: np.ndarray) -> np.ndarray:

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 import likewise
+from likewise._base.hashing import fingerprint
 from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, UnknownNameError
-from likewise.views.identity import fingerprint
 
 
 class Untouched(nn.Module):
@@ -175,7 +175,7 @@ def test_the_same_network_has_the_same_fingerprint_in_every_process(tmp_path: Pa
     file = tmp_path / "mine.py"
     file.write_text(FILE.format(gain=1, constant=2, shift=1))
     code = (
-        "import likewise; from likewise.views.identity import fingerprint; "
+        "import likewise; from likewise._base.hashing import fingerprint; "
         f"print(fingerprint(likewise.network({f'{file}:build'!r})))"
     )
     found = {

@@ -1,8 +1,9 @@
-"""What a network does besides its weights: a hash of code, attributes and hooks.
+"""Hashes of texts, tensors, inputs, networks and functions, the same in every process.
 
-Two networks of one class may differ in a function they were given, a number they keep, a constant
-in their code or a hook, none of which shows among the weights. The hash is the same in every
-process: nothing of it is a place in memory, and what has no order is sorted.
+Nothing of a hash is a place in memory, and what has no order is sorted. Two networks of one class may differ in a
+function they were given, a number they keep, a constant in their code or a hook, none of which shows among the
+weights: `Description` takes all of that in. The digests stand in names of files and keys of stores, so they must
+not change from version to version.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import CodeType
 from typing import Any
 
@@ -27,10 +30,76 @@ _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(Ellipsis), tor
 _DEEPEST = 8
 
 
-def described(value: Any) -> str:
+def digest(parts: Iterable[str | bytes | Tensor]) -> str:
+    """A hash of texts and tensors, one after another; 64 hexadecimal digits."""
+    content = hashlib.sha256()
+    for part in parts:
+        content.update(as_bytes(part))
+    return content.hexdigest()
+
+
+def as_bytes(value: str | bytes | Tensor) -> Any:
+    """The bytes of a text or a tensor of any dtype; no copy is made of a tensor that lies in order on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return value.encode() if isinstance(value, str) else value
+
+
+def facts_digest(facts: Mapping[str, Any]) -> str:
+    """A hash of named facts, whatever their order; 24 hexadecimal digits."""
+    return digest([json.dumps(facts, sort_keys=True)])[:24]
+
+
+def weights_digest(network: nn.Module) -> str:
+    """A hash of what a network's state dict holds."""
+    state = network.state_dict().items()
+    return digest(chain(*((f"{name} {value.dtype} {tuple(value.shape)}", value) for name, value in state)))[:16]
+
+
+def fingerprint(network: nn.Module) -> str:
+    """A hash of a network's structure, its weights, and all else that decides what it gives."""
+    description = Description()
+    description.network(network)
+    # an activation given as a function shows where it lies in memory, another place each time
+    shown = re.sub(r"0x[0-9a-f]+", "", repr(network))
+    # not the state dict: buffers that are left out of it (means to normalise by) count too
+    weights = [*network.named_parameters(), *network.named_buffers()]
+    return digest(chain([shown, description.hexdigest()], *weights))[:16]
+
+
+class InputsHash:
+    """A hash of inputs as they come, the same however they are cut into batches."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Any] = {}
+
+    def update(self, inputs: Any, key: str = "") -> None:
+        """Take in one batch: a tensor, a list, a mapping of them, or an object of tensors."""
+        if isinstance(inputs, Tensor):
+            self._part(f"{key}{inputs.dtype}{tuple(inputs.shape[1:])}").update(as_bytes(inputs))
+        elif isinstance(inputs, Mapping):
+            for name in sorted(inputs):
+                self.update(inputs[name], f"{key}/{name}")
+        elif isinstance(inputs, (list, tuple)):
+            for entry in inputs:
+                self._part(key).update(repr(entry).encode())
+        elif hasattr(inputs, "to_dict"):  # a graph
+            self.update(inputs.to_dict(), key)
+        else:
+            self._part(key).update(repr(inputs).encode())
+
+    def hexdigest(self) -> str:
+        """The hash of what came so far."""
+        return facts_digest({key: part.hexdigest() for key, part in self._parts.items()})[:16]
+
+    def _part(self, key: str) -> Any:
+        return self._parts.setdefault(key, hashlib.sha256())
+
+
+def value_digest(value: Any) -> str:
     """A hash of a value, for functions of what they compute.
 
-    >>> described(lambda x: 2 * x) == described(lambda x: 3 * x)
+    >>> value_digest(lambda x: 2 * x) == value_digest(lambda x: 3 * x)
     False
     """
     content = Description()
@@ -177,7 +246,7 @@ class Description:
         tensor = value.detach().cpu() if isinstance(value, Tensor) else None
         self._words("array", str(value.dtype), str(tuple(value.shape)))
         if tensor is not None and not tensor.is_sparse:
-            self._content.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+            self._content.update(as_bytes(tensor))
         elif tensor is None and value.dtype != object:
             self._content.update(np.ascontiguousarray(value).tobytes())
 

@@ -7,16 +7,17 @@ gives: images as floats in [0, 1], texts as lists of strings, and labels beside 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.hashing import digest
 from likewise.data.images import Images, check_images
 from likewise.errors import InputError
 
@@ -79,10 +80,7 @@ class Data:
     @cached_property
     def probe(self) -> str:
         """A hash of the inputs and their order, the same wherever these inputs came from."""
-        content = hashlib.sha256(f"{self.domain} {len(self)}".encode())
-        for part in _content(self.inputs):
-            content.update(part)
-        return content.hexdigest()[:16]
+        return digest(chain([f"{self.domain} {len(self)}"], _content(self.inputs)))[:16]
 
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
@@ -149,20 +147,20 @@ def _images(images: Any, name: str) -> Any:
     return Images(images) if images.dtype == torch.uint8 else images.float()
 
 
-def _content(inputs: Any) -> Iterator[bytes]:
+def _content(inputs: Any) -> Iterator[str | bytes | Tensor]:
     if hasattr(inputs, "content"):  # files know how to tell what is in them
         yield from inputs.content()
     elif isinstance(inputs, (Tensor, Images)):
-        yield str(tuple(inputs.shape)).encode()
+        yield str(tuple(inputs.shape))
         for start in range(0, len(inputs), 1024):
-            yield inputs[start : start + 1024].detach().cpu().contiguous().numpy().tobytes()
+            yield inputs[start : start + 1024]
     elif isinstance(inputs, dict):
         for key in sorted(inputs):
-            yield key.encode()
+            yield str(key)
             yield from _content(inputs[key])
     else:
         for text in inputs:
-            yield repr(text).encode()
+            yield repr(text)
 
 
 def moved(value: Any, device: Any) -> Any:

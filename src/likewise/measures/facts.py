@@ -6,7 +6,6 @@ read them here. A fact that is not declared is claimed not to hold, and is teste
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from likewise._base.hashing import digest
 from likewise._base.threads import one_thread
 from likewise.errors import (
     InputError,
@@ -340,6 +340,5 @@ def _short(value: Any) -> str:
     if isinstance(value, (int, float, str)):
         return str(value)
     if isinstance(value, (np.ndarray, Tensor)):  # two arrays are two options
-        content = np.ascontiguousarray(torch.as_tensor(value).detach().cpu().numpy())
-        return f"{type(value).__name__} {hashlib.sha256(content.tobytes()).hexdigest()[:6]}"
+        return f"{type(value).__name__} {digest([torch.as_tensor(value)])[:6]}"
     return type(value).__name__

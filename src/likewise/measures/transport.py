@@ -7,7 +7,6 @@ at all, and holds arrays and numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pickle
@@ -22,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.hashing import digest
 from likewise.errors import InputError, WorkerError
 from likewise.measures.facts import Measure
 from likewise.measures.registry import get
@@ -90,7 +90,7 @@ class SharedFolder:
         words = repr(name)
         if owner not in self.names or "0x" in words:  # a place in memory means nothing elsewhere
             return None
-        return self._folder / f"{self.names[owner]}-{hashlib.sha256(words.encode()).hexdigest()[:24]}"
+        return self._folder / f"{self.names[owner]}-{digest([words])[:24]}"
 
     def _offer(self, path: Path, value: Any, seconds: float) -> None:
         parts = value if isinstance(value, tuple) else (value,)

@@ -8,11 +8,11 @@ whose powers a float could not hold is taken out once, as a power of two (`Activ
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import as_tensor, plain_tensor
+from likewise._base.hashing import digest
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
 
@@ -147,16 +148,11 @@ class Activations:
     def digest(self) -> str:
         """A hash of all a score can depend on: values, logits, labels and classes, not the name."""
         known = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
-        content = hashlib.sha256("".join(known).encode())
         outputs = self.outputs
-        parts = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
-        for part in parts:
-            if part is None:
-                continue
-            array = part.detach().cpu().contiguous().numpy()
-            content.update(f"{array.dtype}{array.shape}".encode())
-            content.update(memoryview(array).cast("B"))
-        return content.hexdigest()
+        tensors = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
+        held = [tensor for tensor in tensors if tensor is not None]
+        shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in held)
+        return digest([*known, *chain(*zip(shapes, held, strict=True))])
 
     def named(self, name: str) -> Activations:
         """The same view under another name."""

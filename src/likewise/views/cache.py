@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import guarded, is_file, write_whole
+from likewise._base.hashing import facts_digest
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
 from likewise.views.forward_pass import OUTPUTS, Pass
-from likewise.views.identity import digest
 from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, remove_leftovers
 
 Title = Callable[[str], str]
@@ -123,9 +123,9 @@ class InFolder:
             if layer == OUTPUTS:
                 labels, answered = done.labelled(sink.n, sink.width)
                 known_labels = None if labels is None else labels.tolist()
-                facts |= answered | {"reduction": digest({"labels": known_labels, **answered})}
+                facts |= answered | {"reduction": facts_digest({"labels": known_labels, **answered})}
             known = self._facts | facts
-            files[layer] = f"{digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
+            files[layer] = f"{facts_digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
             sink.finish(self.folder / files[layer], facts, labels)
         return files
 
@@ -174,7 +174,7 @@ class InFolder:
         return Outputs(tensors["values"], tensors.get("labels")), facts
 
     def _note(self, request: Mapping[str, Any]) -> Path:
-        return self.folder / f"{digest({**request, 'rules': _RULES})}.json"
+        return self.folder / f"{facts_digest({**request, 'rules': _RULES})}.json"
 
 
 def _said(answered: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 import likewise
 from likewise._base.arrays import refuse_meta
+from likewise._base.hashing import InputsHash, facts_digest, fingerprint
 from likewise.data import Data, dataset
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
@@ -24,7 +25,6 @@ from likewise.networks import recipe, unwrapped
 from likewise.views.batches import known_length
 from likewise.views.cache import InFolder, InMemory
 from likewise.views.forward_pass import run
-from likewise.views.identity import ProbeHash, digest, fingerprint
 from likewise.views.labels import room
 from likewise.views.layers import is_pattern
 from likewise.views.watcher import Watcher
@@ -130,9 +130,9 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
     """What a request depends on; None where the inputs show only as they are read."""
     if isinstance(data, Data):
         labels = {"labels": data.labels.tolist(), "classes": data.classes, "wnids": data.wnids}
-        probe = f"{data.probe} {digest(labels | {'outputs': room(network)})}"
+        probe = f"{data.probe} {facts_digest(labels | {'outputs': room(network)})}"
     elif isinstance(data, Tensor):
-        whole = ProbeHash()
+        whole = InputsHash()
         whole.update(data)
         probe = whole.hexdigest()
     else:

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from likewise._base.hashing import InputsHash
 from likewise._base.progress import Progress
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.views.activations import HALF
 from likewise.views.batches import batches, known_length
-from likewise.views.identity import ProbeHash
 from likewise.views.labels import Answers
 from likewise.views.watcher import Seen, Watcher
 
@@ -69,7 +69,7 @@ def run(
     """Show the data to the network; whatever goes wrong, no sink is left half full."""
     sinks: dict[str, Sink] = {}
     labels: list[Tensor | None] = []
-    hashed, n, infinite = ProbeHash(), 0, False
+    hashed, n, infinite = InputsHash(), 0, False
     total = -(-(known_length(data) or 0) // batch_size)
     try:
         with watcher, Progress(total, watcher.label, shown=progress) as bar:

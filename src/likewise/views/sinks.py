@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from likewise._base.files import guarded, is_alive
+from likewise._base.hashing import as_bytes
 from likewise.errors import InputError, StoreError
-from likewise.views.identity import as_bytes
 
 _HEADER = 4096  # header blocks are this long or a multiple of it, so values start on a page
 _BEHIND = 2**26  # bytes that may wait for the disk while the network goes on

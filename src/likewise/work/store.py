@@ -9,7 +9,6 @@ checksums: what does not match is named in a warning and computed anew. Nothing 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import sqlite3
@@ -25,6 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from likewise._base.files import check_regular, guarded, replace_whole, write_whole
+from likewise._base.hashing import digest, value_digest
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.measures.facts import Measure
 from likewise.views import Activations, Outputs
@@ -48,33 +48,22 @@ def score_key(a: Activations, b: Activations, measure: Measure) -> str:
 def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
     """The key of a score from the digests of both views and the measure's key."""
     first, second = (b, a) if symmetric and b < a else (a, b)
-    return _sha(f"{first} {second} {measure}")
+    return digest([f"{first} {second} {measure}"])
 
 
 def measure_key(measure: Measure) -> str:
     """A hash of everything about a measure that its scores depend on."""
     options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
     # a function of the user's goes by what it computes, for want of a version; its name says nothing
-    name, code = (measure.name, "") if measure.built_in else ("", _described(measure.given))
+    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.given))
     facts = [name, measure.info.variant, measure.info.version, options, code]
-    return _sha(json.dumps(facts, sort_keys=True))
+    return digest([json.dumps(facts, sort_keys=True)])
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return _described(value)
-
-
-def _described(value: Any) -> str:
-    """A hash of what a value holds or computes; its room is needed for nothing else here."""
-    from likewise._base.hashing import described
-
-    return described(value)
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return value_digest(value)
 
 
 class Store:
@@ -288,4 +277,4 @@ def _ours(path: Path) -> bool:
 
 
 def _seal(key: str, value: float | None, reason: str) -> str:
-    return _sha(f"{key}{value!r}{reason}")[:16]
+    return digest([f"{key}{value!r}{reason}"])[:16]

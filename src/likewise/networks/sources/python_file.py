@@ -5,7 +5,6 @@ The file is run, so a person has to type its address: no header of a weights fil
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import sys
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
+from likewise._base.hashing import digest
 from likewise.errors import InputError, MissingDataError, OptionError, UnknownNameError, did_you_mean
 from likewise.networks.sources.base import PYTHON_FILE, Loaded, Request, Source, source
 
@@ -65,7 +65,7 @@ def _import(path: Path) -> ModuleType:
         raise MissingDataError(f"there is no Python file {path}. Give its path, as in models/mine.py:build.")
     path = path.resolve()
     # under a name of its own: two files of one name are two modules
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{path.stem}_{digest([str(path)])[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} cannot be imported. Give a Python file.")

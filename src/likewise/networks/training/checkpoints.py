@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from likewise._base.checksums import check_seal
 from likewise._base.files import reading
+from likewise._base.hashing import weights_digest
 from likewise.errors import InputError
 from likewise.networks.normalise import unwrapped
 from likewise.networks.weights import write
@@ -34,22 +34,13 @@ def started(net: nn.Module, folder: Path) -> Iterator[str]:
     it had: a training that was interrupted goes on with the module in hand.
     """
     place, module = str(folder.resolve()), unwrapped(net)
-    start = _hash(module)
+    start = weights_digest(module)
     was, left = _left.get(module, {}).get(place, ("", ""))
     start = was if left == start else start
     try:
         yield start
     finally:
-        _left.setdefault(module, {})[place] = (start, _hash(module))
-
-
-def _hash(net: nn.Module) -> str:
-    content = hashlib.sha256()
-    for name, value in net.state_dict().items():
-        content.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        flat = value.detach().cpu().contiguous().reshape(-1)
-        content.update(flat.view(torch.uint8).numpy().data)
-    return content.hexdigest()[:16]
+        _left.setdefault(module, {})[place] = (start, weights_digest(module))
 
 
 def epoch_file(folder: Path, epoch: int) -> Path:

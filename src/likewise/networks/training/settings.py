@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from likewise._base.hashing import described
+from likewise._base.hashing import value_digest
 from likewise.errors import InputError, did_you_mean
 
 Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if not callable(value):
         return value
-    return f"{getattr(value, '__name__', type(value).__name__)} {described(value)[:8]}"
+    return f"{getattr(value, '__name__', type(value).__name__)} {value_digest(value)[:8]}"
 
 
 def _no_such(kind: str, name: object, known: Sequence[str]) -> str:

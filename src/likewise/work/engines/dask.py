@@ -24,6 +24,7 @@ class Cluster:
 
     def __init__(self, opener: Callable[[], Any]) -> None:
         self._opener = opener
+        self.client: Any = None
         self._open()
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:

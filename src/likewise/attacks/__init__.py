@@ -1,5 +1,44 @@
-"""Attacks: small changes of an input that change what a network answers."""
+"""Attacks: small changes of inputs that change what a network answers.
 
-from likewise.attacks.gradient import pgd
+Each is a function under `@attack`, one file per kind; `get("pgd")` looks one up, `names()` lists them, and
+`likewise.attacks.pgd` is the same by name. May import: errors, _base, work, wordnet, data, networks, views,
+matrices, measures, comparison.
+"""
 
-__all__ = ["pgd"]
+from __future__ import annotations
+
+from likewise.attacks.registry import ATTACKS, Attack, attack
+from likewise.errors import UnknownNameError
+
+__all__ = ["ATTACKS", "Attack", "attack", "get", "names"]
+
+
+def get(name: str) -> Attack:
+    """The attack of that name.
+
+    >>> get("PGD").norm
+    'Linf'
+    """
+    return ATTACKS.get(name)
+
+
+def names(pattern: str = "*") -> list[str]:
+    """The names of all attacks, or of those that match a pattern.
+
+    >>> names("p*")
+    ['pgd']
+    """
+    return ATTACKS.names(pattern)
+
+
+def __getattr__(name: str) -> Attack:
+    if name.startswith("_"):
+        raise AttributeError(f"module 'likewise.attacks' has no attribute {name!r}")
+    try:
+        return ATTACKS.get(name)
+    except UnknownNameError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name.replace("-", "_") for name in ATTACKS.names())])

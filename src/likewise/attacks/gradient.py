@@ -6,11 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from likewise.attacks.registry import attack
 from likewise.errors import InputError
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 
 
+@attack(name="pgd", norm="Linf", source="Madry et al. 2018, arXiv:1706.06083")
 def pgd(
     net: nn.Module,
     images: Tensor,

@@ -58,7 +58,7 @@ def two_arrays() -> None:
 
 def two_addresses() -> None:
     """Two addresses to a CSV."""
-    matrix = likewise.compare(["zoo:lenet", "zoo:mlp"], "cka", data="digits:test[:64]", progress=False)
+    matrix = likewise.compare(["zoo:lenet,seed=1", "zoo:lenet,seed=2"], "cka", data="digits:test[:64]", progress=False)
     print(matrix.to_frame().to_csv(index=False))
 
 

@@ -64,15 +64,21 @@ def classes_of(data: Any) -> ClassNames | None:
     >>> classes_of(SimpleNamespace(dataset=SimpleNamespace(classes=["cat", "dog"]))).names
     ('cat', 'dog')
     """
+    names, wnids = stated_names(data)
+    if names is None:
+        return None
+    return ClassNames(names, wnids) if wnids is not None else recognised(names)
+
+
+def stated_names(data: Any) -> tuple[tuple[str, ...] | None, tuple[str | None, ...] | None]:
+    """The names of the classes of data as `classes_of` takes it, and their WordNet ids where it has them."""
     names = getattr(data, "classes", None)
     if isinstance(names, (list, tuple)) and all(isinstance(name, (str, int)) for name in names):
-        names = tuple(map(str, names))
         wnids = getattr(data, "wnids", None)
-        if isinstance(wnids, (list, tuple)) and len(wnids) == len(names):
-            return ClassNames(names, tuple(wnids))
-        return recognised(names)
+        has_ids = isinstance(wnids, (list, tuple)) and len(wnids) == len(names)
+        return tuple(map(str, names)), tuple(wnids or ()) if has_ids else None
     within = getattr(data, "dataset", None)
-    return None if within is None else classes_of(within)
+    return (None, None) if within is None else stated_names(within)
 
 
 def output_places(data: Any, net: nn.Module, count: int, label: str) -> list[int] | None:
@@ -81,20 +87,21 @@ def output_places(data: Any, net: nn.Module, count: int, label: str) -> list[int
     None where labels can only be taken as they are: the data names no classes, or the network names
     none and answers with as many. Refused where they are not the same classes.
     """
-    given, known = classes_of(data), class_names(net, count)
-    if given is None or (known is None and len(given) == count):
+    (names, _), known = stated_names(data), class_names(net, count)
+    if names is None or (known is None and len(names) == count):
         return None
     start = f"the labels of {_called(data)} do not fit {label}:"
-    if known is None:
+    given = classes_of(data)
+    if known is None or given is None:
         raise InputError(
-            f"{start} it has {len(given)} classes ({quoted_list(given.names)}), and the network answers "
+            f"{start} it has {len(names)} classes ({quoted_list(names)}), and the network answers "
             f"with {count} numbers that have no names. Use a network of these classes."
         )
     return locate(
         given,
         known,
         lambda missing: (
-            f"{start} of its {len(given)} classes, {missing} are not surely among the network's {len(known)} "
+            f"{start} of its {len(names)} classes, {missing} are not surely among the network's {len(known)} "
             f"({quoted_list(known.names)}). Name them as the network does, or by WordNet id."
         ),
     )

@@ -77,7 +77,7 @@ def network(
     net = _with_weights(_build(parts.source, request, seed or 0), parts, header, data)
     whole = parts.source.whole(parts.prefix, parts.name)
     _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
-    record(net, ClassNames.read(header.get("class_names")) or trained_on(header.get("dataset")))
+    record(net, (ClassNames.read(header.get("class_names")) or trained_on(header.get("dataset"))) if header else None)
     return net.eval()
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two together
+    from likewise import attacks as attacks
     from likewise import classes as classes
     from likewise import data as data
     from likewise import errors as errors
@@ -43,6 +44,7 @@ _HOMES = {
     "Score": "likewise.matrices.score",
     "SimilarityMatrix": "likewise.matrices.similarity",
     "Views": "likewise.views.cache",
+    "attacks": "likewise.attacks",
     "bootstrap": "likewise.comparison.intervals",
     "calibrate": "likewise.comparison.significance",
     "classes": "likewise.classes",

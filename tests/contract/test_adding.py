@@ -116,6 +116,20 @@ def first_class(epoch):
         "inspected()",
         0.25,
     ),
+    "attack": Addition(
+        "attacks/night.py",
+        "likewise.attacks",
+        """
+from likewise.attacks.registry import attack
+
+@attack(name="night", norm="Linf", source="here")
+def night(net, images, labels=None):
+    \"\"\"Every image turned dark.\"\"\"
+    return 0 * images, labels
+""",
+        "likewise.attacks.night(torch.nn.Identity(), torch.ones(2, 3), torch.zeros(2))[0].tolist()",
+        [[0.0] * 3] * 2,
+    ),
     "engine": Addition(
         "work/engines/turns.py",
         "likewise.engines",

@@ -15,6 +15,8 @@ from likewise import measures
 from likewise.cli import commands
 from likewise.cli._words import spread
 from tests.conftest import ROOT
+from tests.contract.test_adding import ADDITIONS
+from tests.contract.test_rooms import ROOMS
 
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -69,3 +71,11 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
     paths = re.findall(r"`((?:src|tests|benchmarks|docs|scripts|studies|examples)/[\w./-]+)`", text)
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_contributors_are_told_every_room_and_every_way_to_add() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", text, re.M) == ROOMS
+    assert re.findall(r"`(likewise\.[a-z]+)` \|$", text, re.M) == [addition.group for addition in ADDITIONS.values()]
+    missing = [addition.file for addition in ADDITIONS.values() if addition.file.rpartition("/")[0] not in text]
+    assert missing == []

@@ -87,7 +87,7 @@ def _content(inputs: Any) -> list[bytes]:
 
 def _matrix() -> SimilarityMatrix:
     values = np.cov(_X) + np.eye(12)
-    return SimilarityMatrix([f"n{i}" for i in range(12)], values, "cka", about={"seed": 3})
+    return SimilarityMatrix([f"n{i}" for i in range(12)], values, "cka", "more alike", about={"seed": 3})
 
 
 def _read_matrix(matrix: SimilarityMatrix) -> Any:
@@ -295,6 +295,12 @@ KINDS = (
     Kind("transformers", _write_transformers, _weights("", "hf:")),
     Kind(
         "similarity matrix",
+        lambda f: _matrix().save(f / "m.safetensors"),
+        lambda f: _read_matrix(SimilarityMatrix.load(f / "m.safetensors")),
+        True,
+    ),
+    Kind(
+        "similarity matrix, npz",
         lambda f: _matrix().save(f / "m.npz"),
         lambda f: _read_matrix(SimilarityMatrix.load(f / "m.npz")),
         True,

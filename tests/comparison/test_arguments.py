@@ -98,8 +98,8 @@ def test_every_key_that_is_printed_is_accepted(key):
     assert measures.get(key).key == key
     result = likewise.compare({"a": X, "b": Y}, [key])
     assert list(result) == [key]
-    assert result[key].info is not None
-    assert result[key].info.variant == measures.get(key).info.variant
+    assert result[key].measure == key
+    assert result[key].bounds == measures.get(key).info.bounds
 
 
 def test_every_measure_is_found_by_the_key_of_each_form():

@@ -137,11 +137,11 @@ def test_functional_measures_join_where_views_have_outputs():
 
 def test_order_puts_alike_networks_side_by_side():
     values = [[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]]
-    matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values, measure="cka")
+    matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values)
     order = matrix.order()
     assert abs(order.index("a") - order.index("c")) == 1
     assert abs(order.index("b") - order.index("d")) == 1
-    distances = likewise.SimilarityMatrix(names=list("abcd"), values=1 - np.array(values), measure="procrustes")
+    distances = likewise.SimilarityMatrix(list("abcd"), 1 - np.array(values), measures.get("procrustes"))
     assert set(map(frozenset, (order[:2], order[2:]))) == set(
         map(frozenset, (distances.order()[:2], distances.order()[2:]))
     )

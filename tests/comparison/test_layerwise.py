@@ -223,7 +223,7 @@ def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tm
     assert set(found.saturated.values()) == {reason}
     assert str(found).splitlines()[-1] == f"† saturated: {reason}"
     assert "<td>1†</td>" in found._repr_html_()
-    assert len(found.plot().axes[0].collections[0].get_offsets()) == len(found.saturated)
+    assert sum("†" in text.get_text() for text in found.plot().axes[0].texts) == len(found.saturated)
     found.save(tmp_path / "m.safetensors")
     assert LayerMatrix.load(tmp_path / "m.safetensors").saturated == found.saturated
     itself = likewise.layerwise(net, data=torch.rand(20, 6), measure="mean-cca", layers="all")

@@ -42,10 +42,8 @@ OUTSIDE = {"__init__.py", "errors.py", "testing.py", "py.typed"}
 EXEMPT = {
     ("work", "measures"): "the store reads a measure's facts for its key",
     ("work", "views"): "the store reads and writes views",
-    ("matrices", "measures"): "a score looks its measure up",
-    ("matrices", "comparison"): "a score computes its null when it is explained",
 }
-AT_MOST = 4
+AT_MOST = 2
 
 
 def imported(path: Path) -> set[str]:

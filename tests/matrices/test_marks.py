@@ -6,7 +6,6 @@ import pytest
 
 import likewise
 from likewise.comparison.significance import false_discovery
-from likewise.matrices.tables import numbers
 
 REASON = (
     "64 neurons can express anything on 40 inputs, so any network with as many that are "
@@ -144,7 +143,7 @@ def test_calibrations_and_intervals_can_be_read_in_a_notebook():
 
 
 def test_numbers_of_a_measure_that_is_not_symmetric_are_listed_both_ways():
-    frame = numbers(likewise.compare(views(), ["cka", "linear-regression"], calibrate=9))
+    frame = likewise.compare(views(), ["cka", "linear-regression"], calibrate=9).numbers()
     assert (frame.measure == "cka").sum() == 6
     assert (frame.measure == "linear-regression").sum() == 12
     assert list(frame.columns)[:4] == ["a", "b", "measure", "value"]

@@ -18,7 +18,8 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison import significance, verdict
+from likewise.comparison import verdict
+from likewise.matrices.score import LEVEL
 from likewise.measures.workspace import Workspace
 
 
@@ -70,7 +71,7 @@ def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch):
 
     x, y = networks()
     scores = [likewise.compare(x, y, name) for name in ("cka", "procrustes")]
-    monkeypatch.setattr(significance, "null_draws", refuse)
+    monkeypatch.setattr(verdict, "null_draws", refuse)
     monkeypatch.setattr(measures.Measure, "score", refuse)
     cka, procrustes = scores
     assert repr(cka) == f"cka = {float(cka):.4g} (0 … 1, larger is more alike; 1 with itself)"
@@ -189,7 +190,7 @@ def test_a_pickled_or_copied_score_keeps_what_it_is():
             80,
             (12, 7),
         )
-        assert other.info.source == score.info.source
+        assert (other.larger_is, other.bounds, other.identity) == ("more alike", (0, 1), 1)
         assert other.calibration == score.calibration
         assert other.explain() == score.explain()
 
@@ -202,7 +203,7 @@ def test_one_in_twenty_strangers_at_most_is_told_apart():
     found = []
     for value, *null in draws:
         more, less = verdict.two_sided(value, np.array(null), info)
-        found.append(min(1.0, 2 * min(more, less)) <= verdict.LEVEL)
+        found.append(min(1.0, 2 * min(more, less)) <= LEVEL)
     assert np.mean(found) == pytest.approx(0.04, abs=0.01)  # two ranks of a hundred on either side
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from likewise._base.files import write_whole
 from likewise.classes.epoch_report import panels
 from likewise.classes.inspector import Inspector
-from likewise.classes.pictures import borders, matrices, off_diagonal
+from likewise.classes.pictures import matrices
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -84,7 +84,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
         "epochs": list(numbers),
         "classes": names,
         "size": min(len(names), LARGEST),
-        "borders": [start / len(names) for start, _, _ in borders(some, names)[1:]],
+        "borders": [start / len(names) for start, _, _ in some.borders(names)[1:]],
         "films": films,
         "curves": lines,
         "chance": {titles[k]: round(v, 5) for k, v in inspector.chance().items() if k in titles},
@@ -120,7 +120,7 @@ def _limits(grids: np.ndarray | list[np.ndarray]) -> tuple[float, float]:
 
 
 def _reduced(matrix: ClassSimilarity) -> np.ndarray:
-    values = off_diagonal(matrix)
+    values = matrix.off_diagonal()
     if len(values) <= LARGEST:
         return values
     cuts = np.linspace(0, len(values), LARGEST + 1).astype(int)[:-1]
@@ -138,7 +138,7 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
 
     shown, some = _frames(inspector, numbers)
     names, pictures = some.order(), []
-    limits = {kind: _limits([off_diagonal(frame[kind]) for frame in shown]) for kind in shown[0]}
+    limits = {kind: _limits([frame[kind].off_diagonal() for frame in shown]) for kind in shown[0]}
     for number, found in zip(numbers, shown, strict=True):
         titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
         figure = matrices(titled, order=names)

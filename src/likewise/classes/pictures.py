@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from likewise.classes.from_sources import whole
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
-from likewise.matrices.heatmap import saved
+from likewise.matrices.heatmap import finish, heatmaps
 from likewise.wordnet import ClassNames
 
 if TYPE_CHECKING:
@@ -33,77 +34,12 @@ def matrices(
     order: Sequence[str] | None = None,
 ) -> Figure:
     """Matrices over the same classes side by side, in one order, borders between groups of kin."""
-    from matplotlib.figure import Figure
-
     if not shown:
         raise InputError("there is no matrix to draw. Give at least one.")
     first = next((m for m in shown.values() if m.groups() is not None), next(iter(shown.values())))
     names = first.order() if order is None else list(order)
-    columns = min(4, len(shown))
-    rows = math.ceil(len(shown) / columns)
-    labelled = len(names) <= 30
-    side = 2.2 + 0.16 * len(names) if labelled else 4.6
-    figure = Figure(figsize=(side * columns * 1.12 + 0.6, side * rows), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    groups = borders(first, names)
-    for place, (axis, (title, matrix)) in enumerate(zip(axes, shown.items(), strict=False)):
-        _draw(figure, axis, matrix.only(names), title, groups, labelled, place % columns == 0)
-    for axis in axes[len(shown) :]:
-        axis.axis("off")
-    return saved(figure, path)
-
-
-def borders(matrix: ClassSimilarity, names: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Groups of kin along the axis: where they begin and end, and what they are called."""
-    groups = matrix.groups()
-    if groups is None:
-        return []
-    known = [_plain(groups[matrix.classes.index(name)]) for name in names]
-    starts = [i for i, group in enumerate(known) if i == 0 or group != known[i - 1]]
-    return [(a, b, known[a]) for a, b in zip(starts, [*starts[1:], len(known)], strict=True)]
-
-
-def _plain(synset: str) -> str:
-    """A synset's word; what is left over at the root is "other"."""
-    word = synset.partition(".")[0].replace("_", " ")
-    return "other" if word == "entity" else word
-
-
-def _draw(
-    figure: Figure,
-    axis: Any,
-    matrix: ClassSimilarity,
-    title: str,
-    groups: list[tuple[int, int, str]],
-    labelled: bool,
-    leftmost: bool,
-) -> None:
-    from matplotlib.colors import PowerNorm
-
-    values = off_diagonal(matrix)
-    norm = PowerNorm(0.5) if matrix.kind == "confusion" else None
-    image = axis.imshow(values, cmap="viridis", norm=norm, interpolation="nearest")
-    axis.set_facecolor("#dddddd")
-    axis.set_title(title, fontsize=9)
-    axis.tick_params(labelsize=7, length=0)
-    if labelled:
-        axis.set_xticks(range(len(values)), matrix.classes, rotation=90)
-        axis.set_yticks(range(len(values)), matrix.classes if leftmost else [""] * len(values))
-    else:
-        middle = [(a + b - 1) / 2 for a, b, _ in groups]
-        axis.set_xticks([])
-        axis.set_yticks(middle, [name for _, _, name in groups] if leftmost else [""] * len(middle))
-    for start, _, _ in groups[1:]:
-        axis.axhline(start - 0.5, color="white", linewidth=1)
-        axis.axvline(start - 0.5, color="white", linewidth=1)
-    figure.colorbar(image, ax=axis, shrink=0.7).ax.tick_params(labelsize=7)
-
-
-def off_diagonal(matrix: ClassSimilarity) -> np.ndarray:
-    """The values without the diagonal: it is 1 by definition, and would hide the rest."""
-    values = np.array(matrix.values)
-    np.fill_diagonal(values, np.nan)
-    return values
+    groups = first.borders(names)
+    return heatmaps([replace(m.only(names).panel(title), groups=groups) for title, m in shown.items()], path)
 
 
 def curves(
@@ -142,7 +78,7 @@ def curves(
         lines = {line.get_label(): line for axis in axes for line in axis.get_lines()}
         handles = [lines[label] for label in frames if label in lines]
         figure.legend(handles=handles, loc="outside upper center", ncols=len(frames), fontsize=9)
-    return saved(figure, path)
+    return finish(figure, path)
 
 
 def mistakes(
@@ -192,7 +128,7 @@ def mistakes(
             axis.axis("off")
             if place < len(chosen):
                 _image(axis, data, int(chosen[place]), int(answers[chosen[place]]))
-    return saved(figure, path)
+    return finish(figure, path)
 
 
 def _varied(wrong: np.ndarray, key: np.ndarray, truth: np.ndarray, answers: np.ndarray, count: int) -> list[int]:
@@ -231,4 +167,4 @@ def histogram(found: Mapping[str, Templates], path: str | Path | None = None) ->
     axis.set_ylabel("samples", fontsize=9)
     axis.tick_params(labelsize=8)
     axis.legend(fontsize=8, loc="upper left")
-    return saved(figure, path)
+    return finish(figure, path)

@@ -10,25 +10,15 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
-from likewise._base.files import reading, write_whole
-from likewise.errors import (
-    InputError,
-    StoreError,
-    UnknownNameError,
-    did_you_mean,
-    quoted_list,
-)
+from likewise import wordnet
+from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
+from likewise.matrices.heatmap import Panel
+from likewise.matrices.labelled import Labelled, distances, place, side_by_side
 from likewise.wordnet import ClassNames, locate
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 KINDS = {  # what a matrix can be made from, and what the paper calls it
     "weights": "NCSM",
@@ -40,8 +30,8 @@ KINDS = {  # what a matrix can be made from, and what the paper calls it
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSimilarity:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassSimilarity(Labelled):
     """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal
     (but for WordNet's wup and lch, which have scales of their own).
 
@@ -53,6 +43,9 @@ class ClassSimilarity:
     >>> a["cat", "dog"], a.closest("ship", 1)
     (0.9, [('dog', 0.2)])
     """
+
+    KIND = "class similarity"
+    LABEL = "class"
 
     values: Any
     classes: Sequence[str] = ()
@@ -100,43 +93,32 @@ class ClassSimilarity:
         note = f", {undefined} entries undefined" if undefined else ""
         return f"ClassSimilarity({self.short}, {len(self)} classes{note})"
 
-    def __getitem__(self, pair: tuple[str, str]) -> float:
-        return float(self.values[self._place(pair[0]), self._place(pair[1])])
-
-    def _place(self, name: str) -> int:
-        if name not in self.classes:
-            raise UnknownNameError(f"no class named {name!r}.{did_you_mean(name, self.classes)}")
-        return self.classes.index(name)
+    @property
+    def axes(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Names of the rows and of the columns: the classes twice."""
+        return self.classes, self.classes
 
     def closest(self, name: str, count: int = 5) -> list[tuple[str, float]]:
         """The classes most like one, with their similarity."""
-        place = self._place(name)
-        row = self.values[place].copy()
-        row[place] = np.nan
+        at = place(self.classes, name, self.LABEL)
+        row = self.values[at].copy()
+        row[at] = np.nan
         best = [i for i in np.argsort(-row, kind="stable") if not np.isnan(row[i])]
         return [(self.classes[i], float(row[i])) for i in best[:count]]
 
     def order(self) -> list[str]:
         """Classes with kin side by side: by meaning where WordNet ids are known, else by similarity."""
         if (ids := self.ids) is not None:
-            from likewise import wordnet
-
             return [self.classes[i] for i in wordnet.order(ids, wordnet.branches(ids))]
-        from likewise.matrices.similarity import SimilarityMatrix
-
-        return SimilarityMatrix(names=self.classes, values=self.values).order()
+        return side_by_side(self.classes, distances(self.values))
 
     def groups(self) -> list[str] | None:
         """The branch of WordNet each class is on, None where the ids are not known."""
-        if (ids := self.ids) is None:
-            return None
-        from likewise import wordnet
-
-        return list(wordnet.branches(ids))
+        return None if (ids := self.ids) is None else list(wordnet.branches(ids))
 
     def only(self, classes: Sequence[str]) -> ClassSimilarity:
         """The same matrix for some of the classes, in the order given."""
-        index = [self._place(name) for name in classes]
+        index = [place(self.classes, name, self.LABEL) for name in classes]
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
         return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)
 
@@ -163,43 +145,37 @@ class ClassSimilarity:
         """The same matrix in the order of `order()`."""
         return self.only(self.order())
 
-    def to_frame(self) -> pd.DataFrame:
-        """A square frame with the classes on both sides."""
-        import pandas as pd
+    def off_diagonal(self) -> np.ndarray:
+        """The values with NaN on the diagonal: it is 1 by definition, and would hide the rest."""
+        values = np.array(self.values)
+        np.fill_diagonal(values, np.nan)
+        return values
 
-        return pd.DataFrame(self.values, index=list(self.classes), columns=list(self.classes))
+    def borders(self, names: Sequence[str] | None = None) -> list[tuple[int, int, str]]:
+        """Groups of kin along an axis with these names: first, one past the last, and what they are called."""
+        groups = dict(zip(self.classes, self.groups() or (), strict=False))
+        if not groups:
+            return []
+        words = [_word(groups[name]) for name in (self.classes if names is None else names)]
+        starts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
+        return [(a, b, words[a]) for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
 
-    def plot(self, path: str | Path | None = None, *, title: str | None = None) -> Figure:
-        """A picture with kin side by side and borders between groups; saved if a path is given."""
-        from likewise.classes.pictures import matrices
-
-        return matrices({title or self.short: self}, path)
-
-    def save(self, path: str | Path) -> Path:
-        """Write to one safetensors file."""
-        from safetensors.numpy import save
-
-        target = Path(path)
-        facts = {"csm": self.facts()} | OPEN_SEAL
-        write_whole(target, seal_bytes(save({"values": np.array(self.values)}, metadata=facts)))
-        return target
+    def panel(self, title: str | None = None) -> Panel:
+        """What is drawn of it: borders between groups of kin, and no diagonal."""
+        rooted = self.kind == "confusion"
+        return Panel(
+            self.off_diagonal(), *self.axes, title or self.short, groups=self.borders(), numbers=False, rooted=rooted
+        )
 
     def facts(self) -> str:
         """Everything but the values, as text."""
-        known = ("classes", "kind", "split", "wnids")
-        facts = {name: getattr(self, name) for name in known} | {"about": dict(self.about)}
-        return json.dumps(facts)
+        return json.dumps(self.metadata())
 
-    @classmethod
-    def load(cls, path: str | Path) -> ClassSimilarity:
-        """Read what `save` wrote."""
-        from safetensors import safe_open
 
-        damaged = f"{path} holds no class similarity. Give a file that ClassSimilarity.save wrote."
-        with reading(path, damaged, StoreError):
-            check_seal(path)
-            with safe_open(path, framework="numpy") as file:
-                return cls(file.get_tensor("values"), **json.loads(file.metadata()["csm"]))
+def _word(synset: str) -> str:
+    """A synset's word; what is left over at the root is "other"."""
+    word = synset.partition(".")[0].replace("_", " ")
+    return "other" if word == "entity" else word
 
 
 def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:

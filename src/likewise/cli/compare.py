@@ -73,13 +73,11 @@ def compare(
 
 
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
-    from likewise.matrices.tables import grid, legend, numbers
-
     for name, matrix in comparison.items():
         typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
-        typer.echo(grid(matrix, ".4f").to_string())
-        typer.echo("".join(f"{line}\n" for line in legend([matrix])), nl=False)
+        typer.echo(matrix.grid(".4f").to_string())
+        typer.echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
         for pair, reason in list(matrix.reasons.items())[:3]:
             typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
     if "p" in frame:
-        typer.echo("\n" + numbers(comparison).to_string(index=False))
+        typer.echo("\n" + comparison.numbers().to_string(index=False))

@@ -32,7 +32,8 @@ def _one(name: str, as_json: bool) -> str:
 
 def _all(family: str | None, as_json: bool) -> str:
     from likewise import measures as known
-    from likewise.measures.explain import bounds, facts
+    from likewise.matrices.score import range_text
+    from likewise.measures.explain import facts
 
     found = [known.get(entry) for entry in known.names(family)]
     if as_json:
@@ -45,7 +46,7 @@ def _all(family: str | None, as_json: bool) -> str:
             next((alias for alias in info.aliases if alias in known.RESI), ""),
             info.family,
             info.larger_is,
-            bounds(info),
+            range_text(info.bounds),
             "yes" if info.symmetric else "no",
             ", ".join(sorted(info.invariant_to)) or "nothing",
         )

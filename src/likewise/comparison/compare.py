@@ -18,7 +18,9 @@ from likewise._base.threads import one_thread
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run
-from likewise.comparison.verdict import Origin
+from likewise.comparison.significance import calibrate as calibrate_pair
+from likewise.comparison.significance import calibrated_matrices
+from likewise.comparison.verdict import Judge, call_of
 from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -152,20 +154,22 @@ def _compare_two(
     seconds = time.perf_counter() - started
     calibration = None
     if null.permutations:
-        from likewise.comparison.significance import calibrate
-
         how: dict[str, Any] = {"within": null.within, "memory": memory, "progress": progress}
-        calibration = calibrate(a, b, bound, null.permutations, seed, **how)
+        calibration = calibrate_pair(a, b, bound, null.permutations, seed, **how)
     return Score(
         value,
         measure=bound.key,
-        info=bound.info,
+        larger_is=bound.info.larger_is,
+        bounds=bound.info.bounds,
+        identity=bound.info.identity,
+        paired=bound.info.paired,
         names=(a.name, b.name),
         n=a.n,
         widths=(a.d, b.d),
         saturated=saturated(bound, value, (a.n, a.d, b.d)),
         calibration=calibration,
-        origin=Origin.of(given, bound, reduce, seconds),
+        call=call_of(bound),
+        judge=Judge.of(given, bound, reduce, seconds),
     )
 
 
@@ -214,8 +218,6 @@ def _compare_many(
                 run(job, engine_of(engine), limit, place, bar)
     matrices = {m.key: job.matrix(m) for m in wanted}
     if null.permutations:
-        from likewise.comparison.significance import calibrated_matrices
-
         matrices = calibrated_matrices(
             matrices,
             job.views,

@@ -6,10 +6,10 @@ target of the interval is the mean score of as many other inputs, so only the sp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,15 +20,13 @@ from likewise._base.threads import one_thread
 from likewise.comparison.resampling import (
     check_count,
     drawn,
-    frame_of,
-    html_of,
     prepared,
     representations,
     score_table,
-    table_of,
 )
 from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, UndefinedError, brief
+from likewise.matrices.uncertainty import Interval
 from likewise.measures.facts import SCALE, Info, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
@@ -36,51 +34,8 @@ from likewise.measures.resampling import Subset
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 GROUPS = 25
 LEAST = 8
-METHOD = "jackknife over groups of inputs"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A score with an interval over inputs: floats for a pair, m x m arrays for a mapping.
-
-    value      the score
-    low, high  the ends: they hold the mean score of as many other inputs in `level` of all cases
-    reasons    why pairs that have NaN for ends have none
-    groups     how many groups of inputs were left out in turn
-    method     how it was made
-    """
-
-    measure: str
-    value: Any
-    low: Any
-    high: Any
-    level: float
-    names: tuple[str, ...] = ()
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    groups: int = 0
-    method: str = METHOD
-
-    FIELDS = ("value", "low", "high")
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair."""
-        return frame_of(self, self.FIELDS)
-
-    def __repr__(self) -> str:
-        return f"Interval({self if self.names == () else f'{self.measure!r}, {len(self.names)} networks'})"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
-
-    def __str__(self) -> str:
-        if self.names:
-            return table_of(self)
-        return f"{self.measure} = {self.value:.4g}  [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}"
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,8 @@ def layerwise(
         about,
         reasons,
         saturation,
+        chosen.info.larger_is,
+        chosen.info.bounds,
     )
 
 

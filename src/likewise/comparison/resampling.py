@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +21,6 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
@@ -89,35 +85,3 @@ def drawn(measure: Measure, index: torch.Tensor) -> Measure:
     if confounder is None:
         return measure
     return measure.bind(confounder=np.asarray(confounder)[index.cpu().numpy()])
-
-
-def frame_of(result: Any, fields: tuple[str, ...]) -> pd.DataFrame:
-    """One row per pair, with the numbers of a result."""
-    import pandas as pd
-
-    names = result.names or ("x", "y")
-    pairs = [(i, j) for i in range(len(names)) for j in range(len(names)) if i != j]
-    if not result.names:
-        pairs = [(0, 1)]
-    rows = []
-    for i, j in pairs:
-        numbers = {name: _at(getattr(result, name), i, j) for name in fields}
-        rows.append({"a": names[i], "b": names[j], "measure": result.measure, **numbers})
-    return pd.DataFrame(rows)
-
-
-def _at(values: Any, i: int, j: int) -> float:
-    return float(values[i, j]) if isinstance(values, np.ndarray) else float(values)
-
-
-def table_of(result: Any) -> str:
-    """The name of a result and a line per pair."""
-    grid = result.to_frame().drop(columns="measure")
-    return f"{result!r}\n{grid.to_string(index=False, float_format='{:.4g}'.format, max_rows=40)}"
-
-
-def html_of(result: Any) -> str:
-    """What a notebook shows of a result."""
-    grid = result.to_frame().drop(columns="measure")
-    shown = grid.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
-    return f"<p>{html.escape(repr(result))}</p>{shown}"

@@ -123,6 +123,8 @@ class Job:
             values=self.values[k],
             measure=measure.key,
             larger_is=measure.info.larger_is,
+            bounds=measure.info.bounds,
+            aliases=measure.info.aliases,
             reasons=reasons,
             about={"likewise": __version__, "n": self.views[0].n},
             saturated=self._saturated(measure, k),

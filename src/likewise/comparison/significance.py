@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,18 +21,16 @@ from likewise._base.threads import one_thread
 from likewise.comparison.confounding import Unexplained
 from likewise.comparison.resampling import (
     check_count,
-    frame_of,
-    html_of,
     prepared,
     reason,
     representations,
     score_table,
-    table_of,
 )
 from likewise.comparison.schedule import attempt
 from likewise.comparison.shuffles import Orders, null_groups
 from likewise.errors import UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.matrices.uncertainty import Calibration
 from likewise.measures.facts import SCALE, Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
@@ -40,63 +38,6 @@ from likewise.measures.permutations import orders_at_once, permuted_products
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import parse_memory
 from likewise.views import Activations
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-NO_NULL = "it does not look at single inputs, so shuffling them gives no null."
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """A score against its null: floats for a pair, m x m arrays for a mapping.
-
-    value          the score
-    null_mean      mean of the scores with one side's inputs shuffled
-    null_quantile  what 95 % of them do not pass: t below
-    calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
-    p              share of shuffles at least as alike, the score itself counted among them;
-                   shuffles whose score is undefined are left out
-    p_less         share of shuffles at least as unlike: small where networks are less alike than chance
-    q              p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg
-    permutations   how many shuffles there were: none for a measure that does not look at single inputs
-    groups         how many groups inputs were shuffled within, 0 for all inputs together
-    """
-
-    measure: str
-    value: Any
-    null_mean: Any
-    null_quantile: Any
-    calibrated: Any
-    p: Any
-    p_less: Any
-    q: Any
-    names: tuple[str, ...] = ()
-    permutations: int = 0
-    groups: int = 0
-
-    FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p", "p_less", "q")
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row a pair."""
-        return frame_of(self, self.FIELDS)
-
-    def __repr__(self) -> str:
-        return f"Calibration({self if self.names == () else f'{self.measure!r}, {len(self.names)} networks'})"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
-
-    def __str__(self) -> str:
-        if self.names:
-            return table_of(self)
-        if not self.permutations:
-            return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
-        noise = f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
-        return (
-            f"{self.measure} = {self.value:.4g}; {noise} {self.null_mean:.4g} (95 %: "
-            f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"
-        )
 
 
 def calibrate(

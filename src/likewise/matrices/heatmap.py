@@ -1,114 +1,167 @@
-"""Pictures of matrices. Drawn without a display; returned as figures, saved if a path is given."""
+"""Pictures of matrices with names, all by the same rules. Drawn without a display; saved if a path is given.
+
+Bright is alike, whichever way a measure runs; grey is undefined. Colours span the range of the measure, unless the
+values take up so little of it that differences would not be seen. Up to 14 names a side, numbers are written in;
+beyond that, saturated pairs are crossed out.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likewise._base.files import save_figure
-from likewise.matrices.tables import legend, mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from likewise.matrices.similarity import Comparison, SimilarityMatrix
+SATURATED = "†"  # stands behind a score that any network of that width would get
+GREY, RED = "#dddddd", "#d62728"
+NUMBERS, GROUPED, NAMED = 14, 30, 200  # names a side up to which there is room for numbers, for names
 
 
-def heatmap(matrix: SimilarityMatrix, path: str | Path | None, *, title: str | None = None) -> Figure:
-    """One matrix, alike networks side by side, values written in where there is room."""
+@dataclass(frozen=True)
+class Panel:
+    """One matrix to draw.
+
+    marks    what stands behind a number, by row and column
+    notes    lines below, such as what the marks mean
+    sides    what the rows and the columns are of
+    groups   neighbours that belong together along a square matrix: first, one past the last, name
+    numbers  whether numbers are written in where there is room
+    upwards  whether the first row is the lowest
+    rooted   whether colours go by the square root, for values most of which are small
+    """
+
+    values: np.ndarray
+    rows: Sequence[str]
+    columns: Sequence[str]
+    title: str
+    larger_is: str = "more alike"
+    bounds: tuple[float | None, float | None] = (None, None)
+    marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    sides: tuple[str, str] = ("", "")
+    groups: Sequence[tuple[int, int, str]] = ()
+    numbers: bool = True
+    upwards: bool = False
+    rooted: bool = False
+
+    @property
+    def longest(self) -> int:
+        """How many names the longer side has."""
+        return max(len(self.rows), len(self.columns))
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there is room for numbers."""
+        return self.numbers and self.longest <= NUMBERS
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is room for names; else groups are named."""
+        return self.longest <= (GROUPED if self.groups else NAMED)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches: room for every name."""
+        if not self.has_names:
+            return 5.2, 4.6
+        cell = 0.45 if self.has_numbers else 0.2
+        return max(3.6, cell * len(self.columns) + 2.2) * 1.2, max(3.6, cell * len(self.rows) + 2.2)
+
+
+def heatmaps(panels: Sequence[Panel], path: str | os.PathLike[str] | None = None, *, across: int = 4) -> Figure:
+    """Matrices side by side; their rows are named once where they are the same."""
     from matplotlib.figure import Figure
 
-    size = max(4.0, 0.45 * len(matrix) + 2.6)
-    figure = Figure(figsize=(size + 0.8, size), layout="constrained")
-    _draw(figure, figure.subplots(), matrix.sorted(), title)
-    return saved(figure, path)
-
-
-def heatmaps(comparison: Comparison, path: str | Path | None) -> Figure:
-    """Several matrices, all in the order of the first."""
-    from matplotlib.figure import Figure
-
-    matrices = list(comparison.values())
-    columns = min(4, math.ceil(math.sqrt(len(matrices))))
-    rows = math.ceil(len(matrices) / columns)
-    side = max(3.6, 0.45 * len(matrices[0]) + 2.2)
-    figure = Figure(figsize=(side * columns * 1.2, side * rows), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
-    names = matrices[0].order()
-    for axis, matrix in zip(axes, matrices, strict=False):
-        _draw(figure, axis, matrix.reordered(names), None)
-    for axis in axes[len(matrices) :]:
+    columns = min(across, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    width, height = panels[0].size
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for place, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
+        _draw(figure, axis, panel, leftmost=place % columns == 0)
+    for axis in axes[len(panels) :]:
         axis.axis("off")
-    return saved(figure, path)
+    return finish(figure, path)
 
 
-def _draw(figure: Figure, axis: Any, matrix: SimilarityMatrix, title: str | None) -> None:
-    values, m = matrix.values, len(matrix)
-    colours = "viridis" if matrix.larger_is == "more alike" else "viridis_r"
-    low, high = _scale(matrix)
-    image = axis.imshow(values, cmap=colours, vmin=low, vmax=high)
-    axis.set_facecolor("#dddddd")  # undefined pairs show through
-    axis.set_xticks(range(m), matrix.names, rotation=45, ha="right", rotation_mode="anchor")
-    axis.set_yticks(range(m), matrix.names)
-    axis.tick_params(labelsize=8, length=0)
-    axis.set_title(title or f"{matrix.measure}\n(larger is {matrix.larger_is})", fontsize=10)
-    figure.colorbar(image, ax=axis, shrink=0.8)
-    notes = [textwrap.fill(note, 60) for note in legend([matrix])]
-    if notes:
-        axis.set_xlabel("\n".join(notes), fontsize=6)
-    if m <= 14:
-        _write(axis, matrix, image)
-    else:
-        _cross_out(axis, matrix)
-
-
-def _cross_out(axis: Any, matrix: SimilarityMatrix) -> None:
-    """Crosses on saturated pairs, where there is no room for numbers and their marks."""
-    places = [[matrix.names.index(name) for name in pair] for pair in matrix.saturated]
-    if places:
-        rows, columns = zip(*places, strict=True)
-        axis.scatter(columns, rows, marker="x", s=12, linewidths=0.8, c="#d62728")
-
-
-def _write(axis: Any, matrix: SimilarityMatrix, image: Any) -> None:
-    for i in range(len(matrix)):
-        for j in range(len(matrix)):
-            value = float(matrix.values[i, j])
-            red, green, blue = image.cmap(image.norm(value))[:3] if value == value else (1, 1, 1)
-            dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-            text = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
-            text = text if abs(value) < 1e4 else f"{value:.0e}"
-            text += mark(matrix, matrix.names[i], matrix.names[j])
-            axis.text(
-                j,
-                i,
-                text if value == value else "–",
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if dark else "black",
-            )
-
-
-def _scale(matrix: SimilarityMatrix) -> tuple[float, float]:
-    """From the range of the measure where it has one and it is used, else from the values."""
-    values = matrix.values[np.isfinite(matrix.values)]
-    if not values.size:
-        return 0.0, 1.0
-    bounds = matrix.info.bounds if matrix.info else (None, None)
-    low = float(values.min()) if bounds[0] is None else min(float(bounds[0]), float(values.min()))
-    high = float(values.max()) if bounds[1] is None else float(bounds[1])
-    if values.max() - values.min() < 0.2 * (high - low):  # differences would not be seen
-        low, high = float(values.min()), float(values.max())
-    return low, max(high, low + 1e-9)
-
-
-def saved(figure: Figure, path: str | Path | None) -> Figure:
+def finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     """The figure, written if a path is given."""
     if path is not None:
         save_figure(figure, Path(path))
     return figure
+
+
+def _draw(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool) -> None:
+    from matplotlib.colors import Normalize, PowerNorm
+
+    low, high = _scale(panel)
+    image = axis.imshow(
+        panel.values,
+        cmap="viridis_r" if panel.larger_is == "less alike" else "viridis",
+        norm=PowerNorm(0.5, low, high) if panel.rooted else Normalize(low, high),
+        origin="lower" if panel.upwards else "upper",
+        interpolation="nearest",
+    )
+    axis.set_facecolor(GREY)  # undefined pairs show through
+    axis.set_title(panel.title, fontsize=10)
+    axis.tick_params(labelsize=8 if panel.has_numbers else 7, length=0)
+    _name(axis, panel, leftmost)
+    for start, _, _ in panel.groups[1:]:
+        axis.axhline(start - 0.5, color="white", linewidth=1)
+        axis.axvline(start - 0.5, color="white", linewidth=1)
+    figure.colorbar(image, ax=axis, shrink=0.8).ax.tick_params(labelsize=7)
+    if panel.has_numbers:
+        _write(axis, panel, image)
+    elif places := [place for place, mark in panel.marks.items() if SATURATED in mark]:
+        rows, columns = zip(*places, strict=True)
+        axis.scatter(columns, rows, marker="x", s=12, linewidths=0.8, c=RED)
+
+
+def _name(axis: Any, panel: Panel, leftmost: bool) -> None:
+    """Names along both sides, and what is said below."""
+    rows, columns = list(panel.rows), list(panel.columns)
+    if panel.has_names:
+        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if panel.has_numbers else {"rotation": 90}
+        axis.set_xticks(range(len(columns)), columns, **turned)
+        axis.set_yticks(range(len(rows)), rows if leftmost else [""] * len(rows))
+    else:
+        middle = [(start + stop - 1) / 2 for start, stop, _ in panel.groups]
+        axis.set_xticks([])
+        axis.set_yticks(middle, [name if leftmost else "" for _, _, name in panel.groups])
+    notes = [textwrap.fill(note, 60) for note in panel.notes]
+    axis.set_xlabel("\n".join(filter(None, [panel.sides[1], *notes])), fontsize=6 if notes else 9)
+    axis.set_ylabel(panel.sides[0], fontsize=9)
+
+
+def _write(axis: Any, panel: Panel, image: Any) -> None:
+    """The numbers, light on dark and dark on light."""
+    for (i, j), value in np.ndenumerate(panel.values):
+        red, green, blue = image.cmap(image.norm(value))[:3] if value == value else (1, 1, 1)
+        dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+        text = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+        text = (text if abs(value) < 1e4 else f"{value:.0e}") + panel.marks.get((i, j), "")
+        how = {"ha": "center", "va": "center", "fontsize": 7, "color": "white" if dark else "black"}
+        axis.text(j, i, text if value == value else "–", **how)
+
+
+def _scale(panel: Panel) -> tuple[float, float]:
+    """From the range of the measure where it has one and it is used, else from the values."""
+    values = panel.values[np.isfinite(panel.values)]
+    if not values.size:
+        return 0.0, 1.0
+    first, last = panel.bounds
+    low = float(values.min()) if first is None else min(float(first), float(values.min()))
+    high = float(values.max()) if last is None else float(last)
+    if values.max() - values.min() < 0.2 * (high - low):  # differences would not be seen
+        low, high = float(values.min()), float(values.max())
+    return low, max(high, low + 1e-9)

@@ -3,33 +3,38 @@
 It is the number wherever a number is wanted: in arithmetic, in `str`, f-strings, CSV and JSON files and logs. At a
 prompt and inside a list it is one line with its measure and range; nothing is computed for that. A notebook and
 `explain()` add the verdict, where shuffling takes a moment; elsewhere they name the call that gives it.
-A score keeps numbers only: it looks at the arrays it came from for as long as somebody else holds them.
+A score holds numbers and words only. What finds the verdict is handed in, and is not pickled.
 """
 
 from __future__ import annotations
 
 import html
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from likewise.comparison.verdict import Origin, against_chance, calibration_sentence
+from likewise.matrices.uncertainty import Calibration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.comparison.significance import Calibration
-    from likewise.measures import Info
+Bounds = tuple[float | None, float | None]
+LEVEL = 0.05  # a verdict is two-sided: "more" and "less" share the 5 % of unrelated pairs that may be misjudged
+CALIBRATED = ("null_mean", "null_quantile", "calibrated", "p", "p_less")
 
 
 class Score(float):
     """The value of a measure for two networks.
 
     measure      the name of the measure, with its variant and options
-    info         its facts: direction, range, source
+    larger_is    what a larger value says: "more alike" or "less alike"
+    bounds       the range of the measure, None where it has no end
+    identity     the value of a network with itself, None where that depends on the network
+    paired       whether the measure looks at single inputs, so that shuffling them gives a null
     names        what the two networks are called
     n, widths    inputs, and neurons of either network
     saturated    why any network of these sizes would get this score, if so
     calibration  the score against its null, if it was asked for
+    call         what to call for a null
 
     >>> import numpy as np, likewise
     >>> x = np.random.default_rng(0).normal(size=(100, 16))
@@ -40,24 +45,32 @@ class Score(float):
     """
 
     __slots__ = (
-        "_origin",
+        "_judge",
         "_verdict",
+        "bounds",
         "calibration",
-        "info",
+        "call",
+        "identity",
+        "larger_is",
         "measure",
         "n",
         "names",
+        "paired",
         "saturated",
         "widths",
     )
     measure: str
-    info: Info
+    larger_is: str
+    bounds: Bounds
+    identity: float | None
+    paired: bool
     names: tuple[str, str]
     n: int
     widths: tuple[int, int]
     saturated: str
     calibration: Calibration | None
-    _origin: Origin | None
+    call: str
+    _judge: Callable[[Score], str] | None
     _verdict: str
 
     def __new__(
@@ -65,32 +78,34 @@ class Score(float):
         value: float,
         *,
         measure: str,
-        info: Info,
+        larger_is: str = "more alike",
+        bounds: Bounds = (None, None),
+        identity: float | None = None,
+        paired: bool = True,
         names: tuple[str, str] = ("x", "y"),
         n: int = 0,
         widths: tuple[int, int] = (0, 0),
         saturated: str = "",
         calibration: Calibration | None = None,
-        origin: Origin | None = None,
+        call: str = "The same call with calibrate=True",
+        judge: Callable[[Score], str] | None = None,
     ) -> Score:
-        made = super().__new__(cls, value)
-        made.measure, made.info, made.names = measure, info, names
-        made.n, made.widths, made.saturated = n, widths, saturated
-        made.calibration, made._origin = calibration, origin
-        made._verdict = ""
-        return made
+        score = super().__new__(cls, value)
+        score.measure, score.larger_is, score.bounds = measure, larger_is, bounds
+        score.identity, score.paired = identity, paired
+        score.names, score.n, score.widths = names, n, widths
+        score.saturated, score.calibration, score.call = saturated, calibration, call
+        score._judge, score._verdict = judge, ""
+        return score
 
     def __reduce__(self) -> Any:
         facts = {name: getattr(self, name) for name in Score.__slots__ if not name.startswith("_")}
-        facts["info"] = _without_functions(self.info)
         return (_restored, (float(self), facts))
 
     def __repr__(self) -> str:
-        from likewise.measures.explain import bounds
-
-        itself = "" if self.info.identity is None else f"; {self.info.identity:g} with itself"
+        itself = "" if self.identity is None else f"; {self.identity:g} with itself"
         mark = ", saturated" if self.saturated else ""
-        facts = f"{bounds(self.info)}, larger is {self.info.larger_is}{itself}{mark}"
+        facts = f"{range_text(self.bounds)}, larger is {self.larger_is}{itself}{mark}"
         return f"{self.measure} = {float(self):.4g} ({facts})"
 
     def __str__(self) -> str:  # what csv.writer and logging write
@@ -122,12 +137,14 @@ class Score(float):
 
         It is found by shuffling inputs where that takes about 0.2 s at most and the arrays are still there.
         """
-        if not self.info.paired:
+        if not self.paired:
             return "It does not look at single inputs, so shuffling them gives no null."
         if self.calibration is not None:
-            return calibration_sentence(self)
+            null = self.calibration
+            return sentence(self, null.p, null.p_less, null.null_mean, null.permutations, null.groups)
         if not self._verdict:
-            self._verdict = against_chance(self, self._origin)
+            found = "" if self._judge is None else self._judge(self)
+            self._verdict = found or f"{self.call} tells it from noise."
         return self._verdict
 
     def to_frame(self) -> pd.DataFrame:
@@ -137,18 +154,39 @@ class Score(float):
         row: dict[str, Any] = {"a": self.names[0], "b": self.names[1], "measure": self.measure}
         row["value"] = float(self)
         if self.calibration is not None:
-            row |= {name: float(getattr(self.calibration, name)) for name in _CALIBRATED}
-        return pd.DataFrame([row | {"larger_is": self.info.larger_is, "reason": "", "saturated": self.saturated}])
-
-
-_CALIBRATED = ("null_mean", "null_quantile", "calibrated", "p", "p_less")
+            row |= {name: float(getattr(self.calibration, name)) for name in CALIBRATED}
+        return pd.DataFrame([row | {"larger_is": self.larger_is, "reason": "", "saturated": self.saturated}])
 
 
 def _restored(value: float, facts: dict[str, Any]) -> Score:
     return Score(value, **facts)
 
 
-def _without_functions(info: Info) -> Info:
-    """The facts that can be written down: functions of the options are for the scheduler only."""
-    rows = info.rows if isinstance(info.rows, int) else 2
-    return replace(info, rows=rows, kernels=None, saturates=None)
+def range_text(bounds: Bounds) -> str:
+    """A range in words.
+
+    >>> range_text((0, None))
+    '0 … ∞'
+    """
+    low, high = (("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(bounds))
+    return f"{low} … {high}"
+
+
+def sentence(score: Score, more: float, less: float, null: float, permutations: int, groups: int) -> str:
+    """More, less, or as alike as chance, with p, the number of shuffles and what they leave in place.
+
+    `more` and `less` are the shares of shuffles that are at least as alike and at least as unlike.
+    """
+    p = min(1.0, 2 * min(more, less))
+    shared = f"the {groups} classes" if groups else ""
+    shuffled = f"the inputs{' within classes' * bool(groups)}"
+    if "confounder=" in score.measure:
+        shared = f"{shared} and the confounder" if shared else "the confounder"
+        shuffled = f"what the confounder leaves of {shuffled}"
+    how = f"at {score.sizes} (p = {p:.2g} from {permutations} shuffles of {shuffled})."
+    gives = "give" if groups else "gives"
+    if p > LEVEL:
+        return f"{float(score):.2g} is what {f'{shared} alone' if shared else 'noise'} {gives} {how}"
+    word = "More" if more < less else "Less"
+    chance = f"{shared} alone would make them, which" if shared else "noise, which"
+    return f"{word} alike than {chance} {gives} {null:.2g} {how}"

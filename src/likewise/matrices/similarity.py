@@ -1,50 +1,73 @@
-"""A measure over many networks, with their names. Everything after it takes any such matrix."""
+"""A measure over many networks, with their names. Everything after it takes any such matrix.
+
+† marks a score that any network of that width would get; * one that is more alike than chance, with the false
+discovery rate over all pairs held at 5 %.
+"""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from likewise._base.array_files import read_npz
-from likewise._base.files import make_folder, reading, write_whole
-from likewise.errors import InputError, LikewiseError, UnknownNameError, brief, did_you_mean
-from likewise.matrices import tables
+from likewise._base.files import make_folder
+from likewise._base.registry import normal
+from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
+from likewise.matrices.labelled import (
+    NPZ,
+    SAFETENSORS,
+    Labelled,
+    Pairs,
+    as_html,
+    cell,
+    distances,
+    place,
+    side_by_side,
+)
+from likewise.matrices.score import LEVEL, Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from likewise.measures import Info
+ALIKE = "*"
+DIRECTIONS = ("more alike", "less alike")
 
 
-@dataclass(frozen=True, eq=False)
-class SimilarityMatrix:
+@dataclass(frozen=True, eq=False, repr=False)
+class SimilarityMatrix(Labelled):
     """How alike m networks are by one measure: `values[i, j]` is measure(names[i], names[j]).
 
     Undefined pairs are NaN, their reasons in `reasons`; pairs whose score any network of that width would get
-    are in `saturated`, and marked with † wherever the matrix is shown. `larger_is` is known for measures of ours;
-    for any other matrix it can be given.
+    are in `saturated`, and marked with † wherever the matrix is shown. `larger_is`, `bounds` and `aliases` say how
+    to read the numbers and what else the measure is called; they can be had from a measure given as such.
 
     >>> import likewise
-    >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure="cka")
+    >>> cka = likewise.measures.get("cka")
+    >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure=cka)
     >>> matrix["a", "b"], matrix["a"]
     (0.2, {'a': 1.0, 'b': 0.2})
     """
+
+    KIND = "similarity matrix"
+    LABEL = "network"
 
     names: Sequence[str]
     values: Any
     measure: str = ""
     larger_is: str = ""
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    reasons: Pairs = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
-    saturated: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    saturated: Pairs = field(default_factory=dict)
+    bounds: Bounds = (None, None)
+    aliases: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         names = tuple(str(name) for name in self.names)
@@ -54,26 +77,27 @@ class SimilarityMatrix:
         if len(set(names)) < len(names):
             raise InputError(f"the name {_repeated(names)!r} is given twice. Names must differ.")
         values.setflags(write=False)
-        measure = getattr(self.measure, "key", self.measure)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "measure", str(measure))
-        if not self.larger_is:
-            info = self.info
-            object.__setattr__(self, "larger_is", info.larger_is if info else "more alike")
+        info = getattr(self.measure, "info", None)  # a measure rather than its name
+        facts = {
+            "names": names,
+            "values": values,
+            "measure": str(getattr(self.measure, "key", self.measure)),
+            "larger_is": self.larger_is or (info.larger_is if info else "" if self.measure else DIRECTIONS[0]),
+            "bounds": tuple(info.bounds if info else self.bounds),
+            "aliases": tuple(info.aliases if info else self.aliases),
+        }
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
+        if self.larger_is not in DIRECTIONS:
+            raise InputError(
+                f"nothing says whether a larger {self.measure or 'value'} is more or less alike. Pass "
+                "larger_is='more alike' or 'less alike', or the measure itself: measure=likewise.measures.get(...)."
+            )
 
     @property
-    def info(self) -> Info | None:
-        """The facts of the measure, if it is one of ours."""
-        from likewise.measures.registry import get, registry
-
-        name = self.measure.partition("[")[0]
-        if not name or name not in registry:
-            return None
-        try:
-            return get(self.measure).info
-        except LikewiseError:  # options that no key can hold, such as labels
-            return get(name).info
+    def axes(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Names of the rows and of the columns: the networks twice."""
+        return self.names, self.names
 
     def __len__(self) -> int:
         return len(self.names)
@@ -81,78 +105,62 @@ class SimilarityMatrix:
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
-    @overload
-    def __getitem__(self, key: str) -> dict[str, float]: ...
-    @overload
-    def __getitem__(self, key: tuple[str, str]) -> float: ...
-    def __getitem__(self, key: str | tuple[str, str]) -> dict[str, float] | float:
-        """The row of a network by name, or the score of a pair of names."""
-        if isinstance(key, str):
-            row = self.values[self._place(key)]
-            return {name: float(value) for name, value in zip(self.names, row, strict=True)}
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise UnknownNameError(f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a'].")
-        return float(self.values[self._place(key[0]), self._place(key[1])])
-
-    def _place(self, name: Any) -> int:
-        if name not in self.names:
-            raise UnknownNameError(f"no network named {brief(name)}.{did_you_mean(str(name), self.names)}")
-        return list(self.names).index(name)
-
     def __repr__(self) -> str:
         undefined = int(np.isnan(self.values).sum())
         note = f", {undefined} undefined" if undefined else ""
         return f"SimilarityMatrix({self.measure!r}, {len(self)} networks{note})"
 
-    def __str__(self) -> str:
-        shown = tables.grid(self).to_string(max_rows=20, max_cols=20)
-        lines = [f"{self!r}, larger is {self.larger_is}", shown, *tables.legend([self])]
-        return "\n".join(lines)
+    def _title(self) -> str:
+        return f"{self!r}, larger is {self.larger_is}"
 
-    def _repr_html_(self) -> str:
-        title = f"{self!r}, larger is {self.larger_is}"
-        return tables.as_html(title, tables.grid(self), tables.legend([self]))
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is its own mirror image."""
+        return np.array_equal(self.values, self.values.T, equal_nan=True)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.values, dtype=dtype, copy=copy)
+    def mark(self, i: int, j: int) -> str:
+        """What stands behind a number: † if any network of that width would get it, * if it is beyond chance."""
+        beyond = "q" in self.extra and float(np.asarray(self.extra["q"])[i, j]) <= LEVEL
+        return super().mark(i, j) + (ALIKE if beyond else "")
+
+    def legend(self) -> list[str]:
+        """One line per mark that is in use."""
+        return super().legend() + ([f"{ALIKE} {self._significance()}"] if "q" in self.extra else [])
+
+    def _significance(self) -> str:
+        count = int((~np.isnan(np.asarray(self.extra["q"]))).sum()) // (2 if self.symmetric else 1)
+        groups, shuffles = (int(self.about.get(name, 0)) for name in ("groups", "permutations"))
+        within = f" within {groups} classes" if groups else ""
+        needed = math.ceil(count / LEVEL) - 1
+        return (
+            f"more alike than chance: q <= {LEVEL} over {count} pairs, "
+            f"from {shuffles} shuffles of the inputs{within}"
+            + (f"; one pair alone would need calibrate={needed}" if shuffles < needed else "")
+        )
 
     def distances(self) -> np.ndarray:
         """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
-        values = (self.values + self.values.T) / 2
-        top = np.nanmax(values) if np.isfinite(values).any() else 1.0
-        gaps = top - values if self.larger_is == "more alike" else values - min(0.0, np.nanmin(values))
-        gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
-        np.fill_diagonal(gaps, 0.0)
-        return np.asarray(np.maximum(gaps, 0.0))
+        return distances(self.values, self.larger_is)
 
     def order(self) -> list[str]:
         """Names with alike networks side by side (average linkage, leaves ordered best)."""
-        if len(self) < 3:
-            return list(self.names)
-        from scipy.cluster.hierarchy import leaves_list, linkage
-        from scipy.spatial.distance import squareform
+        return side_by_side(self.names, self.distances())
 
-        gaps = squareform(self.distances(), checks=False)
-        leaves = leaves_list(linkage(gaps, "average", optimal_ordering=True))
-        return [self.names[i] for i in leaves]
-
-    def sorted(self) -> SimilarityMatrix:
+    def sorted(self) -> Self:
         """The same matrix in the order of `order()`."""
         return self.reordered(self.order())
 
-    def reordered(self, names: Sequence[str]) -> SimilarityMatrix:
+    def reordered(self, names: Sequence[str]) -> Self:
         """The same matrix with its networks in another order."""
-        index = [self._place(name) for name in names]
+        index = [place(self.names, name, self.LABEL) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
         return replace(self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra)
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
-        """A square frame with names on both sides; `long=True` gives a row a pair, with reasons."""
+        """A square frame with names on both sides; `long=True` gives one row per pair, with reasons."""
         import pandas as pd
 
-        if long:
-            return pd.DataFrame(list(self._rows()))
-        return pd.DataFrame(self.values, index=list(self.names), columns=list(self.names))
+        return pd.DataFrame(list(self._rows())) if long else super().to_frame()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for i, a in enumerate(self.names):
@@ -162,52 +170,17 @@ class SimilarityMatrix:
                 row |= {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
                 yield row | {"saturated": self.saturated.get((a, b), "")}
 
-    def plot(self, path: str | Path | None = None, *, title: str | None = None) -> Figure:
-        """A picture of the matrix, alike networks side by side; saved if a path is given."""
-        from likewise.matrices.heatmap import heatmap
-
-        return heatmap(self, path, title=title)
-
-    def save(self, path: str | Path) -> Path:
-        """Write to a `.npz` file (no pickles inside)."""
-        path = Path(path)
-        path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
-        facts = {
-            "names": self.names,
-            "measure": self.measure,
-            "larger_is": self.larger_is,
-            "reasons": [[*pair, reason] for pair, reason in self.reasons.items()],
-            "saturated": [[*pair, reason] for pair, reason in self.saturated.items()],
-            "about": dict(self.about),
-            "extra": list(self.extra),
-        }
-        content = io.BytesIO()
-        grids = {f"extra {name}": np.asarray(grid) for name, grid in self.extra.items()}
-        arrays: dict[str, Any] = {
-            "values": self.values,
-            "facts": np.array(json.dumps(facts)),
-            **grids,
-        }
-        np.savez(content, **arrays)
-        write_whole(path, content.getvalue())
-        return path
-
-    @classmethod
-    def load(cls, path: str | Path) -> SimilarityMatrix:
-        """Read what `save` wrote."""
-        with reading(path, f"{path} is not a saved similarity matrix: {{reason}}."):
-            arrays = read_npz(path)
-            facts = json.loads(str(arrays["facts"]))
-            return cls(
-                names=facts["names"],
-                values=arrays["values"],
-                measure=facts["measure"],
-                larger_is=facts["larger_is"],
-                reasons={(a, b): reason for a, b, reason in facts["reasons"]},
-                extra={name: arrays[f"extra {name}"] for name in facts["extra"]},
-                about=facts["about"],
-                saturated={(a, b): reason for a, b, reason in facts.get("saturated", [])},
-            )
+    def panel(self, title: str | None = None) -> Panel:
+        """What is drawn of it."""
+        return Panel(
+            self.values,
+            *self.axes,
+            title or f"{self.measure}\n(larger is {self.larger_is})",
+            larger_is=self.larger_is,
+            bounds=self.bounds,
+            marks=self.marks(),
+            notes=self.legend(),
+        )
 
 
 class Comparison(Mapping[str, SimilarityMatrix]):
@@ -217,18 +190,17 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         self._matrices = dict(matrices)
 
     def __getitem__(self, name: str) -> SimilarityMatrix:
+        """The matrix of a measure, by its key, its name or an alias, where only one is meant."""
         if name in self._matrices:
             return self._matrices[name]
-        from likewise.measures.registry import registry
-
-        plain, written, _ = name.partition("[")
-        if plain in registry:
-            official = registry.get(plain).name
-            same = [key for key in self._matrices if key.partition("[")[0] == official]
-            if written:  # an alias with options
-                same = [key for key in same if key.partition("[")[2] == name.partition("[")[2]]
-            if len(same) == 1:
-                return self._matrices[same[0]]
+        wanted, _, options = name.partition("[")
+        found = []
+        for key, matrix in self._matrices.items():
+            official, _, own = key.partition("[")
+            if normal(wanted) in map(normal, (official, *matrix.aliases)) and options in ("", own):
+                found.append(matrix)
+        if len(found) == 1:
+            return found[0]
         raise UnknownNameError(f"no measure {name!r} in this comparison.{did_you_mean(name, self._matrices)}")
 
     def __iter__(self) -> Iterator[str]:
@@ -242,11 +214,37 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return f"Comparison({len(self)} measures, {networks} networks)"
 
     def __str__(self) -> str:
-        shown = tables.pairs(self).to_string(max_cols=12)
-        return "\n".join([repr(self), shown, *tables.legend(self.values())])
+        return "\n".join([repr(self), self.pairs().to_string(max_cols=12), *self.legend()])
 
     def _repr_html_(self) -> str:
-        return tables.as_html(repr(self), tables.pairs(self), tables.legend(self.values()))
+        return as_html(repr(self), self.pairs(), self.legend())
+
+    def legend(self) -> list[str]:
+        """One line per mark that is in use."""
+        lines = [line for matrix in self.values() for line in matrix.legend()]
+        first = {mark: next((line for line in lines if line[0] == mark), "") for mark in (SATURATED, ALIKE)}
+        return [line for line in first.values() if line]
+
+    def pairs(self) -> pd.DataFrame:
+        """One row per measure and one column per pair, as text; both ways where a measure is not symmetric."""
+        import pandas as pd
+
+        names = next(iter(self.values())).names
+        symmetric = all(matrix.symmetric for matrix in self.values())
+        places, sign = list(_places(len(names), symmetric)), " ~ " if symmetric else " → "
+        rows = [[cell(matrix.values[place], matrix.mark(*place)) for place in places] for matrix in self.values()]
+        columns = pd.Index([f"{names[i]}{sign}{names[j]}" for i, j in places], name="pair")
+        return pd.DataFrame(rows, index=pd.Index(list(self), name="measure"), columns=columns)
+
+    def numbers(self) -> pd.DataFrame:
+        """One row per measure and pair, without words; both ways where a measure is not symmetric."""
+        import pandas as pd
+
+        parts = []
+        for matrix in self.values():
+            frame = matrix.to_frame(long=True).drop(columns=["larger_is", "reason", "saturated"])
+            parts.append(frame.iloc[[i * len(matrix) + j for i, j in _places(len(matrix), matrix.symmetric)]])
+        return pd.concat(parts)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated."""
@@ -254,32 +252,38 @@ class Comparison(Mapping[str, SimilarityMatrix]):
 
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """All matrices in one picture, in one order of networks."""
-        from likewise.matrices.heatmap import heatmaps
+        order = next(iter(self.values())).order()
+        panels = [matrix.reordered(order).panel() for matrix in self.values()]
+        return heatmaps(panels, path, across=min(4, math.ceil(math.sqrt(len(panels)))))
 
-        return heatmaps(self, path)
-
-    def save(self, folder: str | Path) -> Path:
-        """One file a measure in a folder."""
-        folder = Path(folder)
-        make_folder(folder)
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write one file per measure into a folder."""
+        target = Path(folder)
+        make_folder(target)
         for name, matrix in self.items():
-            matrix.save(folder / _file_name(name))
-        return folder
+            matrix.save(target / f"{_file_name(name)}{SAFETENSORS}")
+        return target
 
     @classmethod
-    def load(cls, folder: str | Path) -> Comparison:
+    def load(cls, folder: str | os.PathLike[str]) -> Comparison:
         """Read what `save` wrote."""
-        found = sorted(Path(folder).glob("*.npz"))
+        found = [path for kind in (NPZ, SAFETENSORS) for path in Path(folder).glob(f"*{kind}")]
         if not found:
             raise InputError(f"{folder} holds no saved matrices.")
-        matrices = [SimilarityMatrix.load(path) for path in found]
+        latest = {path.stem: path for path in found}  # where an earlier version wrote npz, what replaces it
+        matrices = [SimilarityMatrix.load(latest[stem]) for stem in sorted(latest)]
         return cls({matrix.measure: matrix for matrix in matrices})
 
 
+def _places(count: int, symmetric: bool) -> Iterable[tuple[int, int]]:
+    """Pairs of different networks, once where the order does not matter."""
+    return ((i, j) for i in range(count) for j in range(count) if (i < j if symmetric else i != j))
+
+
 def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-=." else "_" for c in name).strip("_") + ".npz"
+    return "".join(c if c.isalnum() or c in "-=." else "_" for c in name).strip("_")
 
 
 def _repeated(names: Sequence[str]) -> str:

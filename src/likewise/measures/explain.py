@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import textwrap
 
-from likewise.measures.facts import Info, Measure
+from likewise.matrices.score import range_text
+from likewise.measures.facts import Measure
 
 
 def explain(measure: Measure) -> str:
@@ -29,7 +30,7 @@ def facts(measure: Measure) -> dict[str, str]:
     info, saturation = measure.info, measure.saturation
     return {
         "direction": f"larger is {info.larger_is}",
-        "range": bounds(info),
+        "range": range_text(info.bounds),
         "with itself": "depends" if info.identity is None else f"{info.identity:g}",
         "symmetric": "yes" if info.symmetric else "no",
         "metric": "yes" if info.metric else "no",
@@ -40,11 +41,6 @@ def facts(measure: Measure) -> dict[str, str]:
         "also called": ", ".join(info.aliases) or "-",
         "source": info.source,
     }
-
-
-def bounds(info: Info) -> str:
-    low, high = (("-∞", "∞")[i] if end is None else f"{end:.4g}" for i, end in enumerate(info.bounds))
-    return f"{low} … {high}"
 
 
 def _option(measure: Measure, name: str) -> str:

@@ -1,0 +1,248 @@
+"""What every matrix with names has in common: a frame, an order, a picture, one kind of file, text and HTML.
+
+A file holds the values as tensors and everything else as JSON among its metadata, with a checksum over all of it:
+safetensors, or npz where the path says so. Files of earlier versions are read too.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+
+import numpy as np
+
+from likewise._base.array_files import read_npz
+from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base.files import is_file, reading, write_whole
+from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
+from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Pairs = Mapping[tuple[str, str], str]
+SAFETENSORS, NPZ = ".safetensors", ".npz"
+SHOWN = 20  # rows and columns in print
+_BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
+
+
+class Labelled:
+    """Numbers with names along both sides; a dataclass that holds `values` and whatever says what they are."""
+
+    KIND: ClassVar[str]  # what such a matrix is called
+    LABEL: ClassVar[str]  # what one of its names stands for
+    values: Any
+
+    @property
+    def axes(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Names of the rows and of the columns."""
+        raise NotImplementedError
+
+    def panel(self, title: str | None = None) -> Panel:
+        """What is drawn of it."""
+        raise NotImplementedError
+
+    def mark(self, i: int, j: int) -> str:
+        """What stands behind a number: † if any network of that width would get it."""
+        rows, columns = self.axes
+        return SATURATED if (rows[i], columns[j]) in self._by_pair("saturated") else ""
+
+    def legend(self) -> list[str]:
+        """One line per mark that is in use."""
+        reason = next(iter(self._by_pair("saturated").values()), "")
+        return [f"{SATURATED} saturated: {reason}"] if reason else []
+
+    def marks(self) -> dict[tuple[int, int], str]:
+        """All marks, by row and column."""
+        found = {(i, j): self.mark(i, j) for i, j in np.ndindex(*self.values.shape)}
+        return {place: mark for place, mark in found.items() if mark}
+
+    def _by_pair(self, name: str) -> Pairs:
+        found: Pairs = getattr(self, name, {})
+        return found
+
+    @overload
+    def __getitem__(self, key: str) -> dict[str, float]: ...
+    @overload
+    def __getitem__(self, key: tuple[str, str]) -> float: ...
+    def __getitem__(self, key: str | tuple[str, str]) -> dict[str, float] | float:
+        """A row by its name, or the number of a pair of names."""
+        rows, columns = self.axes
+        if isinstance(key, str):
+            row = self.values[place(rows, key, self.LABEL)]
+            return {name: float(value) for name, value in zip(columns, row, strict=True)}
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise UnknownNameError(f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a'].")
+        return float(self.values[place(rows, key[0], self.LABEL), place(columns, key[1], self.LABEL)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A frame with the names on both sides."""
+        import pandas as pd
+
+        rows, columns = self.axes
+        return pd.DataFrame(self.values, index=list(rows), columns=list(columns))
+
+    def grid(self, digits: str = ".4g", *, whole: bool = True) -> pd.DataFrame:
+        """The numbers as text with their marks, names on both sides; if not `whole`, only those that are shown."""
+        import pandas as pd
+
+        frame = self.to_frame()
+        text = np.full(frame.shape, "", dtype=object)
+        rows, columns = (range(side) if whole else _shown(side) for side in frame.shape)
+        for i in rows:
+            for j in columns:
+                text[i, j] = cell(self.values[i, j], self.mark(i, j), digits)
+        return pd.DataFrame(text, index=frame.index, columns=frame.columns)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
+        """A picture of the matrix, what is alike side by side; saved if a path is given."""
+        return heatmaps([self.sorted().panel(title)], path)
+
+    def sorted(self) -> Self:
+        """The matrix in the order in which it is drawn."""
+        return self
+
+    def _title(self) -> str:
+        return repr(self)
+
+    def __str__(self) -> str:
+        return as_text(self._title(), self.grid(whole=False), self.legend())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._title(), self.grid(whole=False), self.legend())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one file: safetensors, or npz if the path ends in .npz. Returns its path."""
+        target = Path(path)
+        if target.suffix not in (SAFETENSORS, NPZ):
+            target = target.with_name(f"{target.name}{SAFETENSORS}")
+        extra = getattr(self, "extra", {})
+        arrays = {"values": self.values} | {f"extra {name}": np.asarray(grid) for name, grid in extra.items()}
+        text = json.dumps({"matrix": self.KIND, **self.metadata()})
+        write_whole(target, _npz(arrays, text) if target.suffix == NPZ else _safetensors(arrays, text))
+        return target
+
+    def metadata(self) -> dict[str, Any]:
+        """Everything but the numbers, as JSON can hold it."""
+        this: Any = self
+        facts = {part.name: getattr(self, part.name) for part in fields(this) if part.name not in _ARRAYS}
+        for name in _BY_PAIR:
+            if name in facts:
+                facts[name] = [[*pair, reason] for pair, reason in facts[name].items()]
+        return {name: dict(fact) if isinstance(fact, Mapping) else fact for name, fact in facts.items()}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote."""
+        if not is_file(path) and is_file(f"{os.fspath(path)}{SAFETENSORS}"):
+            path = f"{os.fspath(path)}{SAFETENSORS}"  # as `save` called it
+        with reading(path, f"{path} holds no {cls.KIND}. Give a file that {cls.__name__}.save wrote.", StoreError):
+            arrays, facts = _read(path)
+            if facts.pop("matrix", cls.KIND) != cls.KIND:
+                raise ValueError("it is of another kind")
+            extra = {name.removeprefix("extra "): grid for name, grid in arrays.items() if name.startswith("extra ")}
+            for name in _BY_PAIR:
+                facts[name] = {(a, b): reason for a, b, reason in facts.get(name, [])}
+            make: Any = cls
+            known = {part.name for part in fields(make)}
+            return make(values=arrays["values"], **{k: v for k, v in {**facts, "extra": extra}.items() if k in known})
+
+
+def _safetensors(arrays: Mapping[str, Any], text: str) -> bytes:
+    from safetensors.numpy import save
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return seal_bytes(save(tensors, metadata={"facts": text} | OPEN_SEAL))
+
+
+def _npz(arrays: Mapping[str, Any], text: str) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, facts=np.array(text), **arrays)
+    return content.getvalue()
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays of a file, and the facts in it."""
+    with Path(path).open("rb") as file:
+        zipped = file.read(4) == b"PK\x03\x04"
+    if zipped:
+        arrays = read_npz(path)
+        return arrays, json.loads(str(arrays.pop("facts")))
+    from safetensors import safe_open
+
+    check_seal(path)
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata() or {}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no mapping
+    return arrays, _facts_in(metadata)
+
+
+def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
+    """The facts among metadata, where earlier versions gave classes and layers each a form of their own."""
+    if "facts" in metadata or "csm" in metadata:
+        facts: dict[str, Any] = json.loads(metadata.get("facts") or metadata["csm"])
+        return facts if "facts" in metadata else {"matrix": "class similarity", **facts}
+    plain = {name: metadata[name] for name in ("a", "b", "measure")}
+    listed = {name: json.loads(metadata[name]) for name in ("rows", "columns", "about")}
+    by_pair = {name: json.loads(metadata.get(name, "[]")) for name in _BY_PAIR}
+    return {"matrix": "layer matrix", **plain, **listed, **by_pair}
+
+
+def place(names: Sequence[str], name: Any, label: str) -> int:
+    """Where a name stands among others."""
+    if name not in names:
+        raise UnknownNameError(f"no {label} named {brief(name)}.{did_you_mean(str(name), names)}")
+    return list(names).index(name)
+
+
+def side_by_side(names: Sequence[str], gaps: np.ndarray) -> list[str]:
+    """Names in an order in which near ones are neighbours (average linkage, leaves ordered best)."""
+    if len(names) < 3:
+        return list(names)
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    leaves = leaves_list(linkage(squareform(gaps, checks=False), "average", optimal_ordering=True))
+    return [names[i] for i in leaves]
+
+
+def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:
+    """A square matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
+    values = (values + values.T) / 2
+    top = np.nanmax(values) if np.isfinite(values).any() else 1.0
+    gaps = top - values if larger_is == "more alike" else values - min(0.0, np.nanmin(values))
+    gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
+    np.fill_diagonal(gaps, 0.0)
+    return np.asarray(np.maximum(gaps, 0.0))
+
+
+def _shown(count: int) -> list[int]:
+    """The places of a long axis that `as_text` and `as_html` show: the first and the last."""
+    return list(range(count)) if count <= SHOWN else [*range(SHOWN // 2), *range(count - SHOWN // 2, count)]
+
+
+def cell(value: float, mark: str = "", digits: str = ".4g") -> str:
+    """A number with its mark."""
+    return ("NaN" if value != value else f"{value:{digits}}") + mark
+
+
+def as_text(title: str, frame: pd.DataFrame, notes: Sequence[str]) -> str:
+    """What `print` shows."""
+    return "\n".join([title, frame.to_string(max_rows=SHOWN, max_cols=SHOWN), *notes])
+
+
+def as_html(title: str, frame: pd.DataFrame, notes: Sequence[str]) -> str:
+    """What a notebook shows."""
+    table = frame.to_html(max_rows=SHOWN, max_cols=SHOWN)
+    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    return f"<p>{html.escape(title)}</p>{table}{below}"

@@ -1,0 +1,125 @@
+"""Scores against chance and with intervals, as numbers for a pair or as m x m arrays for many networks.
+
+How they are found is the business of `comparison`; here they are named, put into frames and shown.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_NULL = "it does not look at single inputs, so shuffling them gives no null."
+
+
+class _OfPairs:
+    """Numbers of one pair, or of all pairs of several networks: as a frame, in print and in a notebook."""
+
+    FIELDS: ClassVar[tuple[str, ...]]
+    measure: str
+    names: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair."""
+        import pandas as pd
+
+        names = self.names or ("x", "y")
+        pairs = [(i, j) for i in range(len(names)) for j in range(len(names)) if i != j] if self.names else [(0, 1)]
+        return pd.DataFrame(
+            [{"a": names[i], "b": names[j], "measure": self.measure, **self._at(i, j)} for i, j in pairs]
+        )
+
+    def _at(self, i: int, j: int) -> dict[str, float]:
+        grids = {name: getattr(self, name) for name in self.FIELDS}
+        return {name: float(grid[i, j] if isinstance(grid, np.ndarray) else grid) for name, grid in grids.items()}
+
+    def __repr__(self) -> str:
+        inside = f"{self.measure!r}, {len(self.names)} networks" if self.names else self._sentence()
+        return f"{type(self).__name__}({inside})"
+
+    def __str__(self) -> str:
+        if not self.names:
+            return self._sentence()
+        frame = self.to_frame().drop(columns="measure")
+        return f"{self!r}\n{frame.to_string(index=False, float_format='{:.4g}'.format, max_rows=40)}"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame().drop(columns="measure")
+        table = frame.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
+        return f"<p>{html.escape(repr(self))}</p>{table}"
+
+    def _sentence(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration(_OfPairs):
+    """A score against its null: floats for a pair, m x m arrays for a mapping.
+
+    value          the score
+    null_mean      mean of the scores with one side's inputs shuffled
+    null_quantile  what 95 % of them do not pass: t below
+    calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
+    p              share of shuffles at least as alike, the score itself counted among them;
+                   shuffles whose score is undefined are left out
+    p_less         share of shuffles at least as unlike: small where networks are less alike than chance
+    q              p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg
+    permutations   how many shuffles there were: none for a measure that does not look at single inputs
+    groups         how many groups inputs were shuffled within, 0 for all inputs together
+    """
+
+    FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p", "p_less", "q")
+
+    measure: str
+    value: Any
+    null_mean: Any
+    null_quantile: Any
+    calibrated: Any
+    p: Any
+    p_less: Any
+    q: Any
+    names: tuple[str, ...] = ()
+    permutations: int = 0
+    groups: int = 0
+
+    def _sentence(self) -> str:
+        if not self.permutations:
+            return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
+        noise = f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
+        return (
+            f"{self.measure} = {self.value:.4g}; {noise} {self.null_mean:.4g} (95 %: "
+            f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Interval(_OfPairs):
+    """A score with an interval over inputs: floats for a pair, m x m arrays for a mapping.
+
+    value      the score
+    low, high  the ends: they hold the mean score of as many other inputs in `level` of all cases
+    reasons    why pairs that have NaN for ends have none
+    groups     how many groups of inputs were left out in turn
+    method     how it was made
+    """
+
+    FIELDS = ("value", "low", "high")
+
+    measure: str
+    value: Any
+    low: Any
+    high: Any
+    level: float
+    names: tuple[str, ...] = ()
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    groups: int = 0
+    method: str = "jackknife over groups of inputs"
+
+    def _sentence(self) -> str:
+        return f"{self.measure} = {self.value:.4g}  [{self.low:.4g}, {self.high:.4g}] at {self.level:.0%}"

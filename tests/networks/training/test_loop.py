@@ -173,7 +173,7 @@ def test_other_settings_do_not_go_on_with_a_training(tmp_path: Path) -> None:
         train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings(epochs=3, seed=1))
     assert str(error.value) == (
         f"{tmp_path} holds a training with other settings (epochs 2 there, 3 here; seed 0 there, 1 "
-        "here). Give the same settings to go on with it, or another folder."
+        "here). Give the same settings to resume it, or another folder."
     )
 
 
@@ -183,7 +183,7 @@ def test_another_network_does_not_go_on_with_a_training(tmp_path: Path) -> None:
         train("zoo:lenet", "digits:train[:100]", out=tmp_path, **settings())
     assert str(error.value) == (
         f"{tmp_path} holds a training with other settings (network 'zoo:mlp' there, 'zoo:lenet' "
-        "here). Give the same settings to go on with it, or another folder."
+        "here). Give the same settings to resume it, or another folder."
     )
 
 

@@ -14,7 +14,7 @@ from likewise.errors import InputError
 from likewise.networks import evaluate, train
 
 DATA = "digits:train[:60]"
-OTHERWISE = "Give the same settings to go on with it, or another folder."
+OTHERWISE = "Give the same settings to resume it, or another folder."
 
 
 def weights(path: Path, seed: int) -> Path:

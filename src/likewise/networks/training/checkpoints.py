@@ -1,4 +1,4 @@
-"""A training on disk: after every epoch one file with all that is needed to go on from there."""
+"""A training on disk: after every epoch one file with all that is needed to resume from there."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
 START = "start weights"
-_left: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+_last_seen: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
 
 @contextmanager
-def started(net: nn.Module, folder: Path) -> Iterator[str]:
+def start_of(net: nn.Module, folder: Path) -> Iterator[str]:
     """A hash of the weights that this training starts from.
 
     A module that was trained towards this folder before, and is as it was left then, has the start
-    it had: a training that was interrupted goes on with the module in hand.
+    it had: an interrupted training is resumed with the module in hand.
     """
     place, module = str(folder.resolve()), unwrapped(net)
     start = weights_digest(module)
-    was, left = _left.get(module, {}).get(place, ("", ""))
-    start = was if left == start else start
+    known_start, last = _last_seen.get(module, {}).get(place, ("", ""))
+    start = known_start if last == start else start
     try:
         yield start
     finally:
-        _left.setdefault(module, {})[place] = (start, weights_digest(module))
+        _last_seen.setdefault(module, {})[place] = (start, weights_digest(module))
 
 
 def epoch_file(folder: Path, epoch: int) -> Path:
@@ -86,10 +86,10 @@ def resume(
             header = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         _same_settings(folder, json.loads(header["settings"]), settings)
-        return _taken_up(net, optimiser, header, tensors)
+        return _restore(net, optimiser, header, tensors)
 
 
-def _taken_up(
+def _restore(
     net: nn.Module,
     optimiser: torch.optim.Optimizer,
     header: Mapping[str, str],
@@ -126,8 +126,8 @@ def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
     if len(names) > 1 and START in names:
         names.remove(START)  # they follow from the network, its options and the seed
     if names:
-        told = "; ".join(f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
+        differences = "; ".join(f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
         raise InputError(
-            f"{folder} holds a training with other settings ({told}). Give the same settings to go "
-            "on with it, or another folder."
+            f"{folder} holds a training with other settings ({differences}). Give the same settings to "
+            "resume it, or another folder."
         )

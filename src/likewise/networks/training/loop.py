@@ -1,11 +1,12 @@
-"""One training loop for every domain: images, graphs and text differ only in how a batch is asked.
+"""One training loop for every domain: images, graphs and text differ only in how a batch is made.
 
-Every epoch draws its chance from the seed and its own number alone, so that a training which is
-killed and started again walks the same way to the same weights, bit for bit on one machine.
+Every epoch draws its random numbers from the seed and its own number alone, so that a training which is
+killed and started again ends with the same weights, bit for bit on one machine.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -30,21 +31,29 @@ from likewise.networks.class_names import classes_of, record
 from likewise.networks.load import network, recipe, save
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training import checkpoints
-from likewise.networks.training.augment import Augment
-from likewise.networks.training.settings import Schedule, Settings, make_optimiser, rate_at, waited
+from likewise.networks.training.settings import (
+    Settings,
+    SettingsDict,
+    epochs_since_lowest,
+    make_optimiser,
+    rate_at,
+)
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
 from likewise.wordnet import locate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
+History = list[dict[str, Any]]
 
 
 @runtime_checkable
-class Watcher(Protocol):
+class BatchCallback(Protocol):
     """A callback that also wants to see the batches, and to know when an epoch begins."""
 
-    def begin(self, net: nn.Module, epoch: int) -> None: ...
+    def begin(self, net: nn.Module, epoch: int) -> None:
+        """Called before the first batch of an epoch."""
 
-    def watch(self, net: nn.Module, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None: ...
+    def watch(self, net: nn.Module, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None:
+        """Called after every batch; `split` is "train" or "test"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +61,7 @@ class Training:
     """A training that is over: the network, and what was measured after each epoch."""
 
     net: nn.Module
-    history: list[dict[str, Any]]
+    history: History
     settings: Settings
     folder: Path | None = None
 
@@ -60,83 +69,49 @@ class Training:
 def train(
     net: nn.Module | str,
     data: Data | str,
+    settings: Settings | None = None,
     *,
-    epochs: int,
     out: str | Path | None = None,
     keep_epochs: bool = False,
     validation: Data | str | None = None,
-    seed: int = 0,
-    batch_size: int = 128,
-    optimiser: str = "sgd",
-    lr: float | None = None,
-    momentum: float = 0.9,
-    weight_decay: float = 5e-4,
-    schedule: Schedule = "cosine",
-    milestones: Sequence[float] = (0.5, 0.75),
-    decay: float = 0.1,
-    warmup: float = 0.0,
-    label_smoothing: float = 0.0,
-    augment: str | Sequence[str | Augment] = (),
-    mixup: float = 0.0,
-    cutmix: float = 0.0,
-    clip: float | None = None,
-    patience: int | None = None,
     step: Step | None = None,
     callbacks: Sequence[Callback] = (),
     device: Any = None,
     progress: bool | None = None,
+    **changes: Unpack[SettingsDict],
 ) -> Training:
     """Train a network on labelled data, in place; both may be addresses.
 
-    With `out`, every epoch is saved there, and a training that was killed goes on; at the end the
-    folder holds `weights.safetensors`, an address of its own. `keep_epochs` also leaves the weights
-    of every epoch in `epochs/`, from 0, before the first step. `warmup` is in epochs, `milestones`
-    are shares of all epochs. `patience` stops early after so many epochs without a lower
-    validation loss. `step(net, (inputs, labels))` may replace the forward pass and returns loss,
-    logits and labels. A callback is told the network and the epoch's record; it stops the training
-    by returning True, and adds to the record by returning a mapping. One that has `begin` and `watch`
-    (`likewise.classes.Inspector` is one) sees the batches of training and validation too.
+    Settings are given by keyword (`epochs`, `lr`, all fields of `likewise.networks.Settings`), or as `settings`,
+    of which keywords change some. With `out`, every epoch is saved there, and a training that was killed is
+    resumed; at the end the folder holds `weights.safetensors`, an address of its own. `keep_epochs` also leaves
+    the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in epochs, `milestones`
+    are shares of all epochs. `patience` stops early after so many epochs without a lower validation loss.
+    `step(net, (inputs, labels))` may replace the forward pass and returns loss, logits and labels. A callback is
+    handed the network and the epoch's record; it stops the training by returning True, and adds to the record by
+    returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector` is one) sees the batches of
+    training and validation too.
 
     >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
     >>> [record["epoch"] for record in done.history]
     [1, 2]
     """
-    settings = Settings(
-        epochs=epochs,
-        seed=seed,
-        batch_size=batch_size,
-        optimiser=optimiser,
-        lr=lr,
-        momentum=momentum,
-        weight_decay=weight_decay,
-        schedule=schedule,
-        milestones=tuple(milestones),
-        decay=decay,
-        warmup=warmup,
-        label_smoothing=label_smoothing,
-        augment=(augment,) if isinstance(augment, str) else tuple(augment),
-        mixup=mixup,
-        cutmix=cutmix,
-        clip=clip,
-        patience=patience,
-    )
-    if isinstance(data, str):
-        data = dataset(data, split="train")
-    if isinstance(validation, str):
-        validation = dataset(validation)
+    settings = (settings or Settings()).changed(changes, also=list(inspect.signature(train).parameters))
+    data = dataset(data, split="train") if isinstance(data, str) else data
+    validation = dataset(validation) if isinstance(validation, str) else validation
     _check_data(data, validation)
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):
-        net = network(net, data=data, seed=seed, untrained=True)
+        net = network(net, data=data, seed=settings.seed, untrained=True)
     _check_batches(net, data, settings)
     record(net, classes_of(data))
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
-    watchers: list[Any] = [c for c in callbacks if isinstance(c, Watcher)]
-    answer = step or Classify(settings, data)
-    run = _Run(net, data, validation, settings, answer, device, show, watchers)
-    history = run.to_the_end(folder, callbacks, keep_epochs)
+    of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
+    step = step or Classify(settings, data)
+    run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
+    history = run.resumed(folder, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
     return Training(net.eval(), history, settings, folder)
@@ -201,44 +176,43 @@ class _Run:
     validation: Data | None
     settings: Settings
     step: Step
+    callbacks: Sequence[Callback]
+    batch_callbacks: Sequence[BatchCallback]
     device: Any
     show: bool
-    watchers: Sequence[Watcher] = ()
 
-    def to_the_end(self, folder: Path | None, callbacks: Sequence[Callback], keep_epochs: bool) -> list[dict[str, Any]]:
-        if folder is None:
-            return self._walk(None, callbacks, keep_epochs, {})
-        with checkpoints.started(self.net, folder) as start:
-            return self._walk(folder, callbacks, keep_epochs, self._identity(start))
-
-    def _walk(
-        self,
-        folder: Path | None,
-        callbacks: Sequence[Callback],
-        keep_epochs: bool,
-        known: dict[str, Any],
-    ) -> list[dict[str, Any]]:
+    def resumed(self, folder: Path | None, keep_epochs: bool) -> History:
+        """The records of all epochs: those the folder holds, and those that were left to train."""
         optimiser = make_optimiser(self.net, self.settings)
-        history: list[dict[str, Any]] = []
-        if folder is not None:
-            history = checkpoints.resume(folder, self.net, optimiser, known)
+        if folder is None:
+            return self._epochs([], optimiser, lambda history: None)
+        with checkpoints.start_of(self.net, folder) as start:
+            identity = self._identity(start)
+            history = checkpoints.resume(folder, self.net, optimiser, identity)
             if keep_epochs and not history:
                 save(self.net, checkpoints.epoch_file(folder, 0))
-        epochs = range(len(history), self.settings.epochs)
-        few = self._steps() < 20  # one bar for all epochs, or one an epoch
-        for epoch in tracked(epochs, "training", total=len(epochs), show=self.show and few):
+
+            def keep(history: History) -> None:
+                if keep_epochs:
+                    save(self.net, checkpoints.epoch_file(folder, len(history)))
+                checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(identity, history))
+
+            return self._epochs(history, optimiser, keep)
+
+    def _epochs(self, history: History, optimiser: torch.optim.Optimizer, keep: Callable[[History], None]) -> History:
+        """The history, grown by the epochs that are left; each is kept before the next begins."""
+        left = range(len(history), self.settings.epochs)
+        few = self._steps() < 20  # one bar for all epochs, or one per epoch
+        for epoch in tracked(left, "training", total=len(left), show=self.show and few):
             if _is_over(history, self.settings):
                 break
-            with _own_chance(self.settings.seed, epoch):
+            with _seeded(self.settings.seed, epoch):
                 record = self._epoch(epoch, optimiser, _losses(history), self.show and not few)
-            for said in [callback(self.net, record) for callback in callbacks]:
-                record |= {"stopped": True} if said is True else {}
-                record |= said if isinstance(said, Mapping) else {}
+            for answer in [callback(self.net, record) for callback in self.callbacks]:
+                record |= {"stopped": True} if answer is True else {}
+                record |= answer if isinstance(answer, Mapping) else {}
             history.append(record)
-            if folder is not None:
-                if keep_epochs:
-                    save(self.net, checkpoints.epoch_file(folder, epoch + 1))
-                checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(known, history))
+            keep(history)
         return history
 
     def _identity(self, start: str) -> dict[str, Any]:
@@ -256,12 +230,26 @@ class _Run:
         return 1 if whole else math.ceil(len(self.data) / self.settings.batch_size)
 
     def _epoch(self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool) -> dict[str, Any]:
-        start, steps = time.perf_counter(), self._steps()
-        shuffle = int(torch.randint(2**31, ()))
+        start = time.perf_counter()
+        record = {"epoch": epoch + 1} | self._pass(epoch, optimiser, losses, show)
+        if self.validation is not None:
+            loss, accuracy = evaluate(
+                self.net,
+                self.validation,
+                batch_size=self.settings.batch_size,
+                device=self.device,
+                on_batch=partial(self._notify, "test"),
+            )
+            record |= {"validation_loss": loss, "validation_accuracy": accuracy}
+        return record | {"seconds": round(time.perf_counter() - start, 3)}
+
+    def _pass(self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool) -> dict[str, Any]:
+        """Train on all the data once; the rate, the mean loss and the accuracy."""
+        steps, shuffle = self._steps(), int(torch.randint(2**31, ()))
         batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
         label = f"epoch {epoch + 1} of {self.settings.epochs}"
-        for watcher in self.watchers:
-            watcher.begin(self.net, epoch + 1)
+        for callback in self.batch_callbacks:
+            callback.begin(self.net, epoch + 1)
         self.net.train()
         total, right, count = 0.0, 0, 0
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
@@ -269,29 +257,19 @@ class _Run:
                 continue  # a rest of one, on which batch normalisation cannot be trained
             rate = rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
-            self._shown("train", batch[0], logits, labels)
+            self._notify("train", batch[0], logits, labels)
             total += loss * len(labels)
             right += int((logits.argmax(dim=1) == labels).sum())
             count += len(labels)
-        record = {"epoch": epoch + 1, "lr": rate, "loss": total / count, "accuracy": right / count}
         if not math.isfinite(total):
             raise InputError(
                 f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) or give warmup."
             )
-        if self.validation is not None:
-            loss, accuracy = evaluate(
-                self.net,
-                self.validation,
-                batch_size=self.settings.batch_size,
-                device=self.device,
-                shown=partial(self._shown, "test"),
-            )
-            record |= {"validation_loss": loss, "validation_accuracy": accuracy}
-        return record | {"seconds": round(time.perf_counter() - start, 3)}
+        return {"lr": rate, "loss": total / count, "accuracy": right / count}
 
-    def _shown(self, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None:
-        for watcher in self.watchers:
-            watcher.watch(self.net, split, inputs, logits, labels)
+    def _notify(self, split: str, inputs: Any, logits: Tensor, labels: Tensor) -> None:
+        for callback in self.batch_callbacks:
+            callback.watch(self.net, split, inputs, logits, labels)
 
     def _update(self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float) -> tuple[float, Tensor, Tensor]:
         for group in optimiser.param_groups:
@@ -313,12 +291,12 @@ def _losses(history: Sequence[Mapping[str, Any]]) -> list[float]:
 def _is_over(history: Sequence[Mapping[str, Any]], settings: Settings) -> bool:
     if history and history[-1].get("stopped"):
         return True
-    return settings.patience is not None and waited(_losses(history)) >= settings.patience
+    return settings.patience is not None and epochs_since_lowest(_losses(history)) >= settings.patience
 
 
 @contextmanager
-def _own_chance(seed: int, epoch: int) -> Iterator[None]:
-    """An epoch's own randomness, from seed and number; torch's is put back afterwards."""
+def _seeded(seed: int, epoch: int) -> Iterator[None]:
+    """Random numbers from the seed and the number of the epoch; torch's state is restored afterwards."""
     devices = list(range(torch.cuda.device_count()))
     deterministic = torch.backends.cudnn.deterministic
     with torch.random.fork_rng(devices=devices):

@@ -1,62 +1,75 @@
 """What a training is made of: its settings, the optimiser, and the learning rate at every moment.
 
-The learning rate is a function of how far the training is, not a counter that is stepped: one
-that goes on after being killed needs to know nothing but where it was.
+A setting is a field of `Settings`, with its help beside it: `likewise.train` takes it as a keyword and
+`likewise train` as an option. `SettingsDict` repeats names and types for editors and type checkers, which
+cannot read them off a dataclass; a test holds the two together.
+
+The learning rate is a function of how far the training is, not a counter that is stepped: one that is
+resumed needs to know nothing but where it was.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict
 
 import torch
 from torch import nn
 
 from likewise._base.hashing import value_digest
-from likewise.errors import InputError, did_you_mean
+from likewise.errors import InputError, OptionError, did_you_mean
+from likewise.networks.training.augment import Augment
 
 Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
-_OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
-_AT_LEAST_0 = ("lr", "momentum", "weight_decay", "decay", "warmup", "mixup", "cutmix", "clip")
 _SCHEDULES = ("cosine", "step", "plateau", "constant")
+_OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
+
+
+def setting(default: Any, help: str, **facts: Any) -> Any:
+    """A field of `Settings`.
+
+    `minimum` and `choices` are checked (a function may stand for a choice); `option` is its type as an option of
+    the command, where that is another.
+    """
+    return field(default=default, metadata={"help": help, **facts})
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides which weights a training ends with, besides network and data."""
 
-    epochs: int
-    seed: int = 0
-    batch_size: int = 128
-    optimiser: str = "sgd"
-    lr: float | None = None
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    schedule: Schedule = "cosine"
-    milestones: tuple[float, ...] = (0.5, 0.75)
-    decay: float = 0.1
-    warmup: float = 0.0
-    label_smoothing: float = 0.0
-    augment: tuple[Any, ...] = ()
-    mixup: float = 0.0
-    cutmix: float = 0.0
-    clip: float | None = None
-    patience: int | None = None
+    epochs: int = setting(10, "How often all the data is shown.", minimum=1)
+    seed: int = setting(0, "Same seed, same weights.")
+    batch_size: int = setting(128, "Inputs in one step.", minimum=1)
+    optimiser: str = setting("sgd", "sgd, adam or adamw.", choices=tuple(_OPTIMISERS))
+    lr: float | None = setting(None, "Learning rate; 0.1 for sgd, 0.001 else.", minimum=0)
+    momentum: float = setting(0.9, "Of sgd.", minimum=0)
+    weight_decay: float = setting(5e-4, "Pull of the weights towards 0.", minimum=0)
+    schedule: Schedule = setting(  # noqa: RUF009
+        "cosine", "cosine, step, plateau or constant.", choices=_SCHEDULES, option=str
+    )
+    milestones: Sequence[float] = setting(
+        (0.5, 0.75), "Shares of all epochs after which the schedule 'step' lowers the rate.", option=list[float]
+    )
+    decay: float = setting(0.1, "Factor by which 'step' and 'plateau' lower the rate.", minimum=0)
+    warmup: float = setting(0.0, "Epochs until the full learning rate.", minimum=0)
+    label_smoothing: float = setting(0.0, "Share given to all classes.")
+    augment: str | Sequence[str | Augment] = setting(
+        (), "flip, crop, cutout or noise; may be repeated.", option=list[str]
+    )
+    mixup: float = setting(0.0, "Alpha of mixup; 0 is off.", minimum=0)
+    cutmix: float = setting(0.0, "Alpha of cutmix; 0 is off.", minimum=0)
+    clip: float | None = setting(None, "Largest norm of the gradient.", minimum=0)
+    patience: int | None = setting(None, "Stop after so many epochs without a lower loss.")
 
     def __post_init__(self) -> None:
-        if self.optimiser not in _OPTIMISERS:
-            raise InputError(_no_such("optimiser", self.optimiser, list(_OPTIMISERS)))
-        if not callable(self.schedule) and self.schedule not in _SCHEDULES:
-            raise InputError(_no_such("schedule", self.schedule, _SCHEDULES))
-        for name in ("epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}. Give at least 1.")
-        for name in _AT_LEAST_0:
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value}. Give 0 or more.")
+        augment = (self.augment,) if isinstance(self.augment, str) else tuple(self.augment)
+        object.__setattr__(self, "augment", augment)
+        object.__setattr__(self, "milestones", tuple(self.milestones))
+        for one in fields(self):
+            _check(one.name, getattr(self, one.name), one.metadata)
         if not 0 <= self.label_smoothing <= 1:
             raise InputError(f"label_smoothing is {self.label_smoothing}. Give a share, 0 to 1.")
 
@@ -65,9 +78,49 @@ class Settings:
         """The learning rate before warm-up and schedule."""
         return self.lr if self.lr is not None else _OPTIMISERS[self.optimiser]
 
+    def changed(self, changes: Mapping[str, Any], also: Sequence[str] = ()) -> Settings:
+        """These settings but for some; `also` are names that a misspelt one may have meant."""
+        names = [one.name for one in fields(self)]
+        for name in changes:
+            if name not in names:
+                hint = did_you_mean(name, [*names, *also])
+                raise OptionError(f"a training has no setting {name!r}.{hint} It has {', '.join(names)}.")
+        return replace(self, **changes)
+
     def record(self) -> dict[str, Any]:
         """The settings as plain values; functions by their name and a hash of their code."""
         return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+class SettingsDict(TypedDict, total=False):
+    """The fields of `Settings` as keywords of a function."""
+
+    epochs: int
+    seed: int
+    batch_size: int
+    optimiser: str
+    lr: float | None
+    momentum: float
+    weight_decay: float
+    schedule: Schedule
+    milestones: Sequence[float]
+    decay: float
+    warmup: float
+    label_smoothing: float
+    augment: str | Sequence[str | Augment]
+    mixup: float
+    cutmix: float
+    clip: float | None
+    patience: int | None
+
+
+def _check(name: str, value: Any, facts: Mapping[str, Any]) -> None:
+    choices, minimum = facts.get("choices"), facts.get("minimum")
+    if choices is not None and not callable(value) and value not in choices:
+        hint = did_you_mean(str(value), choices)
+        raise InputError(f"no {name} named {value!r}.{hint} There are {', '.join(choices)}.")
+    if minimum is not None and value is not None and not minimum <= value < math.inf:
+        raise InputError(f"{name} is {value}. Give {'0 or more' if minimum == 0 else f'at least {minimum}'}.")
 
 
 def _plain(value: Any) -> Any:
@@ -76,11 +129,6 @@ def _plain(value: Any) -> Any:
     if not callable(value):
         return value
     return f"{getattr(value, '__name__', type(value).__name__)} {value_digest(value)[:8]}"
-
-
-def _no_such(kind: str, name: object, known: Sequence[str]) -> str:
-    hint = did_you_mean(str(name), known)
-    return f"no {kind} named {name!r}.{hint} There are {', '.join(known)}."
 
 
 def make_optimiser(net: nn.Module, settings: Settings) -> torch.optim.Optimizer:
@@ -138,6 +186,6 @@ def plateaus(losses: Sequence[float], wait: int = 10) -> int:
     return count
 
 
-def waited(losses: Sequence[float]) -> int:
+def epochs_since_lowest(losses: Sequence[float]) -> int:
     """How many epochs ago the loss was lowest."""
     return len(losses) - 1 - losses.index(min(losses)) if losses else 0

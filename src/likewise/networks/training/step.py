@@ -15,7 +15,7 @@ from likewise.networks.class_names import output_labels, output_places
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
-from likewise.networks.training.augment import chosen, mix
+from likewise.networks.training.augment import mix, select
 from likewise.networks.training.settings import Settings
 
 Batch = tuple[Any, Tensor]
@@ -31,7 +31,7 @@ class Classify:
 
     def __init__(self, settings: Settings, data: Data) -> None:
         self.settings, self.data = settings, data
-        self.augments = chosen(settings.augment)
+        self.augments = select(settings.augment)
         if data.domain != "image" and (settings.mixup or settings.cutmix):
             raise InputError(f"{data.domain} inputs cannot be mixed. Leave out mixup and cutmix.")
         if data.domain != "image" and any(isinstance(name, str) for name in settings.augment):
@@ -42,14 +42,14 @@ class Classify:
 
     def __call__(self, net: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         inputs, labels = batch
-        chance = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
+        generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
         for augment in self.augments:
-            inputs = augment(inputs, chance)
+            inputs = augment(inputs, generator)
         targets = labels
         classes = len(self.data.classes)
         if self.settings.mixup or self.settings.cutmix:
             how = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
-            inputs, targets = mix(inputs, labels, classes, chance, **how)
+            inputs, targets = mix(inputs, labels, classes, generator, **how)
         logits = answer(net, inputs)
         if logits.shape[1] < classes:
             raise InputError(
@@ -71,12 +71,12 @@ def evaluate(
     *,
     batch_size: int = 256,
     device: Any = None,
-    shown: Callable[[Any, Tensor, Tensor], None] | None = None,
+    on_batch: Callable[[Any, Tensor, Tensor], None] | None = None,
 ) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy on labelled data; the network's mode is put back.
+    """Mean cross-entropy and accuracy on labelled data; the network's mode is restored.
 
     Labels are carried over to the network's classes where both are known by name; data of other
-    classes is refused. `shown` is told the inputs, the logits and the labels of every batch.
+    classes is refused. `on_batch` is handed the inputs, the logits and the labels of every batch.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
@@ -90,6 +90,6 @@ def evaluate(
             labels = output_labels(given, places)
             total += float(functional.cross_entropy(logits, labels, reduction="sum"))
             right += int((logits.argmax(dim=1) == labels).sum())
-            if shown is not None:
-                shown(inputs, logits, labels)
+            if on_batch is not None:
+                on_batch(inputs, logits, labels)
     return total / len(data), right / len(data)

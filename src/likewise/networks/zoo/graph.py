@@ -90,9 +90,9 @@ class DropEdges:
         if not 0 <= self.p < 1:
             raise InputError(f"DropEdges was given p = {self.p}. Give a share from 0 to below 1.")
 
-    def __call__(self, batch: GraphBatch, chance: Generator) -> GraphBatch:
+    def __call__(self, batch: GraphBatch, generator: Generator) -> GraphBatch:
         edges = batch["edge_index"]
-        stays = torch.rand(edges.shape[1], generator=chance) >= self.p
+        stays = torch.rand(edges.shape[1], generator=generator) >= self.p
         return GraphBatch(batch | {"edge_index": edges[:, stays.to(edges.device)]}, batch.nodes)
 
 

@@ -60,7 +60,7 @@ def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once):
     assert table.dot(b, b) == pytest.approx((y * y).sum())
     assert table.sums[a.key].tolist() == pytest.approx(x.sum(axis=1))
     assert table.diagonals[a.key].tolist() == [0] * n
-    kept = workspace.find((a.key, "gram"))
+    kept = workspace.find((a.key, Representation.gram.key))
     assert (kept is None) == once  # one pass over half of the matrix does not keep it
 
 

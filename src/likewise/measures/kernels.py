@@ -16,7 +16,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.representation import Representation
-from likewise.measures.workspace import SMALL
+from likewise.measures.workspace import SMALL, quantity
 
 ROUNDING = 64  # units of rounding that turning the rows may leave in them
 CROWDED = 1e-6  # share of the rows' squares below which squared distances lack digits
@@ -24,10 +24,10 @@ BINS = 1 << 16
 
 
 class Kernel(Protocol):
-    """A matrix a network has over the probe; equal kernels share their table."""
+    """A matrix a network has over the probe; equal kernels share their inner products."""
 
-    def prepare(self, rep: Representation) -> None:
-        """Compute what the rows need, before several networks' rows are held at once."""
+    def prepare(self, rep: Representation) -> object:
+        """What the rows are made from, computed before several networks' rows are held at once."""
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows from column `start` on, the rest being its mirror image; not to be changed.
@@ -44,8 +44,8 @@ class Linear:
 
     exact: bool = False
 
-    def prepare(self, rep: Representation) -> None:
-        rep.centred_neurons  # noqa: B018
+    def prepare(self, rep: Representation) -> Tensor:
+        return rep.centred_neurons
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         return rep.gram_rows(start, stop, upper=True)
@@ -55,8 +55,8 @@ class Linear:
 class Distance:
     """Euclidean distances between rows."""
 
-    def prepare(self, rep: Representation) -> None:
-        rep.squares  # noqa: B018
+    def prepare(self, rep: Representation) -> Tensor:
+        return rep.squares
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         return rep.kept_distance_rows(start, stop, upper=True)
@@ -71,8 +71,8 @@ class Gaussian:
 
     bandwidth: float
 
-    def prepare(self, rep: Representation) -> None:
-        median_distance(rep)
+    def prepare(self, rep: Representation) -> float:
+        return median_distance(rep)
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         width = self.bandwidth * median_distance(rep)
@@ -80,30 +80,27 @@ class Gaussian:
         return squares.mul_(-0.5 / width**2).expm1_()
 
 
+@quantity(permuted="same")
 def median_distance(rep: Representation) -> float:
     """Median over pairs of different rows, the mean of the middle two where they are even in number."""
-
-    def compute() -> float:
-        rep.size  # noqa: B018  refuses a constant representation
-        pairs = rep.n * (rep.n - 1) // 2
-        if rep.workspace.keeps_squares(rep.n):
-            squares = condensed(rep, rep.squared_distance_rows).cpu().numpy()
-            squares.partition(((pairs - 1) // 2, pairs // 2))
-            low, high = float(squares[(pairs - 1) // 2]), float(squares[pairs // 2])
-        else:
-            low, later = _ranked_squares(rep, (pairs - 1) // 2)
-            high = low if pairs % 2 else later
-        if high <= _lost(rep):
-            raise UndefinedError(
-                f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
-                "have no scale. Use cka, or show the networks inputs that differ."
-            )
-        if _crowded(rep, high) and rep.workspace.keeps_squares(rep.n):
-            found = torch.pdist(rep.values).sort().values
-            return float(found[(pairs - 1) // 2] + found[pairs // 2]) / 2
-        return (low**0.5 + high**0.5) / 2
-
-    return rep.kept("median distance", compute)
+    rep.refuse_constant(closely=True)
+    pairs = rep.n * (rep.n - 1) // 2
+    if rep.workspace.keeps_squares(rep.n):
+        squares = condensed(rep, rep.squared_distance_rows).cpu().numpy()
+        squares.partition(((pairs - 1) // 2, pairs // 2))
+        low, high = float(squares[(pairs - 1) // 2]), float(squares[pairs // 2])
+    else:
+        low, later = _ranked_squares(rep, (pairs - 1) // 2)
+        high = low if pairs % 2 else later
+    if high <= _lost(rep):
+        raise UndefinedError(
+            f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
+            "have no scale. Use cka, or show the networks inputs that differ."
+        )
+    if _crowded(rep, high) and rep.workspace.keeps_squares(rep.n):
+        found = torch.pdist(rep.values).sort().values
+        return float(found[(pairs - 1) // 2] + found[pairs // 2]) / 2
+    return (low**0.5 + high**0.5) / 2
 
 
 def _crowded(rep: Representation, square: float) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from likewise.measures.kernels import ROUNDING, directions, distinct, squares_by_difference
 from likewise.measures.representation import Representation
-from likewise.measures.workspace import Workspace
+from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations
 
 TIE = 1e-12  # what differs by less than this share of a row's own scale differs by rounding only
@@ -29,24 +29,26 @@ Lists = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 def neighbor_lists(rep: Representation, k: int, metric: str = "cosine") -> Tensor:
     """The k nearest other inputs of each, nearest first, (n, k)."""
-
-    def compute() -> Lists:
-        rep.size  # noqa: B018  refuses a constant representation
-        if metric == "cosine" and _narrow(rep):
-            return _searched(_turned_out(rep), k, "euclidean")
-        return _searched(rep, k, metric)
-
-    return rep.kept(("nearest", k, metric), compute)[0]
+    return _lists(rep, k, metric)[0]
 
 
-def _searched(rep: Representation, k: int, metric: str) -> Lists:
+@quantity(permuted=lambda rep, lists, index: _reorder(lists, index))
+def _lists(rep: Representation, k: int, metric: str) -> Lists:
+    """The neighbours with their ties."""
+    rep.refuse_constant(closely=True)
+    if metric == "cosine" and _narrow(rep):
+        return _search(_unit_length(rep), k, "euclidean")
+    return _search(rep, k, metric)
+
+
+def _search(rep: Representation, k: int, metric: str) -> Lists:
     search = _reference_lists if metric == "reference" else _own_lists
     parts: list[Lists] = []
     held, room = 0, rep.workspace.limit // 32
     for start, stop in rep.blocks(4):
         lists, tied, widths, members, groups = search(rep, k, metric, start, stop)
         held += 8 * members.numel()
-        if held > room:  # too many to keep: in another order they are searched for again
+        if held > room:  # drop tie lists that exceed the memory limit: in another order they are searched for again
             parts = [(*part[:3], members[:0], groups[:0]) for part in parts]
             members, groups = members[:0], groups[:0]
         parts.append((lists, tied, widths, members, groups))
@@ -72,7 +74,7 @@ def _own_lists(rep: Representation, k: int, metric: str, start: int, stop: int) 
     widths, members, groups = _candidates(near[tied], tolerance[tied], values[tied, k - 1], k)
     lists = lists[:, :k]
     everyone = torch.arange(rep.n, device=lists.device)
-    lists[tied] = _broken(widths, members, groups, everyone, k)
+    lists[tied] = _break_ties(widths, members, groups, everyone, k)
     return lists, start + tied, widths, members, groups
 
 
@@ -118,27 +120,33 @@ def _rounding(square: Tensor, norms: Tensor | float) -> Tensor:
 def _by_difference(rep: Representation, metric: str, rows: Tensor) -> Tensor:
     """Squared distances of some rows to all, between directions unless they are Euclidean."""
     if metric == "euclidean":
-        return squares_by_difference(rep.kept("distinct", lambda: distinct(rep.values)), rows)
-    kinds = rep.kept("distinct directions", lambda: distinct(directions(rep)))
-    squares = squares_by_difference(kinds, rows)
+        return squares_by_difference(_distinct_rows(rep), rows)
+    squares = squares_by_difference(_distinct_directions(rep), rows)
     squares[:, ~rep.directed] = 2  # a zero row has cosine 0 with every other
     squares[~rep.directed[rows]] = 2
     return squares
 
 
+@quantity
+def _distinct_rows(rep: Representation) -> tuple[Tensor, Tensor]:
+    return distinct(rep.values)
+
+
+@quantity
+def _distinct_directions(rep: Representation) -> tuple[Tensor, Tensor]:
+    return distinct(directions(rep))
+
+
+@quantity
 def _narrow(rep: Representation) -> bool:
     """Whether all inputs point nearly the same way, so that cosines say little in their digits."""
-
-    def compute() -> bool:
-        if not bool(rep.directed.all()):
-            return False
-        mean = rep.norms.reciprocal() @ rep.values / rep.n
-        return 2 - 2 * float(mean @ mean) < 10 * CROWDED
-
-    return rep.kept("narrow", compute)
+    if not bool(rep.directed.all()):
+        return False
+    mean = rep.norms.reciprocal() @ rep.values / rep.n
+    return 2 - 2 * float(mean @ mean) < 10 * CROWDED
 
 
-def _turned_out(rep: Representation) -> Representation:
+def _unit_length(rep: Representation) -> Representation:
     """The rows at length 1: nearest in distance is there what is nearest by cosine."""
     view = Activations(directions(rep), name=rep.view.name)
     return Representation(view, Workspace(rep.workspace.limit // 4))
@@ -169,7 +177,7 @@ def _candidates(near: Tensor, tolerance: Tensor, kth: Tensor, k: int) -> tuple[T
     return inside.sum(dim=1), found.indices[inside].int(), groups[inside]
 
 
-def _broken(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: int) -> Tensor:
+def _break_ties(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: int) -> Tensor:
     """The k nearest of each row with ties, input i standing at place[i] in the order of inputs."""
     lists = torch.empty(widths.numel(), k, dtype=torch.long, device=place.device)
     ends, n = widths.cumsum(0), place.numel()
@@ -186,7 +194,7 @@ def _broken(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: i
     return lists
 
 
-def reordered(known: Lists, index: Tensor) -> Lists | None:
+def _reorder(known: Lists, index: Tensor) -> Lists | None:
     """The lists with the inputs in another order, as a new search would find them; None if it has to."""
     lists, tied, widths, members, groups = known
     place = torch.argsort(index)
@@ -194,7 +202,7 @@ def reordered(known: Lists, index: Tensor) -> Lists | None:
     if tied.numel():
         if not members.numel():
             return None
-        moved[place[tied]] = _broken(widths, members, groups, place, lists.shape[1])
+        moved[place[tied]] = _break_ties(widths, members, groups, place, lists.shape[1])
     return moved, tied[:0], widths[:0], members[:0], groups[:0]
 
 

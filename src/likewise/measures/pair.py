@@ -20,7 +20,7 @@ from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import single_product_norm
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
-from likewise.measures.workspace import Workspace, quantity
+from likewise.measures.workspace import Key, Workspace, quantity, swap
 from likewise.views import Activations, Outputs
 
 T = TypeVar("T")
@@ -35,23 +35,19 @@ class Pair:
         check_same_probe(a.view, b.view)
         self.a, self.b = a, b
         self.tables = {} if tables is None else tables
-        self._held: dict[object, Any] = {}
+        self._held: dict[Key, Any] = {}
 
-    def kept(self, name: object, compute: Callable[[], T]) -> T:
-        if name not in self._held:
-            self._held[name] = compute()
-        return cast(T, self._held[name])
+    def memo(self, key: Key, compute: Callable[[], T]) -> T:
+        """The value under `key` (a quantity and its options), computed at most once."""
+        if key not in self._held:
+            self._held[key] = compute()
+        return cast(T, self._held[key])
 
     @property
     def swapped(self) -> Pair:
-        """The swapped pair; what is the same, or its transpose, is shared."""
+        """The pair the other way round; what is declared to follow is not computed again."""
         other = Pair(self.b, self.a, self.tables)
-        for name in ("cross", "neuron_cross", "overlap", "raw_overlap", "white_cross"):
-            if name in self._held:
-                other._held[name] = self._held[name].T
-        if "canonical" in self._held:
-            left, rho, right = self._held["canonical"]
-            other._held["canonical"] = right, rho, left
+        other._held = {key: swap(key[0].swapped, value) for key, value in self._held.items() if key[0].swapped}
         return other
 
     def __repr__(self) -> str:
@@ -68,8 +64,12 @@ class Pair:
         """The pair with both sides divided by the same power of two, for measures that notice scale."""
         if self.a.exponent == self.b.exponent:
             return self
+        return self._at_larger_scale
+
+    @quantity
+    def _at_larger_scale(self) -> Pair:
         largest = max((rep.exponent for rep in (self.a, self.b) if rep.norm), default=0)
-        return self.kept("one scale", lambda: Pair(self.a.at(largest), self.b.at(largest)))
+        return Pair(self.a.at(largest), self.b.at(largest))
 
     def in_units(self, length: float) -> float:
         """A length of this pair, which stands on one scale, in the units of the activations."""
@@ -84,7 +84,7 @@ class Pair:
 
     # --- cross-covariance -----------------------------------------------------------------------
 
-    @quantity
+    @quantity(swapped="transposed")
     def cross(self) -> Tensor:
         """Xᵀ Y of the centred compact values."""
         return self.a.centred.T @ self.b.centred
@@ -94,9 +94,9 @@ class Pair:
         """Xᵀ Y of the compact values, not centred."""
         return torch.addr(self.cross, self.a.compact_mean, self.b.compact_mean, alpha=self.n)
 
-    @quantity
+    @quantity(swapped="transposed")
     def neuron_cross(self) -> Tensor:
-        """Xᵀ Y of the centred values, a row a neuron of X and a column a neuron of Y."""
+        """Xᵀ Y of the centred values, one row per neuron of X and one column per neuron of Y."""
         if not (self.a.wide or self.b.wide):
             return self.cross
         return self.a.centred_neurons.T @ self.b.centred_neurons
@@ -119,12 +119,12 @@ class Pair:
             return left.T @ (self.cross if centred else self.raw_cross) @ right
         return self.a.basis(centred).T @ self.b.basis(centred)
 
-    @quantity
+    @quantity(swapped="transposed")
     def overlap(self) -> Tensor:
         """Uᵀ V, orthonormal bases of the centred column spaces against each other."""
         return self._overlap(centred=True)
 
-    @quantity
+    @quantity(swapped="transposed")
     def raw_overlap(self) -> Tensor:
         """`overlap` of the column spaces of the values as they are."""
         return self._overlap(centred=False)
@@ -139,11 +139,11 @@ class Pair:
     @quantity
     def correlations(self) -> Tensor:
         """Canonical correlations, largest first: cosines of the angles between the column spaces."""
-        if "canonical" in self._held:
+        if Pair.canonical.key in self._held:
             return self.canonical[1]
         return torch.linalg.svdvals(self.overlap).clamp(max=1)
 
-    @quantity
+    @quantity(swapped="reversed")
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """`correlations` with the directions they belong to, one column each, in both bases."""
         left, rho, right = torch.linalg.svd(self.overlap, full_matrices=False)

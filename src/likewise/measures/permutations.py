@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from likewise.measures.kernels import InnerProducts, Kernel, Linear
-from likewise.measures.ranks import Ranks, Square
+from likewise.measures.ranks import Ranks, rank_square
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Permuted
+from likewise.measures.workspace import quantity
 
 BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
 ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
@@ -91,20 +92,20 @@ def _across(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
 def _whole(kernel: Kernel, rep: Representation) -> Tensor:
     """The matrix of a kernel, (n, n)."""
     if isinstance(kernel, Ranks):
-        return Square.of(rep).matrix
-    if isinstance(kernel, Linear):
-        return rep.gram
+        return rank_square(rep).matrix
+    return rep.gram if isinstance(kernel, Linear) else _assembled(rep, kernel)
 
-    def compute() -> Tensor:
-        kernel.prepare(rep)
-        matrix = torch.empty(rep.n, rep.n, dtype=rep.mean.dtype, device=rep.values.device)
-        for start, stop in rep.blocks(2):
-            block = kernel.rows(rep, start, stop)
-            matrix[start:stop, start:] = block
-            matrix[start:, start:stop] = block.T
-        return matrix
 
-    return rep.kept(("kernel", kernel), compute)
+@quantity
+def _assembled(rep: Representation, kernel: Kernel) -> Tensor:
+    """The matrix of a kernel from its rows, each half the mirror image of the other."""
+    kernel.prepare(rep)
+    matrix = torch.empty(rep.n, rep.n, dtype=rep.mean.dtype, device=rep.values.device)
+    for start, stop in rep.blocks(2):
+        block = kernel.rows(rep, start, stop)
+        matrix[start:stop, start:] = block
+        matrix[start:, start:stop] = block.T
+    return matrix
 
 
 def _table(

@@ -17,6 +17,7 @@ from torch import Tensor
 from likewise.errors import UndefinedError
 from likewise.measures.kernels import condensed, directions, distinct, squares_by_difference
 from likewise.measures.representation import Representation
+from likewise.measures.workspace import quantity
 
 CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tell them apart
 
@@ -25,8 +26,8 @@ CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tel
 class Ranks:
     """Centred ranks of the correlations above the diagonal, as a kernel given by rows."""
 
-    def prepare(self, rep: Representation) -> None:
-        rank_vector(rep)
+    def prepare(self, rep: Representation) -> Tensor:
+        return rank_vector(rep)
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """The piece of the vector that belongs to these rows."""
@@ -35,12 +36,13 @@ class Ranks:
         return ranks[first:last]
 
 
+def _permute(rep: Representation, ranks: Tensor, index: Tensor) -> Tensor:
+    return rank_square(rep).permute(index)
+
+
+@quantity(permuted=_permute)
 def rank_vector(rep: Representation) -> Tensor:
     """Ranks of the row correlations over pairs i < j, ties averaged, centred, of norm 1."""
-    return rep.kept("ranks", lambda: _rank_vector(rep))
-
-
-def _rank_vector(rep: Representation) -> Tensor:
     pairs = rep.n * (rep.n - 1) // 2
     small = 8 * 4 * pairs <= rep.workspace.limit // 2
     rep.workspace.reserve(pairs * (32 if small else 12))
@@ -79,8 +81,9 @@ def _crowded(rep: Representation, correlations: np.ndarray) -> bool:
     return near - int((counts * (counts - 1) // 2).sum()) > few
 
 
+@quantity
 def _kinds(rep: Representation) -> tuple[Tensor, Tensor]:
-    return rep.kept("distinct profiles", lambda: distinct(directions(rep, centred=True)))
+    return distinct(directions(rep, centred=True))
 
 
 def _rounded(rows: Callable[[int, int], Tensor]) -> Callable[[int, int], Tensor]:
@@ -185,10 +188,12 @@ class Square:
         self.matrix += self.matrix.T.clone()
         self.upper = torch.ones(n, n, dtype=torch.bool, device=vector.device).triu_(1)
 
-    @staticmethod
-    def of(rep: Representation) -> Square:
-        return rep.kept("rank square", lambda: Square(rep))
-
-    def taken(self, index: Tensor) -> Tensor:
+    def permute(self, index: Tensor) -> Tensor:
         """The rank vector with the inputs in another order."""
         return self.matrix[index][:, index][self.upper]
+
+
+@quantity
+def rank_square(rep: Representation) -> Square:
+    """The rank vector of a network as a matrix."""
+    return Square(rep)

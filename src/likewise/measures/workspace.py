@@ -1,4 +1,4 @@
-"""Keeps what was computed once, inside a memory limit.
+"""The cache of what was computed, inside a memory limit, and the quantities that live in it.
 
 Least recently used tensors move to a scratch folder when the limit is reached and come back when asked
 for; nothing is computed twice. A workspace also says whether n x n matrices may be kept at all: where
@@ -7,6 +7,7 @@ they may not, they are made a few rows at a time and never stand whole.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import tempfile
@@ -14,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from likewise.errors import InputError, brief
 if TYPE_CHECKING:
     from likewise.measures.transport import SharedFolder
 
+T = TypeVar("T")
 LEAST = 10**7  # the smallest limit there may be
 SLICE = 2**25
 SMALL = 256  # inputs whose n x n matrices are no burden: half a megabyte each
@@ -169,7 +171,7 @@ class Workspace:
                 self._bytes -= _size(value)
 
     def _write(self, value: Any) -> list[tuple[Path, str]]:
-        """One npy file a tensor: written without a copy in memory, unlike safetensors."""
+        """One npy file per tensor: written without a copy in memory, unlike safetensors."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
         written = []
@@ -198,10 +200,84 @@ def _size(value: Any) -> int:
     return 0
 
 
-class quantity(property):  # noqa: N801
-    """A property computed at most once, kept in the owner's workspace."""
+Key = tuple[Any, ...]  # a quantity and its options
+Derivation = Literal["same", "rows", "both"] | Callable[[Any, Any, Tensor], Any]
+Swap = Literal["transposed", "reversed"]
 
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        name = compute.__name__
-        super().__init__(lambda owner: owner.kept(name, lambda: compute(owner)))
-        self.__doc__ = compute.__doc__
+
+class Quantity(Generic[T]):
+    """A value computed at most once per owner: an attribute in the class of its owner, elsewhere a function of it.
+
+    permuted  how it follows for the rows in another order: "same"; "rows", one entry per row; "both", rows and
+              columns of an n x n matrix; or a function of owner, value and order, None where it has to search anew
+    subset    how it follows for some of the rows, in the same words
+    eager     computed for all rows even where only another order of them is asked for
+    swapped   how it follows for the pair the other way round: "transposed", or a tuple "reversed"
+
+    What is not declared is computed anew.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[..., T],
+        *,
+        permuted: Derivation | None = None,
+        subset: Derivation | None = None,
+        swapped: Swap | None = None,
+        eager: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, compute)
+        self.compute = compute
+        self.permuted, self.subset, self.swapped, self.eager = permuted, subset, swapped, eager
+        self.key = (self,)
+        self._defaults = compute.__defaults__ or ()
+        self._options = compute.__code__.co_argcount - 1
+
+    def __repr__(self) -> str:
+        return f"{self.compute.__module__}.{self.compute.__qualname__}"
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Quantity[T]: ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> T: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
+        return self if owner is None else owner.memo(self.key, lambda: self.compute(owner))
+
+    def __call__(self, owner: Any, *options: Any) -> T:
+        if len(options) < self._options:
+            options += self._defaults[len(options) - self._options :]
+        value: T = owner.memo((self, *options), lambda: self.compute(owner, *options))
+        return value
+
+
+@overload
+def quantity(compute: Callable[..., T]) -> Quantity[T]: ...
+@overload
+def quantity(
+    *,
+    permuted: Derivation | None = None,
+    subset: Derivation | None = None,
+    swapped: Swap | None = None,
+    eager: bool = False,
+) -> Callable[[Callable[..., T]], Quantity[T]]: ...
+def quantity(compute: Callable[..., T] | None = None, **behaviour: Any) -> Any:
+    """Declare a quantity of a network or a pair, and how it behaves: see `Quantity`."""
+    return Quantity(compute) if compute is not None else functools.partial(Quantity, **behaviour)
+
+
+def derive(how: Derivation | None, owner: Any, value: Any, index: Tensor) -> Any:
+    """The value for the rows of `index`, by what was declared; None where it has to be computed anew."""
+    if how is None or value is None or how == "same":
+        return None if how is None else value
+    if how == "both":
+        return value[index][:, index]
+    if callable(how):
+        return how(owner, value, index)
+    if isinstance(value, tuple):
+        return tuple(part[index] if isinstance(part, Tensor) and part.numel() else part for part in value)
+    return value[index]
+
+
+def swap(how: Swap, value: Any) -> Any:
+    """The value for the pair the other way round."""
+    return value.T if how == "transposed" else value[::-1]

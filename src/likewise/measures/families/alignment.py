@@ -15,8 +15,10 @@ from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, levelled, nuclear_norm, polar
 from likewise.measures.registry import measure
-from likewise.measures.representation import CONSTANT, Representation
+from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks, second_wide
+from likewise.measures.values import CONSTANT
+from likewise.measures.workspace import quantity
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
 LOST = 1e-5  # the error of a mean cosine above which it is not given
@@ -220,9 +222,10 @@ def aligned_cosine(pair: Pair) -> float:
     return float((products * _turn(pair, directed)).sum()) / int(directed.sum())
 
 
+@quantity(permuted="rows")
 def _unit_rows(rep: Representation) -> Tensor:
     """The rows at length 1, zero where they have no direction."""
-    return rep.kept("unit compact rows", lambda: rep.compact * inverse_of(rep.norms)[:, None])
+    return rep.compact * inverse_of(rep.norms)[:, None]
 
 
 def _turn(pair: Pair, directed: Tensor) -> Tensor:
@@ -294,31 +297,26 @@ def _matched(gains: Tensor) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rows).to(gains.device), torch.from_numpy(columns).to(gains.device)
 
 
+@quantity
 def _correlations(pair: Pair) -> Tensor:
     """Pearson correlations between neurons, 0 for a neuron that never varies."""
-
-    def compute() -> Tensor:
-        pair.refuse_constant()
-        x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
-        if max(float(x.max()), float(y.max())) < 1e100:
-            return x[:, None] * pair.neuron_cross * y
-        # products of neurons this small would be lost
-        return (pair.a.centred_neurons * x).T @ (pair.b.centred_neurons * y)
-
-    return pair.kept("neuron correlations", compute)
+    pair.refuse_constant()
+    x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
+    if max(float(x.max()), float(y.max())) < 1e100:
+        return x[:, None] * pair.neuron_cross * y
+    # products of neurons this small would be lost
+    return (pair.a.centred_neurons * x).T @ (pair.b.centred_neurons * y)
 
 
+@quantity(permuted="same")
 def _inverse_spreads(rep: Representation) -> Tensor:
-    def compute() -> Tensor:
-        # some rows at a time: torch's norm down long columns is ten times slower
-        parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
-        spread = torch.stack(parts).sum(dim=0).sqrt_()
-        if float(spread.min()) < 1e-100:
-            spread = lengths(rep.centred_neurons, dim=0)
-        rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
-        return torch.where(spread > rounding, spread, torch.inf).reciprocal()
-
-    return rep.kept("inverse spreads", compute)
+    # some rows at a time: torch's norm down long columns is ten times slower
+    parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
+    spread = torch.stack(parts).sum(dim=0).sqrt_()
+    if float(spread.min()) < 1e-100:
+        spread = lengths(rep.centred_neurons, dim=0)
+    rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
+    return torch.where(spread > rounding, spread, torch.inf).reciprocal()
 
 
 @measure(

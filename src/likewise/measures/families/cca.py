@@ -15,6 +15,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import either_wide
+from likewise.measures.workspace import quantity
 
 
 @measure(
@@ -146,7 +147,7 @@ def pwcca_resi(pair: Pair) -> float:
             "or dependent neuron, and no more neurons on the first side than on the second. "
             "Use the default variant."
         )
-    white = pair.kept("white_cross", lambda: _white_cross(pair))
+    white = _white_cross(pair)
     directions, rho, _ = torch.linalg.svd(white.cpu(), full_matrices=False)
     u = directions.to(a.values)
     means = pair.n * torch.outer(a.mean, a.mean)
@@ -162,6 +163,7 @@ def pwcca_resi(pair: Pair) -> float:
     return float(weights @ rho / weights.sum())
 
 
+@quantity(swapped="transposed")
 def _white_cross(pair: Pair) -> Tensor:
     """The cross-covariance of both networks whitened without a turn."""
     (_, v, u), (_, w, p) = pair.a.spectrum, pair.b.spectrum
@@ -170,11 +172,8 @@ def _white_cross(pair: Pair) -> Tensor:
     return _whitening(pair.a) @ pair.cross @ _whitening(pair.b)
 
 
+@quantity(permuted="same")
 def _whitening(rep: Representation) -> Tensor:
     """The symmetric inverse root of the covariance."""
-
-    def compute() -> Tensor:
-        scales, vectors, _ = rep.spectrum
-        return (vectors / scales) @ vectors.T
-
-    return rep.kept("symmetric whitening", compute)
+    scales, vectors, _ = rep.spectrum
+    return (vectors / scales) @ vectors.T

@@ -20,14 +20,13 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import all_neighbors
+from likewise.measures.workspace import quantity
 
 
+@quantity
 def _common(pair: Pair, k: int, metric: str = "cosine") -> Tensor:
     """Which place in one list holds the same input as which in the other, (n, k, k)."""
-    return pair.kept(
-        ("common", k, metric),
-        lambda: neighbor_lists(pair.a, k, metric)[:, :, None] == neighbor_lists(pair.b, k, metric)[:, None, :],
-    )
+    return neighbor_lists(pair.a, k, metric)[:, :, None] == neighbor_lists(pair.b, k, metric)[:, None, :]
 
 
 def _enough(options: Mapping[str, Any]) -> int:
@@ -183,7 +182,7 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     """
     lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
     inputs, place, other = _shared(lists)
-    found = [_inner_at(rep, near) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
+    found = [_inner_at(rep, k) for rep in (pair.a, pair.b)]
     own = [float(torch.linalg.vector_norm(part)) for part in found]
     if min(own) == 0:
         raise UndefinedError(
@@ -197,14 +196,12 @@ def _shared(lists: list[Tensor]) -> tuple[Tensor, ...]:
     return (lists[0][:, :, None] == lists[1][:, None, :]).nonzero(as_tuple=True)
 
 
-def _inner_at(rep: Representation, columns: Tensor, raw: bool = False) -> Tensor:
-    """Inner products of each row with those listed for it, less the row's mean unless `raw`."""
-
-    def compute() -> Tensor:
-        rows = torch.cat([inner_rows(rep, i, j).gather(1, columns[i:j]) for i, j in rep.blocks(4)])
-        return rows + (rep.values @ rep.mean)[:, None] if raw else rows
-
-    return rep.kept(("gram at", columns.shape[1], raw), compute)
+@quantity(permuted="rows")
+def _inner_at(rep: Representation, k: int, raw: bool = False) -> Tensor:
+    """Inner products of each row with its k nearest by them, less the row's mean unless `raw`."""
+    columns = neighbor_lists(rep, k, "inner")
+    rows = torch.cat([inner_rows(rep, i, j).gather(1, columns[i:j]) for i, j in rep.blocks(4)])
+    return rows + (rep.values @ rep.mean)[:, None] if raw else rows
 
 
 @cknna.variant(
@@ -225,7 +222,7 @@ def cknna_platonic(pair: Pair, *, k: int = 10) -> float:
     product, in both networks of each product. The paper scales rows to length 1 beforehand.
     """
     lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
-    values = [_inner_at(rep, near, raw=True) for rep, near in zip((pair.a, pair.b), lists, strict=True)]
+    values = [_inner_at(rep, k, True) for rep in (pair.a, pair.b)]
     inputs, place, other = _shared(lists)
     both = _masked_hsic(pair.n, inputs, lists[0][inputs, place], values[0][inputs, place], values[1][inputs, other])
     everyone = torch.arange(pair.n, device=inputs.device).repeat_interleave(k)

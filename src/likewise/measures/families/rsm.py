@@ -24,8 +24,10 @@ from likewise.measures.kernels import Distance, Gaussian, Linear
 from likewise.measures.pair import Pair, pair_of
 from likewise.measures.ranks import Ranks
 from likewise.measures.registry import measure
-from likewise.measures.representation import CONSTANT, Representation
+from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
+from likewise.measures.values import CONSTANT
+from likewise.measures.workspace import quantity
 from likewise.views import Activations
 
 COARSE = 1e-3  # share of the terms of an estimate below which they must be exact
@@ -344,8 +346,10 @@ def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:
     return product
 
 
+@quantity(permuted="rows")
 def _distance_sums(rep: Representation) -> Tensor:
-    return rep.kept("distance sums", lambda: rep.distances.sum(dim=1))
+    """The sum of the distances of each input to all others, (n,)."""
+    return rep.distances.sum(dim=1)
 
 
 def _symmetric_product(matrix: Tensor, vector: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.workspace import quantity
 
 WANG = "Wang et al. 2022, arXiv:2012.11311"
 
@@ -63,20 +64,17 @@ def concentricity_difference(pair: Pair) -> float:
     return abs(concentricity(pair.a) - concentricity(pair.b))
 
 
+@quantity(permuted="same")
 def concentricity(rep: Representation) -> float:
     """Mean cosine of the rows with the mean row."""
-
-    def compute() -> float:
-        length = float(torch.linalg.vector_norm(rep.mean))
-        if rep.norm and length <= 1e-12 * rep.norm / math.sqrt(rep.n):
-            raise UndefinedError(
-                f"the mean of {rep.name} is zero up to rounding, so no row has an angle with it. "
-                "Concentricity is for activations that are not centred."
-            )
-        cosines = torch.where(rep.norms > 0, rep.values @ rep.mean / rep.norms, 0.0)
-        return float(cosines.mean()) / length if length else 0.0
-
-    return rep.kept("concentricity", compute)
+    length = float(torch.linalg.vector_norm(rep.mean))
+    if rep.norm and length <= 1e-12 * rep.norm / math.sqrt(rep.n):
+        raise UndefinedError(
+            f"the mean of {rep.name} is zero up to rounding, so no row has an angle with it. "
+            "Concentricity is for activations that are not centred."
+        )
+    cosines = torch.where(rep.norms > 0, rep.values @ rep.mean / rep.norms, 0.0)
+    return float(cosines.mean()) / length if length else 0.0
 
 
 @measure(
@@ -100,22 +98,19 @@ def uniformity_difference(pair: Pair) -> float:
     return abs(uniformity(pair.a) - uniformity(pair.b))
 
 
+@quantity(permuted="same")
 def uniformity(rep: Representation) -> float:
     """log mean over pairs of exp(-2 squared distance) on the unit sphere: 0 for a point, at least -8."""
-
-    def compute() -> float:
-        directed = rep.directed.double()
-        count = int(directed.sum())
-        if count < 2:
-            raise UndefinedError(f"fewer than two rows of {rep.name} have a direction.")
-        total = -float(count)  # each row with itself: exp(0)
-        for start, stop in rep.blocks(3):
-            block = rep.cosine_rows(start, stop).sub_(1).mul_(4)
-            block.diagonal(start).zero_()
-            total += float(directed[start:stop] @ block.exp_().double() @ directed)
-        return math.log(max(total, 0.0) / (count * (count - 1))) if total > 0 else -8.0
-
-    return rep.kept("uniformity", compute)
+    directed = rep.directed.double()
+    count = int(directed.sum())
+    if count < 2:
+        raise UndefinedError(f"fewer than two rows of {rep.name} have a direction.")
+    total = -float(count)  # each row with itself: exp(0)
+    for start, stop in rep.blocks(3):
+        block = rep.cosine_rows(start, stop).sub_(1).mul_(4)
+        block.diagonal(start).zero_()
+        total += float(directed[start:stop] @ block.exp_().double() @ directed)
+    return math.log(max(total, 0.0) / (count * (count - 1))) if total > 0 else -8.0
 
 
 @uniformity_difference.variant(
@@ -130,11 +125,9 @@ def uniformity_difference_resi(pair: Pair) -> float:
     return abs(a - b)
 
 
+@quantity(permuted="same")
 def _raw_uniformity(rep: Representation) -> float:
-    def compute() -> float:
-        # below exp(-700) numbers lose their digits, and the processor its speed
-        square = 4.0 ** max(-500, min(rep.exponent, 500))  # beyond, everything is equal or far apart
-        blocks = (rep.squared_distance_rows(i, j).mul_(-2 * square).clamp_(min=-700).exp_() for i, j in rep.blocks(3))
-        return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)
-
-    return rep.kept("raw uniformity", compute)
+    # below exp(-700) numbers lose their digits, and the processor its speed
+    square = 4.0 ** max(-500, min(rep.exponent, 500))  # beyond, everything is equal or far apart
+    blocks = (rep.squared_distance_rows(i, j).mul_(-2 * square).clamp_(min=-700).exp_() for i, j in rep.blocks(3))
+    return math.log(sum(float(block.sum()) for block in blocks) / rep.n**2)

@@ -22,6 +22,7 @@ from likewise.measures.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
+from likewise.measures.workspace import quantity
 
 NEIGHBORS = 5
 EXACT_UP_TO = 2000  # inputs for which all eigenvalues are computed
@@ -97,28 +98,26 @@ def _exact(rep: Representation, mode: str) -> bool:
 
 def heat_trace(rep: Representation, mode: str, vectors: int = 64, seed: int = 0) -> np.ndarray:
     """tr exp(-t L) at the times of IMD, (256,)."""
-    if _exact(rep, mode):
-        return rep.kept("heat trace", lambda: _exact_trace(rep))
-    return rep.kept(
-        ("heat trace", vectors, seed),
-        lambda: _lanczos_trace(_graph(rep), vectors, (seed,), moments=MOMENTS),
-    )
+    return _exact_trace(rep) if _exact(rep, mode) else _estimated_trace(rep, vectors, seed)
 
 
+@quantity(permuted="same")
+def _estimated_trace(rep: Representation, vectors: int, seed: int) -> np.ndarray:
+    return _lanczos_trace(_graph(rep), vectors, (seed,), moments=MOMENTS)
+
+
+@quantity
 def _graph(rep: Representation) -> sparse.csr_array:
     """The neighbour graph, weights scaled to D^-1/2 A D^-1/2, so that L = I - it."""
-
-    def compute() -> sparse.csr_array:
-        lists = neighbor_lists(rep, NEIGHBORS, "euclidean").cpu().numpy()
-        rows = np.repeat(np.arange(rep.n), NEIGHBORS)
-        graph = sparse.csr_array((np.ones(rows.size), (rows, lists.ravel())), shape=(rep.n, rep.n))
-        graph = graph.maximum(graph.T)
-        scale = sparse.diags_array(1 / np.sqrt(graph.sum(axis=1)))
-        return sparse.csr_array(scale @ graph @ scale)
-
-    return rep.kept("graph", compute)
+    lists = neighbor_lists(rep, NEIGHBORS, "euclidean").cpu().numpy()
+    rows = np.repeat(np.arange(rep.n), NEIGHBORS)
+    graph = sparse.csr_array((np.ones(rows.size), (rows, lists.ravel())), shape=(rep.n, rep.n))
+    graph = graph.maximum(graph.T)
+    scale = sparse.diags_array(1 / np.sqrt(graph.sum(axis=1)))
+    return sparse.csr_array(scale @ graph @ scale)
 
 
+@quantity(permuted="same")
 def _exact_trace(rep: Representation) -> np.ndarray:
     laplacian = torch.eye(rep.n, dtype=torch.float64) - torch.from_numpy(_graph(rep).toarray())
     eigenvalues = torch.linalg.eigvalsh(laplacian).numpy()
@@ -217,7 +216,7 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
 
 
 def _scaled_distances(rep: Representation, rows: np.ndarray) -> np.ndarray:
-    rep.size  # noqa: B018  refuses a constant representation
+    rep.refuse_constant(closely=True)
     points = rep.centred[torch.from_numpy(rows).to(rep.values.device)]
     # Duplicates in the gap between rounding and truth would open holes of no size.
     distances = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").cpu().numpy()

@@ -1,0 +1,267 @@
+"""One network's activations on the probe: precision and scale, means and centring, norms and size.
+
+Each quantity is computed when first asked for, at most once, and kept in a `Workspace` that may move it to disk.
+Measures that do not notice a rotation see the activations only through their inner products, so a network wider
+than the probe is long is replaced by an n x n matrix with the same ones: `compact`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TypeVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise.errors import UndefinedError
+from likewise.measures.algebra import (
+    lengths,
+)
+from likewise.measures.workspace import Key, Workspace, quantity
+from likewise.views import Activations, Outputs
+from likewise.views.activations import column_means, scaled
+
+T = TypeVar("T")
+_counter = itertools.count()
+
+CONSTANT = 1e-13  # spread below this share of the norm is rounding
+MANY = 1 << 16  # entries from which single precision is worth having
+SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within single precision
+
+
+class Values:
+    """The values of a view, at a scale where arithmetic is safe, and what centring and their size ask for.
+
+    All quantities are those of the values divided by 2 ** exponent, which is 1 but where the scale of the
+    view is extreme. A measure that does not ignore scale multiplies it back, see `Pair.on_one_scale`.
+    """
+
+    def __init__(self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None) -> None:
+        self.view = view
+        self.workspace = workspace or Workspace()
+        self.exponent = view.exponent if exponent is None else exponent
+        self.key = next(_counter)
+
+    def memo(self, key: Key, compute: Callable[[], T]) -> T:
+        """The value under `key` (a quantity and its options), computed at most once."""
+        return cast(T, self.workspace.get((self.key, key), compute))
+
+    @property
+    def name(self) -> str:
+        return self.view.label
+
+    @property
+    def values(self) -> Tensor:
+        """The activations, (n, d), in the precision of the means: float64 on the CPU."""
+        values = cast(Tensor, self.view.values)
+        if values.dtype == self.view.mean.dtype and not self.exponent:
+            return values
+        return self._converted
+
+    @quantity(permuted="rows")
+    def _converted(self) -> Tensor:
+        values = self.view.values.to(self.view.mean.dtype)
+        if not self.exponent:
+            return cast(Tensor, values)
+        found = scaled(values, -self.exponent)
+        if self.exponent == self.view.exponent:
+            self._refuse_vanished(values, found)
+        return found
+
+    def _refuse_vanished(self, values: Tensor, found: Tensor) -> None:
+        """Refuse rows and neurons so small beside the largest that no float holds both."""
+        smallest = torch.finfo(found.dtype).tiny
+        for axis, what in ((1, "rows"), (0, "neurons")):
+            lost = (values != 0).any(dim=axis) & (found.abs().amax(dim=axis) < smallest)
+            if bool(lost.any()):
+                raise UndefinedError(
+                    f"the {what} of {self.name} lie too far apart: {int(lost.sum())} of {lost.numel()} "
+                    "vanish beside the largest in any arithmetic. Scale them, or leave them out."
+                )
+
+    @property
+    def n(self) -> int:
+        return self.view.n
+
+    @property
+    def d(self) -> int:
+        return self.view.d
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean activation of every neuron, (d,)."""
+        if not self.exponent:
+            return self.view.mean
+        return self._scaled_mean
+
+    @quantity(permuted="same")
+    def _scaled_mean(self) -> Tensor:
+        return column_means(self.values)
+
+    @property
+    def outputs(self) -> Outputs:
+        if self.view.outputs is None:
+            raise UndefinedError(
+                f"{self.name} carries no outputs. Make it with Activations(..., outputs=Outputs(...))."
+            )
+        return self.view.outputs
+
+    @quantity(permuted="rows")
+    def single(self) -> tuple[Tensor, Tensor]:
+        """The centred values in single precision and their rows' squared norms; or empty.
+
+        For products that are only summed up: rounding of single entries averages out there, and
+        products of float32 values are twice as fast in float32. Empty where the network gave more
+        digits, where there is nothing to gain, and where squares would leave the range of float32.
+        """
+        values = cast(Tensor, self.view.values)
+        none = self.mean.new_empty(0)
+        if values.dtype != torch.float32 or values.numel() < MANY or self.wide or self.exponent:
+            return none, none
+        mean = self.mean.float()
+        rows = values - mean
+        if mean.dtype != self.mean.dtype:
+            rows -= (self.mean - mean).float()  # what rounding left of the mean
+        squares = torch.linalg.vector_norm(rows, dim=1).to(self.mean.dtype).square_()
+        fits = SQUARES[0] < float(squares.sum()) / rows.numel() < SQUARES[1]
+        return (rows, squares) if fits else (none, none)
+
+    # --- choices among the inputs ---------------------------------------------------------------
+
+    def random_order(self, seed: int) -> np.ndarray:
+        """The inputs in an order drawn at random; a part of them keeps the order of the whole."""
+        return np.random.default_rng(seed).permutation(self.n)
+
+    def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
+        """`count` random sets of inputs, or all of them, once, if there are no more than `size`."""
+        if self.n <= size:
+            return [np.arange(self.n)]
+        rng = np.random.default_rng(seed)
+        return [rng.choice(self.n, size, replace=False) for _ in range(count)]
+
+    def batches(self, size: int) -> list[tuple[int, int]]:
+        """The inputs cut into batches: where each begins and ends."""
+        return [(i, min(i + size, self.n)) for i in range(0, self.n, size)]
+
+    # --- size and shape -------------------------------------------------------------------------
+
+    @property
+    def wide(self) -> bool:
+        return self.d > self.n
+
+    @quantity(permuted="rows")
+    def compact(self) -> Tensor:
+        """A matrix with the inner products of the values, (n, min(n, d)): Xᵀ = Q R, so X ~ Rᵀ."""
+        if not self.wide:
+            return self.values
+        if self._far:
+            return self.centred + self.compact_mean
+        return torch.linalg.qr(self.values.T, mode="r").R.T.contiguous()
+
+    @quantity(permuted="same")
+    def compact_mean(self) -> Tensor:
+        if self.wide and self._far:
+            return self._turned[:, self.n]
+        return self.compact.mean(dim=0) if self.wide else self.mean
+
+    @quantity(permuted="rows")
+    def centred(self) -> Tensor:
+        """`compact` with column means taken off."""
+        if self.wide and self._far:
+            return self._turned[:, : self.n].T.contiguous()
+        return self.compact - self.compact_mean
+
+    @quantity(permuted="same")
+    def _far(self) -> bool:
+        """Whether the mean is so large beside the rest that turning both at once would cost digits."""
+        return self.norm > 1e6 * float(torch.linalg.vector_norm(self.centred_neurons))
+
+    @quantity
+    def _turned(self) -> Tensor:
+        """The centred rows and then the mean as columns, turned into their span."""
+        both = torch.cat([self.centred_neurons, self.mean[None]])
+        return torch.linalg.qr(both.T, mode="r").R
+
+    @quantity(permuted="rows")
+    def _centred_wide(self) -> Tensor:
+        return self.values - self.mean
+
+    @property
+    def centred_neurons(self) -> Tensor:
+        """The values with column means taken off, (n, d): for measures that look at neurons."""
+        return self._centred_wide if self.wide else self.centred
+
+    @quantity(permuted="same")
+    def norm(self) -> float:
+        """Frobenius norm of the values."""
+        return float(torch.linalg.vector_norm(self.norms))
+
+    @quantity(permuted="same")
+    def _spread(self) -> float:
+        return float(torch.linalg.vector_norm(self.centred_neurons))
+
+    @property
+    def size(self) -> float:
+        """Frobenius norm of the centred values; a representation that has none is refused."""
+        self.refuse_constant(closely=True)
+        return self._spread
+
+    def refuse_constant(self, *, closely: bool = False) -> None:
+        """Refuse a network whose rows are all the same, up to rounding if looked at `closely`: nothing to compare."""
+        if (closely or not self._plainly_varied) and self._sameness:
+            raise UndefinedError(
+                f"{self.name} is constant: all {self.n} rows are {self._sameness}, so there is nothing to "
+                "compare. Look at another layer."
+            )
+
+    @quantity(permuted="same")
+    def _plainly_varied(self) -> bool:
+        """Whether the rows are so far from the same that there is no need to look closer."""
+        squares = self.single[1] if self.single[1].numel() else self.squares
+        return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
+
+    @quantity(permuted="same")
+    def _sameness(self) -> str:
+        """How the rows are all alike, in words; empty where they are not."""
+        if self._spread <= CONSTANT * self.norm or self.norm == 0:
+            return "the same"
+        if self._spread <= self.view.eps * self.norm and not bool(self._varies.any()):
+            return "the same up to rounding"
+        return ""
+
+    @quantity(permuted="same")
+    def _scales(self) -> Tensor:
+        """The norm of every neuron's values, (d,)."""
+        return lengths(self.values, dim=0)
+
+    @property
+    def _varies(self) -> Tensor:
+        """Which neurons vary by more than the rounding of their values."""
+        spread = lengths(self.centred_neurons, dim=0)
+        return spread > self.view.eps * self._scales
+
+    @property
+    def rounding(self) -> float:
+        """The largest singular value that rounding the values as they were given makes up.
+
+        Activations are mostly float32 or less: where neurons depend on one another, what is left of
+        them in double precision is noise of this size, not directions.
+        """
+        return self.view.eps * self.norm * (self.n**-0.5 + self.d**-0.5)
+
+    @quantity(permuted="rows")
+    def squares(self) -> Tensor:
+        """Squared norms of the centred rows, (n,)."""
+        return torch.linalg.vector_norm(self.centred_neurons, dim=1).square_()
+
+    @quantity(permuted="rows")
+    def norms(self) -> Tensor:
+        """Norms of the rows as they are, (n,)."""
+        return lengths(self.values, dim=1)
+
+    def blocks(self, copies: int = 1) -> Iterator[tuple[int, int]]:
+        """Row ranges small enough for `copies` matrices of that many rows and n columns."""
+        step = self.workspace.block(self.n, copies)
+        return ((i, min(i + step, self.n)) for i in range(0, self.n, step))

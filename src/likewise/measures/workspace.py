@@ -175,7 +175,7 @@ class Workspace:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
         written = []
-        for part in value if isinstance(value, tuple) else (value,):
+        for part in _parts(value):
             path = Path(self._scratch.name) / f"{next(self._files)}.npy"
             np.save(path, part.detach().cpu().numpy())
             written.append((path, str(part.device)))
@@ -189,6 +189,10 @@ class Workspace:
             torch.from_numpy(np.load(path, allow_pickle=False)).to(device) for path, device in written if device
         )
         return parts if written[-1][1] == "" else parts[0]
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _size(value: Any) -> int:
@@ -273,9 +277,8 @@ def derive(how: Derivation | None, owner: Any, value: Any, index: Tensor) -> Any
         return value[index][:, index]
     if callable(how):
         return how(owner, value, index)
-    if isinstance(value, tuple):
-        return tuple(part[index] if isinstance(part, Tensor) and part.numel() else part for part in value)
-    return value[index]
+    rows = [part[index] if isinstance(part, Tensor) and part.numel() else part for part in _parts(value)]
+    return tuple(rows) if isinstance(value, tuple) else rows[0]
 
 
 def swap(how: Swap, value: Any) -> Any:

@@ -21,7 +21,7 @@ import torch
 from benchmarks.common import write_table
 from benchmarks.parts import load_parts, run_parts
 from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
-from likewise.comparison.resampling import drawn, representations
+from likewise.comparison.resampling import measure_of_subset, representations
 from likewise.comparison.schedule import attempt
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
@@ -94,7 +94,7 @@ def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray,
     pair, measures = Pair(*reps), cell.measures(trial)
     split = Groups.of(cell.n, GROUPS, trial)
     values = scores(measures, pair, confounder)
-    draws = np.array([_left(measures, reps, kept, confounder) for kept in split.kept()])
+    draws = np.array([_left(measures, reps, kept, confounder) for kept in split.remaining()])
     for i, measure in enumerate(measures):
         bound = _with(measure, confounder)
         yield (
@@ -108,7 +108,7 @@ def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray,
 def _left(measures: list[Measure], reps: list[Representation], kept: np.ndarray, confounder: np.ndarray) -> list[float]:
     index = torch.from_numpy(kept)
     pair = Pair(*(Subset(rep, index) for rep in reps))
-    return [attempt(drawn(_with(m, confounder), index), pair)[0] for m in measures]
+    return [attempt(measure_of_subset(_with(m, confounder), index), pair)[0] for m in measures]
 
 
 def run(cell: Cell, trials: int, fresh: int, folder: Path) -> None:

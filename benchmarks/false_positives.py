@@ -17,10 +17,10 @@ import torch
 import likewise
 from benchmarks.common import write_table
 from benchmarks.parts import Arrays, load_parts, run_parts
+from likewise.comparison.nulls import Orders, null_groups
 from likewise.comparison.resampling import representations
 from likewise.comparison.schedule import attempt
-from likewise.comparison.shuffles import Orders, null_groups
-from likewise.comparison.significance import calibrated
+from likewise.comparison.significance import calibration_grids
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
@@ -70,7 +70,7 @@ def p_values(n: int, number: int) -> dict[str, float]:
 def _p(measure: Measure, value: float, null: np.ndarray) -> float:
     """As in a table of two networks."""
     values, nulls = np.full((2, 2), value), np.repeat(null, 4).reshape(-1, 2, 2)
-    return float(calibrated(values, nulls, measure)["p"][0, 1])
+    return float(calibration_grids(values, nulls, measure)["p"][0, 1])
 
 
 def confounded_p(width: int, number: int, n: int = 100) -> float:

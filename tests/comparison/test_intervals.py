@@ -89,7 +89,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(0).normal(size=50)
     info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", joint=0.0)
     split = Groups.of(50, 50, seed=0)
-    draws = np.array([values[kept].mean() for kept in split.kept()])
+    draws = np.array([values[kept].mean() for kept in split.remaining()])
     low, high = interval_of(info, np.array(values.mean()), draws, split, 0.95)
     reach = 2.0095752 * values.std(ddof=1) / math.sqrt(50)  # Student's t with 49 degrees of freedom
     assert float(low) == pytest.approx(values.mean() - reach)
@@ -100,7 +100,7 @@ def test_groups_are_of_one_size_and_left_out_alone_and_in_twos():
     split = Groups.of(54, 25, seed=3)
     assert split.members.shape == (18, 3)
     assert np.unique(split.members).size == 54
-    kept = split.kept()
+    kept = split.remaining()
     assert [len(k) for k in kept] == [51] * 18 + [48] * 18
     for j in range(18):
         out = set(range(54)) - set(kept[18 + j])

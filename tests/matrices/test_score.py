@@ -18,14 +18,14 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison import verdict
+from likewise.comparison import significance
 from likewise.matrices.score import LEVEL
 from likewise.measures.workspace import Workspace
 
 
 @pytest.fixture
 def _time_enough(monkeypatch):
-    monkeypatch.setattr(verdict, "SECONDS", 600.0)
+    monkeypatch.setattr(significance, "SECONDS", 600.0)
 
 
 def networks(n=80, noise=0.5, seed=0):
@@ -71,7 +71,7 @@ def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch):
 
     x, y = networks()
     scores = [likewise.compare(x, y, name) for name in ("cka", "procrustes")]
-    monkeypatch.setattr(verdict, "null_draws", refuse)
+    monkeypatch.setattr(significance, "null_draws", refuse)
     monkeypatch.setattr(measures.Measure, "score", refuse)
     cka, procrustes = scores
     assert repr(cka) == f"cka = {float(cka):.4g} (0 … 1, larger is more alike; 1 with itself)"
@@ -199,16 +199,16 @@ def test_one_in_twenty_strangers_at_most_is_told_apart():
     """By the rule alone: a value and its null drawn alike."""
     rng = np.random.default_rng(0)
     info = measures.get("cka").info
-    draws = rng.normal(size=(4000, verdict.PERMUTATIONS + 1))
+    draws = rng.normal(size=(4000, significance.PERMUTATIONS + 1))
     found = []
     for value, *null in draws:
-        more, less = verdict.two_sided(value, np.array(null), info)
+        more, less = significance.two_sided(value, np.array(null), info)
         found.append(min(1.0, 2 * min(more, less)) <= LEVEL)
     assert np.mean(found) == pytest.approx(0.04, abs=0.01)  # two ranks of a hundred on either side
 
 
 def test_a_constant_null_is_no_verdict():
-    more, less = verdict.two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
+    more, less = significance.two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
     assert (more, less) == (1.0, 1.0)
 
 

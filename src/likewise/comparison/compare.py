@@ -18,9 +18,8 @@ from likewise._base.threads import one_thread
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run
+from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
-from likewise.comparison.significance import calibrated_matrices
-from likewise.comparison.verdict import Judge, call_of
 from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -218,7 +217,7 @@ def _compare_many(
                 run(job, engine_of(engine), limit, place, bar)
     matrices = {m.key: job.matrix(m) for m in wanted}
     if null.permutations:
-        matrices = calibrated_matrices(
+        matrices = calibrate_matrices(
             matrices,
             job.views,
             wanted,

@@ -19,8 +19,8 @@ from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
 from likewise.comparison.resampling import (
     check_count,
-    drawn,
-    prepared,
+    measure_of_subset,
+    prepare,
     representations,
     score_table,
 )
@@ -56,7 +56,7 @@ class Groups:
     def count(self) -> int:
         return len(self.members)
 
-    def kept(self) -> list[np.ndarray]:
+    def remaining(self) -> list[np.ndarray]:
         """The inputs that stay where each group is left out, then where it is with the next one."""
         pairs = np.concatenate([self.members, np.roll(self.members, -1, axis=0)], axis=1)
         kept = []
@@ -98,7 +98,7 @@ def bootstrap(
         raise InputError(f"groups must be at least {LEAST}, got {groups}. The default is {GROUPS}.")
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, got {brief(level)}.")
-    views, bound, single = prepared(x, y, measure, seed)
+    views, bound, single = prepare(x, y, measure, seed)
     split = Groups.of(views[0].n, groups, seed)
     reps = representations(views, parse_memory(memory))
     values, draws = _draw_table(reps, bound, split, progress)
@@ -194,7 +194,7 @@ def _draw_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores where groups are left out (2 groups, m, m)."""
     draws = []
-    kept = split.kept()
+    kept = split.remaining()
     views = [rep.view for rep in reps]
     with (
         Progress(len(kept), "leaving out", shown=progress) as bar,
@@ -204,7 +204,7 @@ def _draw_table(
         for inputs in kept:
             index = torch.from_numpy(inputs).to(reps[0].values.device)
             some: list[Representation] = [Subset(rep, index) for rep in reps]
-            draws.append(score_table(drawn(measure, index), some, some, {}))
+            draws.append(score_table(measure_of_subset(measure, index), some, some, {}))
             bar.advance()
     return values, np.array(draws)
 
@@ -213,11 +213,11 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
     """Why a pair has no interval, or nothing."""
     if np.isnan(value):
         return attempt(measure, pair)[1]
-    for kept, score in zip(split.kept(), draws, strict=True):
+    for kept, score in zip(split.remaining(), draws, strict=True):
         index = torch.from_numpy(kept).to(pair.a.values.device)
         if np.isnan(score):
             some = Pair(Subset(pair.a, index), Subset(pair.b, index))
-            why = attempt(drawn(measure, index), some)[1]
+            why = attempt(measure_of_subset(measure, index), some)[1]
             return f"{measure.key} has no interval: of {len(kept)} of the {split.n} inputs, {why}"
         if why := saturated(measure, float(score), (len(kept), pair.a.d, pair.b.d)):
             return (

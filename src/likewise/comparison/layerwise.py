@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,17 +17,21 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
+from likewise.comparison.arguments import seeded
+from likewise.comparison.schedule import attempt
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
+from likewise.measures.facts import Measure
 from likewise.measures.minibatch import SMALLEST, MinibatchCKA
+from likewise.measures.pair import Pair
+from likewise.measures.registry import select
+from likewise.measures.representation import Representation
+from likewise.measures.saturation import saturated
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import as_data, data_name, extract, resolved
 from likewise.views.watcher import Watcher
-
-if TYPE_CHECKING:
-    from likewise.measures.facts import Measure
 
 STREAMED = "cka-debiased"
 Reasons = dict[tuple[str, str], str]
@@ -109,9 +113,6 @@ def _without_data(b: Any) -> str:
 
 def _one_measure(measure: Any, seed: int) -> Measure:
     """The measure that is meant, before any network has to run."""
-    from likewise.comparison.arguments import seeded
-    from likewise.measures.registry import select
-
     found = select(measure, on=("representation", "outputs"))
     if len(found) > 1:
         raise InputError(f"layerwise takes one measure and was given {len(found)}. Call it once a measure.")
@@ -188,10 +189,6 @@ def _pairwise(
     views: Sequence[Mapping[str, Activations]], measure: Measure
 ) -> tuple[np.ndarray, list[list[str]], Reasons]:
     """The measure for every pair; what follows from one layer alone is computed once for it."""
-    from likewise.comparison.schedule import attempt
-    from likewise.measures.pair import Pair
-    from likewise.measures.representation import Representation
-
     _check_counts([(repr(view.name), view.n) for part in views for view in part.values()])
     left = [Representation(view) for view in views[0].values()]
     right = left if len(views) == 1 else [Representation(view) for view in views[1].values()]
@@ -207,8 +204,6 @@ def _pairwise(
 
 def _saturated(views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray) -> Reasons:
     """Pairs of layers whose score any layers of their widths would get; not a layer with itself."""
-    from likewise.measures.saturation import saturated
-
     if measure.saturation is None:
         return {}
     left, right = list(views[0].items()), list(views[-1].items())

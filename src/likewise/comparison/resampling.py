@@ -23,7 +23,7 @@ from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
 
-def prepared(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
+def prepare(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
     """Views, the measure with its options, and whether it was a single pair that was asked for."""
     single = not isinstance(x, Mapping)
     if single and y is None:
@@ -75,12 +75,12 @@ def reason(views: list[Activations], measure: Measure, index: torch.Tensor | Non
     workspace = Workspace()
     a, b = (Representation(view, workspace) for view in views)
     if index is not None:
-        a, b, measure = Subset(a, index), Subset(b, index), drawn(measure, index)
+        a, b, measure = Subset(a, index), Subset(b, index), measure_of_subset(measure, index)
     return attempt(measure, Pair(a, b))[1]
 
 
-def drawn(measure: Measure, index: torch.Tensor) -> Measure:
-    """The measure with the confounder of the inputs that were drawn."""
+def measure_of_subset(measure: Measure, index: torch.Tensor) -> Measure:
+    """The measure for some of the inputs: its confounder at these."""
     confounder = measure.options.get("confounder")
     if confounder is None:
         return measure

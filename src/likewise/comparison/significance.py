@@ -1,43 +1,42 @@
-"""Whether a score is more than chance.
+"""Whether a score is more than chance: its null, a calibrated score, p, and a verdict in words.
 
 A null is made by shuffling the inputs of one side: whatever remains is owed to n, d and the measure. It works on what
 was computed for the score itself: Gram and distance matrices, decompositions and neighbour lists are taken
-by index, never computed again.
+by index, never computed again. A verdict shuffles within classes where both views carry labels, since networks
+trained on the same labels are always more alike than noise.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
-from likewise.comparison.confounding import Unexplained
-from likewise.comparison.resampling import (
-    check_count,
-    prepared,
-    reason,
-    representations,
-    score_table,
-)
+from likewise.comparison.arguments import as_views
+from likewise.comparison.nulls import Orders, null_draws, null_groups, shuffled_networks
+from likewise.comparison.resampling import check_count, prepare, reason, representations, score_table
 from likewise.comparison.schedule import attempt
-from likewise.comparison.shuffles import Orders, null_groups
-from likewise.errors import UndefinedError
+from likewise.errors import LikewiseError, UndefinedError
+from likewise.matrices.score import Score, sentence
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Calibration
-from likewise.measures.facts import SCALE, Measure
+from likewise.measures.facts import SCALE, Info, Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
-from likewise.measures.permutations import orders_at_once, permuted_products
+from likewise.measures.registry import get
 from likewise.measures.representation import Representation
-from likewise.measures.workspace import parse_memory
+from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations
+
+PERMUTATIONS = 99  # of a verdict
+SECONDS = 0.2  # what showing a score may take
 
 
 def calibrate(
@@ -66,11 +65,11 @@ def calibrate(
     True
     """
     check_count("permutations", permutations)
-    views, bound, single = prepared(x, y, measure, seed)
+    views, bound, single = prepare(x, y, measure, seed)
     groups = null_groups(bound, within, views)
     count = permutations if bound.info.paired else 0
     values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), progress, groups)
-    parts: dict[str, Any] = calibrated(values, nulls, bound)
+    parts: dict[str, Any] = calibration_grids(values, nulls, bound)
     how: dict[str, Any] = {
         "measure": bound.key,
         "permutations": count,
@@ -84,53 +83,7 @@ def calibrate(
     return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)
 
 
-def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> np.ndarray:
-    """Scores of a pair with the inputs of its second side shuffled, (permutations,).
-
-    `within` as in `calibrate`. An empty array for a measure that does not look at single inputs.
-    """
-    with one_thread(for_inputs=(pair.a.view, pair.b.view)):
-        return np.array(list(null_draws(pair, measure, permutations, seed, within)))
-
-
-def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> Iterator[float]:
-    """`null_scores` one after another, for who may want to stop before the last."""
-    if not measure.info.paired:
-        return
-    groups = null_groups(measure, within, [pair.a.view, pair.b.view])
-    pair.a.workspace.resampled = pair.b.workspace.resampled = True
-    attempt(measure, pair)  # what the pair shares with its shuffles is there from now on
-    try:
-        orders = Orders(permutations, seed, groups)
-        for (other,), tables in _shuffled(measure, [pair.a], [pair.b], pair.tables, orders):
-            yield attempt(measure, Pair(pair.a, other, tables))[0]
-    except UndefinedError:  # a confounder that explains everything
-        yield from [float("nan")] * permutations
-
-
-def _shuffled(
-    measure: Measure,
-    left: Sequence[Representation],
-    right: Sequence[Representation],
-    tables: Mapping[Kernel, InnerProducts],
-    orders: Orders,
-) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
-    """The right networks as chance would have them, and what is known of their products with the left ones."""
-    confounder = measure.options.get("confounder")
-    if confounder is not None:
-        unexplained = Unexplained(confounder, orders.groups)
-        rng = np.random.default_rng(orders.seed)
-        for _ in range(orders.count):
-            yield [unexplained.shuffled(rep, rng) for rep in right], {}
-        return
-    every = orders.draw(right[0].n)
-    device = right[0].values.device
-    while batch := list(islice(every, orders_at_once(right[0].n))):
-        index = torch.from_numpy(np.stack(batch)).to(device)
-        yield from permuted_products(measure.kernels, tables, left, right, index)
-
-
-def calibrated(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
+def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
     """Null mean, quantile, calibrated score and p from scores and their nulls (permutations first)."""
     if not measure.info.paired or not len(nulls):
         return {name: np.full_like(values, np.nan) for name in Calibration.FIELDS[1:]}
@@ -180,7 +133,7 @@ def false_discovery(p: np.ndarray, *, symmetric: bool) -> np.ndarray:
     return np.fmin(q, q.T) if symmetric else q
 
 
-def calibrated_matrices(
+def calibrate_matrices(
     matrices: Mapping[str, SimilarityMatrix],
     views: list[Activations],
     measures: list[Measure],
@@ -203,7 +156,7 @@ def calibrated_matrices(
         null = {"permutations": count, "groups": 0 if groups is None else int(groups.max()) + 1}
         made[measure.key] = replace(
             matrix,
-            extra=calibrated(matrix.values, nulls, measure),
+            extra=calibration_grids(matrix.values, nulls, measure),
             about={**matrix.about, **null},
         )
     return made
@@ -228,7 +181,101 @@ def _null_table(
     ):
         values = score_table(measure, reps, reps, tables)
         orders = Orders(permutations, seed, groups)
-        for others, shared in _shuffled(measure, reps, reps, tables, orders):
+        for others, shared in shuffled_networks(measure, reps, reps, tables, orders):
             nulls.append(score_table(measure, reps, others, shared))
             bar.advance()
     return values, np.array(nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Finds the verdict of a score while its inputs are there, without keeping them alive."""
+
+    inputs: tuple[Any, Any]  # weak references
+    measure: Measure
+    reduce: Any
+    seconds: float  # what the score took
+
+    @classmethod
+    def of(cls, inputs: tuple[Any, Any], measure: Measure, reduce: Any, seconds: float) -> Judge:
+        return cls((_weak(inputs[0]), _weak(inputs[1])), measure, reduce, seconds)
+
+    def __call__(self, score: Score) -> str:
+        """The verdict in a sentence; nothing where it would take long, or the inputs are gone or have changed."""
+        started = time.perf_counter()
+        pair = self._pair() if self.seconds <= SECONDS else None
+        if pair is None:
+            return ""
+        within = _labels_of(pair)
+        null = self._null(pair, within, started + SECONDS, float(score))
+        if null is None:
+            return ""
+        null = null[~np.isnan(null)]
+        if not null.size:
+            return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to hold it against."
+        more, less = two_sided(float(score), null, self.measure.info)
+        classes = 0 if within is None else len(np.unique(within))
+        return sentence(score, more, less, float(null.mean()), int(null.size), classes)
+
+    def _pair(self) -> Pair | None:
+        """The pair, if both inputs are still there."""
+        x, y = (reference() for reference in self.inputs)
+        if x is None or y is None:
+            return None
+        views = as_views({"x": x, "y": y}, self.reduce, [self.measure], keep_names=True)
+        workspace = Workspace()
+        a, b = (Representation(view, workspace) for view in views.values())
+        return Pair(a, b)
+
+    def _null(self, pair: Pair, within: Any, until: float, value: float) -> np.ndarray | None:
+        """Scores of shuffled inputs; None where time runs out or the inputs were changed meanwhile."""
+        scores: list[float] = []
+        with one_thread(for_inputs=(pair.a.view, pair.b.view)):
+            again = attempt(self.measure, pair)[0]
+            if not abs(again - value) <= 1e-9 * max(1.0, abs(value)):
+                return None
+            for score in null_draws(pair, self.measure, PERMUTATIONS, 0, within):
+                scores.append(score)
+                if time.perf_counter() > until:
+                    return None
+        return np.array(scores)
+
+
+def _weak(values: Any) -> Any:
+    try:
+        return weakref.ref(values)
+    except TypeError:  # lists and tuples cannot be watched
+        return _nothing
+
+
+def _nothing() -> None:
+    return None
+
+
+def two_sided(value: float, null: np.ndarray, info: Info) -> tuple[float, float]:
+    """Shares of a null at least as alike and at least as unlike, the score itself counted among them."""
+    sign = 1.0 if info.similarity else -1.0
+    slack = 1e-9 * max(abs(value), float(np.abs(null).max()))  # rounding is not a difference
+    more = 1 + int((sign * null >= sign * value - slack).sum())
+    less = 1 + int((sign * null <= sign * value + slack).sum())
+    return more / (1 + null.size), less / (1 + null.size)
+
+
+def call_of(measure: Measure) -> str:
+    """What to call for a null; a measure that has no name to look up is the caller's."""
+    try:
+        known = get(measure.key).name == measure.name
+    except LikewiseError:
+        known = False
+    return f"likewise.compare(x, y, {measure.key!r}, calibrate=True)" if known else "The same call with calibrate=True"
+
+
+def _labels_of(pair: Pair) -> np.ndarray | None:
+    """The labels both views carry, if they do."""
+    answers = [rep.view.outputs for rep in (pair.a, pair.b)]
+    labels = [each.labels.cpu().numpy() for each in answers if each and each.labels is not None]
+    if len(labels) < 2:
+        return None
+    first, second = labels
+    useful = 1 < len(np.unique(first)) < len(first)
+    return first if useful and np.array_equal(first, second) else None

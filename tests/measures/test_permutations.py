@@ -8,6 +8,7 @@ import torch
 
 import likewise
 from likewise import measures
+from likewise.comparison.nulls import null_scores
 from likewise.measures.kernels import Distance, Gaussian, InnerProducts
 from likewise.measures.pair import Pair
 from likewise.measures.permutations import permuted_products
@@ -64,7 +65,7 @@ def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, 
             likewise.calibrate(x, y, name, permutations=count)
         else:
             pair = Pair(*(Representation(Activations(v), Workspace(once=True)) for v in (x, y)))
-            likewise.comparison.significance.null_scores(pair, measures.get(name), count, 0)
+            null_scores(pair, measures.get(name), count, 0)
         return len(made)
 
     assert calls(2) == calls(12)

@@ -1,0 +1,237 @@
+"""What chance gives: networks with the inputs of one side shuffled, and their scores.
+
+Networks that share nothing but the classes of the inputs are alike beyond chance, and rightly so. Whether they
+share more is asked by shuffling each input among those of its own class only.
+
+Shuffled inputs are no null for a score that takes a confounder off: they also undo what ties each network to
+the confounder, and taking its Gram matrix off leaves a residue of that in both networks. So every network is split
+into what functions of the confounder explain and the rest, and only the rest is shuffled: in the
+coordinates of the space that the explained part leaves over, with random signs, where noise is exchangeable
+(for the linear case: Huh & Jhun 2001, Random permutation testing in multiple linear regression).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise._base.threads import one_thread
+from likewise.comparison.schedule import attempt
+from likewise.errors import InputError, UndefinedError
+from likewise.measures.facts import Measure
+from likewise.measures.kernels import InnerProducts, Kernel
+from likewise.measures.pair import Pair
+from likewise.measures.permutations import orders_at_once, permuted_products
+from likewise.measures.representation import Representation
+from likewise.views import Activations
+
+SHARE = 0.75  # of the space of functions on the inputs that the confounder may explain
+LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inputs
+
+
+def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> np.ndarray:
+    """Scores of a pair with the inputs of its second side shuffled, (permutations,).
+
+    `within` as in `calibrate`. An empty array for a measure that does not look at single inputs.
+    """
+    with one_thread(for_inputs=(pair.a.view, pair.b.view)):
+        return np.array(list(null_draws(pair, measure, permutations, seed, within)))
+
+
+def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> Iterator[float]:
+    """`null_scores` one after another, for callers that may stop before the last."""
+    if not measure.info.paired:
+        return
+    groups = null_groups(measure, within, [pair.a.view, pair.b.view])
+    pair.a.workspace.resampled = pair.b.workspace.resampled = True
+    attempt(measure, pair)  # what the pair shares with its shuffles is there from now on
+    try:
+        orders = Orders(permutations, seed, groups)
+        for (other,), tables in shuffled_networks(measure, [pair.a], [pair.b], pair.tables, orders):
+            yield attempt(measure, Pair(pair.a, other, tables))[0]
+    except UndefinedError:  # a confounder that explains everything
+        yield from [float("nan")] * permutations
+
+
+def shuffled_networks(
+    measure: Measure,
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    tables: Mapping[Kernel, InnerProducts],
+    orders: Orders,
+) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
+    """The right networks as chance would have them, and what is known of their products with the left ones."""
+    confounder = measure.options.get("confounder")
+    if confounder is not None:
+        null = ConfounderNull(confounder, orders.groups)
+        rng = np.random.default_rng(orders.seed)
+        for _ in range(orders.count):
+            yield [null.shuffle(rep, rng) for rep in right], {}
+        return
+    every = orders.draw(right[0].n)
+    device = right[0].values.device
+    while batch := list(islice(every, orders_at_once(right[0].n))):
+        index = torch.from_numpy(np.stack(batch)).to(device)
+        yield from permuted_products(measure.kernels, tables, left, right, index)
+
+
+@dataclass(frozen=True)
+class Orders:
+    """`count` random orders of inputs; with `groups` (n,), only inputs of one group change places."""
+
+    count: int
+    seed: int
+    groups: np.ndarray | None = None
+
+    def draw(self, n: int) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(self.seed)
+        places = None if self.groups is None else np.argsort(self.groups, kind="stable")
+        for _ in range(self.count):
+            order = rng.permutation(n)
+            if self.groups is not None and places is not None:
+                moved = order[np.argsort(self.groups[order], kind="stable")]
+                order = np.empty_like(moved)
+                order[places] = moved
+            yield order
+
+
+def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
+    """The group of every input as a number, from an array of labels or, if "labels", the views' own."""
+    if within is None:
+        return None
+    labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
+    n = views[0].n
+    if labels.shape != (n,):
+        raise InputError(f"within has the shape {labels.shape} for {n} inputs. Pass one label per input.")
+    names, groups = np.unique(labels, return_inverse=True)
+    if names.size == n:
+        raise InputError(
+            f"within gives each of the {n} inputs a label of its own, so none can change places. "
+            "Pass labels that several inputs share."
+        )
+    return groups.reshape(-1)
+
+
+def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> np.ndarray | None:
+    """The groups that shuffles of a measure keep to: those asked for, and true labels where it counts by them.
+
+    Two networks that are wrong on the same input can agree on any class but one; on two inputs of different
+    classes there are two that they cannot agree on. Shuffled across labels, mistakes would be less alike.
+    """
+    groups = groups_of(within, views)
+    if not measure.info.by_label:
+        return groups
+    labels = measure.options.get("labels")
+    if labels is None and not any(v.outputs and v.outputs.labels is not None for v in views):
+        return groups  # there is no score either, and it says why
+    own = _own_labels(views) if labels is None else _as_array(labels)
+    both = own[:, None] if groups is None else np.stack([own, groups], axis=1)
+    return np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _as_array(labels: Any) -> np.ndarray:
+    return labels.detach().cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+
+
+def _by_first_seen(labels: np.ndarray) -> np.ndarray:
+    """Labels counted as they first come: networks may count the same classes in another order."""
+    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[groups]
+
+
+def _own_labels(views: Sequence[Activations]) -> np.ndarray:
+    known = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
+    if not known:
+        reason = next((f": {v.unlabelled}" for v in views if v.unlabelled), ".")
+        raise InputError(
+            f"within='labels' needs the true labels of the inputs, and no view has them{reason} Pass "
+            "within=<one label per input>, or views with Outputs(logits, labels)."
+        )
+    first, *others = (_as_array(view.outputs.labels) for view in known if view.outputs)
+    for view, labels in zip(known[1:], others, strict=True):
+        named = known[0].classes is not None and view.classes is not None
+        count = _by_first_seen if named else np.asarray
+        if not np.array_equal(count(first), count(labels)):
+            raise InputError(
+                f"{known[0].label} and {view.label} have different labels for the same inputs. Pass "
+                "within=<one label per input>."
+            )
+    return first
+
+
+class ConfounderNull:
+    """Networks with what a confounder does not explain of them shuffled."""
+
+    def __init__(self, confounder: Any, groups: np.ndarray | None = None) -> None:
+        values = _values(confounder)
+        explained = _explained(values, groups)
+        frame = torch.linalg.qr(explained, mode="complete").Q
+        self._inside, self._outside = frame.tensor_split([explained.shape[1]], dim=1)
+        self._parts: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def shuffle(self, rep: Representation, rng: np.random.Generator) -> Representation:
+        """The network with the unexplained part in another order."""
+        fitted, rest = self._split(rep)
+        order = torch.from_numpy(rng.permutation(rest.shape[0]))
+        signs = torch.from_numpy(rng.choice([-1.0, 1.0], size=rest.shape[0]))
+        values = fitted + self._outside @ (rest[order] * signs[:, None])
+        return Representation(Activations(values.to(rep.values), name=rep.view.name))
+
+    def _split(self, rep: Representation) -> tuple[Tensor, Tensor]:
+        if rep.key not in self._parts:
+            values = rep.values.cpu().double()
+            fitted = self._inside @ (self._inside.T @ values)
+            self._parts[rep.key] = fitted, self._outside.T @ values
+        return self._parts[rep.key]
+
+
+def _values(confounder: Any) -> Tensor:
+    view = confounder if isinstance(confounder, Activations) else Activations(confounder)
+    return torch.as_tensor(view.values).cpu().double()
+
+
+def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
+    """Orthonormal functions of the confounder, the constant first, (n, share of n).
+
+    All linear ones (and which group an input is in), then the smoothest others: the leading eigenvectors of
+    a Gaussian kernel as wide as the median distance.
+    """
+    n = values.shape[0]
+    basis = _linear(values, groups)
+    most = n - max(LEAST, n // 10)
+    if basis.shape[1] > most:
+        raise UndefinedError(
+            f"the confounder has {basis.shape[1] - 1} independent directions on {n} inputs, so hardly "
+            "anything of a network is left that it does not explain, and there is no null. Show the networks "
+            "more inputs, or reduce the confounder to fewer features."
+        )
+    more = min(int(SHARE * n), most) - basis.shape[1]
+    if more <= 0:
+        return basis
+    squares = torch.cdist(values, values).square_()
+    width = squares[squares > 0].median() if bool((squares > 0).any()) else squares.new_tensor(1.0)
+    kernel = squares.div_(-2 * width).exp_()
+    kernel -= basis @ (basis.T @ kernel)
+    kernel -= (kernel @ basis) @ basis.T
+    sizes, smooth = torch.linalg.eigh(kernel)
+    kept = smooth[:, -more:][:, sizes[-more:] > 1e-10 * sizes[-1].clamp(min=1e-10)]
+    return torch.linalg.qr(torch.cat([basis, kept.flip(1)], dim=1)).Q
+
+
+def _linear(values: Tensor, groups: np.ndarray | None) -> Tensor:
+    parts = [values - values.mean(dim=0)]
+    if groups is not None:
+        parts.append(torch.nn.functional.one_hot(torch.from_numpy(groups)).double())
+    columns = torch.cat(parts, dim=1)
+    columns = columns - columns.mean(dim=0)
+    columns /= torch.linalg.vector_norm(columns, dim=0).clamp(min=1e-300)
+    basis, sizes, _ = torch.linalg.svd(columns, full_matrices=False)
+    basis = basis[:, sizes > 1e-10 * sizes[0].clamp(min=1e-10)]
+    constant = torch.full((values.shape[0], 1), values.shape[0] ** -0.5, dtype=torch.float64)
+    return torch.linalg.qr(torch.cat([constant, basis], dim=1)).Q

@@ -1,4 +1,4 @@
 """What every room may use: files, hashing, arrays, threads, registries, progress.
 
-Helpers that know nothing of networks, data or measures. They import `likewise.errors` and nothing else of ours.
+Helpers that know nothing of networks, data or measures. The room imports `errors`.
 """

@@ -115,6 +115,7 @@ class Description:
         self._seen: dict[int, Any] = {}  # held, so that no other takes the place of one in memory
 
     def hexdigest(self) -> str:
+        """The hash so far, 16 hex digits."""
         return self._content.hexdigest()[:16]
 
     def network(self, network: nn.Module) -> None:

@@ -47,6 +47,7 @@ class Progress:
         return self
 
     def advance(self, steps: int = 1) -> None:
+        """Move the bar on."""
         if self._bar is not None:
             self._bar.advance(self._task, steps)
 

@@ -1,8 +1,7 @@
 """Attacks: small changes of inputs that change what a network answers.
 
 Each is a function under `@attack`, one file per kind; `get("pgd")` looks one up, `names()` lists them, and
-`likewise.attacks.pgd` is the same by name. May import: errors, _base, work, wordnet, data, networks, views,
-matrices, measures, comparison.
+`likewise.attacks.pgd` is the same by name. The room imports `_base` to `comparison`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Class similarity: what a network finds alike, from its weights, its mistakes and its features.
 
-The parts that draw or train are imported when first asked for; the numbers need neither.
+The parts that draw or train are imported when first asked for; the numbers need neither. The room imports
+`_base` to `attacks`.
 """
 
 from importlib import import_module

@@ -115,11 +115,13 @@ class Both:
 
 
 def cosine(both: Both) -> float:
+    """Σ a·b / √(Σ a² Σ b²) over pairs of classes; undefined where a matrix is 0."""
     norm = np.sqrt(both.a.energy * both.b.energy)
     return float(both.product / norm) if norm > 0 else np.nan
 
 
 def pearson(both: Both) -> float:
+    """Correlation over pairs of classes; undefined where a matrix does not vary."""
     spread = both.a.variance * both.b.variance
     if not spread > 1e-24:
         return np.nan
@@ -127,15 +129,18 @@ def pearson(both: Both) -> float:
 
 
 def spearman(both: Both) -> float:
+    """Correlation of the ranks over pairs of classes."""
     return pearson(Both(both.a.ranked, both.b.ranked))
 
 
 def mse(both: Both) -> float:
+    """Mean squared difference over pairs of classes."""
     gap = (both.a.energy + both.b.energy - 2 * both.product) / both.pairs
     return float(np.maximum(0.0, gap))  # max() would make 0 of NaN
 
 
 def mae(both: Both) -> float:
+    """Mean absolute difference over pairs of classes."""
     gaps = both.a.grid - both.b.grid
     return float(np.abs(gaps, out=gaps).sum() / both.pairs)
 
@@ -213,6 +218,7 @@ class Alignment(float):
 
     @property
     def calibrated(self) -> float:
+        """The alignment on a scale where chance is 0 and perfect is 1."""
         return calibrated(float(self), self.metric, self.chance.random)
 
     @cached_property

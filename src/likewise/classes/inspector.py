@@ -83,10 +83,12 @@ class Inspector:
 
     @property
     def wnids(self) -> Sequence[str | None] | None:
+        """The WordNet ids of the classes, where the reference has them."""
         return None if self.reference is None else self.reference.wnids
 
     @property
     def next_epoch(self) -> int:
+        """The number of the epoch that is reported next."""
         return max(self.records.reports, default=0) + 1
 
     def due(self, epoch: int | None = None) -> bool:

@@ -30,6 +30,7 @@ class Phases:
 
     @property
     def clear(self) -> bool:
+        """Whether both ends were found."""
         return self.surge_end is not None and self.refinement_end is not None
 
     def __str__(self) -> str:

@@ -98,6 +98,7 @@ class Records:
         return _read(self._path(number))
 
     def matrices(self, number: int) -> dict[str, ClassSimilarity]:
+        """The matrices of an epoch by kind."""
         return self.epoch(number).matrices
 
     def go_back_to(self, reports: dict[int, dict[str, float]]) -> None:

@@ -64,10 +64,12 @@ class Block:
     first: bool = False  # of its networks; what all others need of them is computed
 
     def halves(self) -> list[Block]:
+        """The block as two of half its items."""
         middle = len(self.items) // 2
         return [self.holding(part) for part in (self.items[:middle], self.items[middle:])]
 
     def holding(self, items: list[Item], also: Iterable[int] = ()) -> Block:
+        """The block with these items only, and the views they need."""
         used = {i for _, *pair in items for i in pair} | {int(i) for i in also}
         return replace(self, items=items, views={i: self.views[i] for i in used})
 
@@ -204,6 +206,7 @@ class Desk:
         self.libraries = ThreadpoolController()
 
     def fetch(self, views: dict[int, tuple[str, str]]) -> dict[int, Representation]:
+        """The representations of these views, each read once."""
         with self._lock:
             for i, (path, name) in views.items():
                 if i not in self.reps:

@@ -48,12 +48,14 @@ class Groups:
 
     @staticmethod
     def of(n: int, count: int, seed: int) -> Groups:
+        """`count` groups of equal size, drawn at random; what is left over belongs to none."""
         size = -(-n // count)
         order = np.random.default_rng(seed).permutation(n)
         return Groups(n, size, order[: n // size * size].reshape(-1, size))
 
     @property
     def count(self) -> int:
+        """How many groups there are."""
         return len(self.members)
 
     def remaining(self) -> list[np.ndarray]:

@@ -90,6 +90,7 @@ class Orders:
     groups: np.ndarray | None = None
 
     def draw(self, n: int) -> Iterator[np.ndarray]:
+        """The orders of `n` inputs, one after the other."""
         rng = np.random.default_rng(self.seed)
         places = None if self.groups is None else np.argsort(self.groups, kind="stable")
         for _ in range(self.count):

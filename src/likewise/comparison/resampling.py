@@ -40,6 +40,7 @@ def prepare(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations],
 
 
 def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")
 

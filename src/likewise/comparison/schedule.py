@@ -98,9 +98,11 @@ class Job:
 
     @property
     def total(self) -> int:
+        """How many scores are wanted."""
         return int(self.wanted.sum())
 
     def record(self, item: Item, result: Outcome) -> None:
+        """Write a score, or why it is undefined, into the matrix of its measure."""
         k, i, j = item
         self.values[item] = result.value
         if self.measures[k].info.symmetric:
@@ -111,6 +113,7 @@ class Job:
             self.failed[item] = result.reason
 
     def matrix(self, measure: Measure) -> SimilarityMatrix:
+        """The finished matrix of a measure."""
         k = self.measures.index(measure)
         reasons = {}
         for (which, i, j), reason in self.reasons.items():
@@ -193,6 +196,7 @@ class Ledger:
                     self._advance()
 
     def record(self, item: Item, result: Outcome) -> None:
+        """Record a score in the job and in the store, and move the bar on."""
         self.job.record(item, result)
         if self.store is not None and result.final:
             k, i, j = item

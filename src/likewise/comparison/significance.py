@@ -198,6 +198,7 @@ class Judge:
 
     @classmethod
     def of(cls, inputs: tuple[Any, Any], measure: Measure, reduce: Any, seconds: float) -> Judge:
+        """A judge that holds its inputs weakly."""
         return cls((_weak(inputs[0]), _weak(inputs[1])), measure, reduce, seconds)
 
     def __call__(self, score: Score) -> str:

@@ -2,7 +2,7 @@
 
 `likewise.dataset("cifar10:test[:1000]")` loads. Named datasets are declared by `@data_source`, one file per
 kind in `sources/`; where files are looked for and what is downloaded is in `locations`.
-May import: errors, _base, work, wordnet.
+The room imports `_base` to `wordnet`.
 """
 
 from __future__ import annotations

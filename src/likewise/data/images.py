@@ -55,6 +55,7 @@ class Images:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """`(n, channels, height, width)`."""
         return tuple(self.stored.shape)
 
     def __len__(self) -> int:
@@ -93,6 +94,7 @@ class ImageFiles:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """`(n, 3, size, size)`."""
         return (len(self.paths), 3, self.size, self.size)
 
     def __len__(self) -> int:
@@ -102,10 +104,12 @@ class ImageFiles:
         return torch.stack([self.read(path) for path in self.only(index).paths])
 
     def only(self, index: Any) -> ImageFiles:
+        """Some of the files, by slice or numbers."""
         paths = self.paths[index] if isinstance(index, slice) else [self.paths[i] for i in index]
         return ImageFiles(paths, self.size)
 
     def read(self, path: Path) -> Tensor:
+        """One image as `(3, size, size)` in [0, 1]."""
         pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
         with opened(path, pil) as file:
             image = file.convert("RGB")
@@ -127,6 +131,7 @@ class ImageFiles:
         return resized.crop((left, top, left + self.size, top + self.size))
 
     def content(self) -> Iterator[bytes]:
+        """The bytes that identify the images: their size and every file."""
         yield str(self.size).encode()
         for path in self.paths:
             with reading(path, f"{path} cannot be read: {{reason}}. Remove or repair it."):

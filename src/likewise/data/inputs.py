@@ -98,6 +98,7 @@ class Data:
 
 
 def check_labels(labels: Tensor, n: int, classes: Sequence[str], name: str) -> None:
+    """Refuse labels that are not one class per input."""
     if labels.shape != (n,) or labels.is_floating_point():
         raise InputError(
             f"{name!r} has {n} inputs and labels of shape {tuple(labels.shape)}, {labels.dtype}. "
@@ -175,5 +176,6 @@ def moved(value: Any, device: Any) -> Any:
 
 
 def slice_name(index: slice) -> str:
+    """A slice as it is written in an address."""
     start, stop, step = ("" if part is None else str(part) for part in (index.start, index.stop, index.step))
     return f"[{start}:{stop}{':' + step if step else ''}]"

@@ -92,6 +92,7 @@ class Info:
 
     @property
     def similarity(self) -> bool:
+        """Whether larger is more alike."""
         return self.larger_is == "more alike"
 
 
@@ -134,6 +135,7 @@ class Measure:
 
     @property
     def name(self) -> str:
+        """The name it is looked up by."""
         return self.info.name
 
     @property
@@ -179,6 +181,7 @@ class Measure:
 
     @property
     def shapes(self) -> str | None:
+        """How the reference implementation brings widths together, None in the published form."""
         return self.info.shapes if self.info.variant == "resi" else None
 
     def score(self, pair: Pair) -> float:
@@ -227,6 +230,7 @@ class Measure:
 
     @property
     def rows(self) -> int:
+        """How many inputs it needs at least, with its options."""
         rows = self.info.rows
         return rows(self.resolved) if callable(rows) else rows
 

@@ -45,9 +45,11 @@ class Linear:
     exact: bool = False
 
     def prepare(self, rep: Representation) -> Tensor:
+        """Compute what the rows of a representation are made from."""
         return rep.centred_neurons
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
+        """Some rows of X Xᵀ, columns from `start` on."""
         return rep.gram_rows(start, stop, upper=True)
 
 
@@ -56,9 +58,11 @@ class Distance:
     """Euclidean distances between rows."""
 
     def prepare(self, rep: Representation) -> Tensor:
+        """Compute what the rows of a representation are made from."""
         return rep.squares
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
+        """Some rows of the distances, columns from `start` on."""
         return rep.kept_distance_rows(start, stop, upper=True)
 
 
@@ -72,9 +76,11 @@ class Gaussian:
     bandwidth: float
 
     def prepare(self, rep: Representation) -> float:
+        """Compute what the rows of a representation are made from."""
         return median_distance(rep)
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
+        """Some rows of exp(-|x - y|² / 2w²) - 1, columns from `start` on."""
         width = self.bandwidth * median_distance(rep)
         squares = _squares(rep, start, stop)
         return squares.mul_(-0.5 / width**2).expm1_()
@@ -214,6 +220,7 @@ class InnerProducts:
     diagonals: dict[int, np.ndarray] = field(default_factory=dict)
 
     def dot(self, a: Representation, b: Representation) -> float:
+        """The inner product of two kernel matrices, in either order."""
         found = self.inner.get((a.key, b.key))
         return found if found is not None else self.inner[b.key, a.key]
 

@@ -32,6 +32,7 @@ class Side:
 
     @classmethod
     def of(cls, layers: Iterable[Tensor]) -> Side:
+        """The kernel matrices of every layer of one batch."""
         grams, squares, spread, eps = [], [], [], []
         for rows in layers:
             gram, square, left = centred_gram(rows)

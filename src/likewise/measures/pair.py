@@ -55,6 +55,7 @@ class Pair:
 
     @property
     def n(self) -> int:
+        """How many inputs both saw."""
         return self.a.n
 
     # --- scale ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
 
 
 def orders_at_once(n: int) -> int:
+    """How many orders of `n` inputs fit into one batch."""
     return max(1, BATCH // n**2)
 
 

@@ -27,6 +27,7 @@ class Ranks:
     """Centred ranks of the correlations above the diagonal, as a kernel given by rows."""
 
     def prepare(self, rep: Representation) -> Tensor:
+        """Compute the ranks of a representation."""
         return rank_vector(rep)
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:

@@ -148,6 +148,7 @@ class Representation(Values):
 
     @property
     def rank(self) -> int:
+        """How many directions vary."""
         white = self._whitening
         return int((white if white.numel() else self._span).shape[1])
 

@@ -75,6 +75,7 @@ class Permuted(Resampled):
 
     @property
     def outputs(self) -> Outputs:
+        """The parent's outputs in the new order."""
         parent = self.parent.outputs
         labels = None if parent.labels is None else parent.labels[self.index]
         return Outputs(parent.logits[self.index], labels)

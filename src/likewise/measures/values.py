@@ -50,6 +50,7 @@ class Values:
 
     @property
     def name(self) -> str:
+        """What the view is called in messages."""
         return self.view.label
 
     @property
@@ -83,10 +84,12 @@ class Values:
 
     @property
     def n(self) -> int:
+        """How many inputs."""
         return self.view.n
 
     @property
     def d(self) -> int:
+        """How many neurons."""
         return self.view.d
 
     @property
@@ -102,6 +105,7 @@ class Values:
 
     @property
     def outputs(self) -> Outputs:
+        """The outputs the view carries, or a refusal where it has none."""
         if self.view.outputs is None:
             raise UndefinedError(
                 f"{self.name} carries no outputs. Make it with Activations(..., outputs=Outputs(...))."
@@ -149,6 +153,7 @@ class Values:
 
     @property
     def wide(self) -> bool:
+        """Whether there are more neurons than inputs."""
         return self.d > self.n
 
     @quantity(permuted="rows")

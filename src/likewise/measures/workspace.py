@@ -87,6 +87,7 @@ class Workspace:
 
     @property
     def limit(self) -> int:
+        """How many bytes may be held."""
         if self._limit is None:
             self._limit = parse_memory(None)
         return self._limit

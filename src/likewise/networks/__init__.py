@@ -1,4 +1,8 @@
-"""Networks: from an address to a network, its classifier, its weights and its training."""
+"""Networks: from an address to a network, its classifier, its weights and its training.
+
+`sources/` has one file per prefix of an address, `zoo/` the architectures written here, `training/` the loop.
+The room imports `_base` to `data`.
+"""
 
 from likewise.networks import zoo as zoo
 from likewise.networks.forward import call, logits

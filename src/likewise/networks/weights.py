@@ -55,6 +55,7 @@ def read(path: str | Path) -> State:
 
 
 def not_there(path: Path) -> MissingDataError:
+    """The error for a path where no weights are."""
     return MissingDataError(f"there are no weights at {path}. Give the path of a file.")
 
 

@@ -104,18 +104,22 @@ class Activations:
 
     @property
     def label(self) -> str:
+        """The name in quotes for messages."""
         return repr(self.name) if self.name else "the input"
 
     @property
     def n(self) -> int:
+        """How many inputs."""
         return int(self.values.shape[0])
 
     @property
     def d(self) -> int:
+        """How many neurons."""
         return int(self.values.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
+        """`(n, d)`."""
         return self.n, self.d
 
     def __len__(self) -> int:
@@ -247,6 +251,7 @@ def _labels(labels: Any, logits: Tensor) -> Tensor:
 
 
 def wrong_rank(values: Tensor, label: str) -> str:
+    """The sentence for values that are not (inputs, neurons), with the remedy for their shape."""
     advice = {
         1: "Pass (inputs, neurons): one row per input, even if there is one neuron.",
         3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",

@@ -63,9 +63,11 @@ class InMemory:
         self._facts, self._title, self._n = dict(facts), title, n
 
     def sink(self, layer: str) -> MemorySink:
+        """Where the rows of a layer go."""
         return MemorySink(_label(layer, self._facts), self._n)
 
     def finish(self, done: Pass) -> Views:
+        """The views of a finished pass."""
         outputs: Outputs | None = None
         answered: Mapping[str, str] = {}
         if OUTPUTS in done.sinks:
@@ -103,6 +105,7 @@ class InFolder:
         self._writer = Writer()
 
     def sink(self, layer: str) -> FileSink:
+        """Where the rows of a layer go."""
         facts = self._facts | (self._answered if layer == OUTPUTS else {})
         return FileSink(_label(layer, self._facts), self.folder, facts, self._writer)
 
@@ -130,6 +133,7 @@ class InFolder:
         return files
 
     def note(self, request: Mapping[str, Any], files: Mapping[str, str]) -> None:
+        """Write which files answer a request."""
         write_whole(self._note(request), json.dumps(dict(files)).encode())
 
     def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:

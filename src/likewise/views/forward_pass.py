@@ -27,8 +27,11 @@ class Sink(Protocol):
 
     n: int
 
-    def append(self, rows: Tensor) -> None: ...
-    def abort(self) -> None: ...
+    def append(self, rows: Tensor) -> None:
+        """Take the rows of one batch."""
+
+    def abort(self) -> None:
+        """Drop what was taken."""
 
 
 @dataclass

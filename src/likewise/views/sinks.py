@@ -44,6 +44,7 @@ class MemorySink:
         self.n = 0
 
     def append(self, rows: Tensor) -> None:
+        """Take the rows of one batch."""
         end = self.n + len(rows)
         if self._values is None:
             size = max(end, self._expected or 0)
@@ -57,10 +58,12 @@ class MemorySink:
         self.n = end
 
     def finish(self) -> Tensor:
+        """All rows as one tensor."""
         assert self._values is not None  # a pass without batches was refused before
         return self._values if self.n == len(self._values) else self._values[: self.n].clone()
 
     def abort(self) -> None:
+        """Drop what was taken."""
         self._values = None
 
 
@@ -71,6 +74,7 @@ class Checksum:
         self._value = 0
 
     def update(self, content: Any) -> None:
+        """Take in more content."""
         self._value = zlib.crc32(content, self._value)
 
     def sealed(self, header: Mapping[str, Any]) -> str:
@@ -139,6 +143,7 @@ class FileSink:
         writer.write(self._path, b" " * self._header)
 
     def append(self, rows: Tensor) -> None:
+        """Take the rows of one batch; a thread writes them."""
         if not self.width:
             self.width = rows.shape[1]
             self._dtype = kept_dtype(rows)
@@ -165,6 +170,7 @@ class FileSink:
         self._path.replace(path)
 
     def abort(self) -> None:
+        """Drop what was taken and its file."""
         self._writer.abandon(self._path)
         self._path.unlink(missing_ok=True)
 
@@ -223,6 +229,7 @@ def kept_dtype(rows: Tensor) -> torch.dtype:
 
 
 def check_width(label: str, width: int, rows: Tensor) -> None:
+    """Refuse rows of another width than those before."""
     if rows.shape[1] != width:
         raise InputError(
             f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "

@@ -1,7 +1,7 @@
 """WordNet: how alike the meanings of classes are, and which synset a dataset's class is.
 
-The nouns of version 3.0, whose ids ImageNet uses, are part of this package; nothing is downloaded. This
-room stands by itself: it needs neither torch nor a corpus reader.
+The nouns of version 3.0, whose ids ImageNet uses, are part of this package; nothing is downloaded. The
+room needs neither torch nor a corpus reader, and imports `errors`.
 """
 
 from likewise.wordnet.likeness import MEASURES, similarity

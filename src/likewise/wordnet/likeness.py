@@ -86,6 +86,7 @@ class Climb:
     steps: Ints
 
     def of(self, i: int) -> slice:
+        """Where the ancestors of synset `i` lie."""
         return slice(self.bounds[i], self.bounds[i + 1])
 
 

@@ -62,6 +62,7 @@ class Graph:
         return depths
 
     def above(self, row: int) -> list[int]:
+        """The rows of a synset's parents."""
         return self.parents[self.starts[row] : self.starts[row + 1]].tolist()
 
 

@@ -138,6 +138,7 @@ class Store:
         return database
 
     def close(self) -> None:
+        """Close the database."""
         self._database.close()
 
     def __enter__(self) -> Store:
@@ -207,6 +208,7 @@ class Store:
     # --- views ------------------------------------------------------------------------------------
 
     def view_path(self, digest: str) -> Path:
+        """The file of the view with this content."""
         return self.path / "views" / f"{digest}.safetensors"
 
     def save_view(self, view: Activations) -> Path:

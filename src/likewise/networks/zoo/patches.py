@@ -89,6 +89,7 @@ class Encoder(nn.Module):
         return cast(Tensor, self.norm2(tokens + self.mlp(tokens)))
 
     def mlp(self, tokens: Tensor) -> Tensor:
+        """The feed-forward part of the block."""
         return cast(Tensor, self.linear2(self.act(self.linear1(tokens))))
 
 

@@ -1,11 +1,21 @@
 """Hashes: they name files and keys of stores, so they are the same in every version."""
 
-import hashlib
+from __future__ import annotations
 
+import functools
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
 import torch
 from torch import nn
 
-from likewise._base.hashing import InputsHash, as_bytes, digest, facts_digest, weights_digest
+import likewise
+from likewise._base.hashing import InputsHash, as_bytes, digest, facts_digest, fingerprint, weights_digest
 from likewise.data import Data
 from likewise.views import Activations, Outputs
 
@@ -53,3 +63,97 @@ def test_digests_that_stand_in_stores_stay_what_they_were():
     net = nn.Linear(2, 1)
     net.load_state_dict({"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([3.0])})
     assert weights_digest(net) == "078d89af77230a4a"
+
+
+class Bent(nn.Module):
+    """A network whose likeness to another shows neither in its layers nor in its weights."""
+
+    def __init__(self, act: Any = torch.relu, scale: float = 1, table: Any = None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = nn.Linear(6, 8), nn.Linear(8, 3)
+        self.act, self.scale, self.table = act, scale, table
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.last(self.act(self.scale * self.first(inputs)))
+
+
+def hooked() -> Bent:
+    net = Bent()
+    net.first.register_forward_hook(lambda module, given, found: found.sin())
+    return net
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: Bent(torch.cos),
+        lambda: Bent(lambda x: 2 * x),
+        lambda: Bent(functools.partial(nn.functional.leaky_relu, negative_slope=0.5)),
+        lambda: Bent(scale=5),
+        lambda: Bent(table={"a": [1, torch.ones(2)]}),
+        hooked,
+    ],
+)
+def test_a_store_tells_networks_apart_by_what_they_do(other: Any, tmp_path: Path) -> None:
+    data = torch.randn(40, 6, generator=torch.Generator().manual_seed(0))
+    plain = likewise.extract(other(), data, "last").values
+    likewise.extract(Bent(), data, "last", store=tmp_path)
+    assert torch.equal(likewise.extract(other(), data, "last", store=tmp_path).values, plain)
+    assert fingerprint(other()) == fingerprint(other()) != fingerprint(Bent())
+
+
+def test_functions_that_differ_in_a_constant_are_told_apart() -> None:
+    doubled, tripled = Bent(lambda x: 2 * x), Bent(lambda x: 3 * x)
+    assert fingerprint(doubled) != fingerprint(tripled)
+    slopes = [Bent(functools.partial(nn.functional.leaky_relu, negative_slope=s)) for s in (0.1, 0.2)]
+    assert fingerprint(slopes[0]) != fingerprint(slopes[1])
+
+
+FILE = """
+import torch
+from torch import nn
+GAIN = {gain}
+def bend(x):
+    return {constant} * x.sin()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 4)
+        self.names = {{"one", "two", "three"}}
+    def forward(self, x):
+        return self.shifted(bend(self.layer(x))) if x.ndim in {{2, "a", "b"}} else x
+    def shifted(self, x):
+        return x + {shift} * GAIN
+def build():
+    return Net()
+"""
+
+
+def test_a_changed_line_of_a_file_is_another_network(tmp_path: Path) -> None:
+    file, prints = tmp_path / "mine.py", []
+    for changed in ({}, {"gain": 2}, {"constant": 3}, {"shift": 4}, {}):
+        file.write_text(FILE.format(**({"gain": 1, "constant": 2, "shift": 1} | changed)))
+        prints.append(fingerprint(likewise.network(f"{file}:build")))
+    assert prints[0] == prints[-1]
+    assert len(set(prints)) == 4
+
+
+def test_the_same_network_has_the_same_fingerprint_in_every_process(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE.format(gain=1, constant=2, shift=1))
+    code = (
+        "import likewise; from likewise._base.hashing import fingerprint; "
+        f"print(fingerprint(likewise.network({f'{file}:build'!r})))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert found == {fingerprint(likewise.network(f"{file}:build")) + "\n"}

@@ -1,13 +1,19 @@
 """The ways compare may be called: lists, mappings, options and keys."""
 
+from __future__ import annotations
+
+import sys
+
 import numpy as np
 import pytest
 
 import likewise
 from likewise import measures
-from likewise.errors import InputError, OptionError, UnknownNameError
+from likewise.errors import InputError, MissingDependencyError, OptionError, UnknownNameError
 
 X, Y, Z = np.random.default_rng(0).normal(size=(3, 40, 6))
+
+
 NEEDS = "compare needs two arrays or networks, or a list or mapping of them; it was given "
 
 
@@ -156,3 +162,20 @@ def test_a_row_is_a_mapping_and_a_pair_is_two_names():
         with pytest.raises(UnknownNameError) as caught:
             matrix[key]
         assert str(caught.value) == reason
+
+
+def test_all_measures_are_those_whose_libraries_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(0)
+    x, y = chance.normal(size=(40, 5)), chance.normal(size=(40, 3))
+    for library in ("ripser", "ot"):
+        monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    sentence = "left out of 'all': .*rtd, since .* is needed: pip install"
+    with pytest.warns(UserWarning, match=sentence):
+        many = likewise.compare({"a": x, "b": y}, "all", progress=False)
+    with pytest.warns(UserWarning, match=sentence):
+        two = likewise.compare(x, y, "all", progress=False)
+    assert "cka" in many
+    assert "cka" in two
+    assert not {"rtd", "soft-matching"} & {*many, *two}
+    with pytest.raises(MissingDependencyError, match="to compute rtd, ripser is needed"):
+        likewise.compare({"a": x, "b": y}, ["cka", "rtd"], progress=False)

@@ -40,3 +40,13 @@ def test_a_deviation_of_zero_cannot_normalise() -> None:
     assert str(error.value) == (
         "cannot normalise by mean [0.5] and std [0.0]. Give one of each per channel, and no deviation of 0."
     )
+
+
+def test_a_normalised_network_refuses_other_channels() -> None:
+    net = Normalised(likewise.network("zoo:resnet20"), [0.5] * 3, [0.5] * 3)
+    with pytest.raises(InputError) as error:
+        net(torch.rand(4, 1, 32, 32))
+    assert str(error.value) == (
+        "ResNet takes images of 3 channels and was shown (4, 1, 32, 32). Give it images of its own "
+        "kind, or build it with channels=1."
+    )

@@ -14,7 +14,11 @@ from safetensors.torch import save_file
 from torch import nn
 
 import likewise
-from likewise.errors import InputError, UnknownNameError
+from likewise.errors import (
+    InputError,
+    MissingDependencyError,
+    UnknownNameError,
+)
 from likewise.networks import listed
 from likewise.networks.address import is_network, parse
 from likewise.networks.sources.base import SOURCES, Listed, Loaded, Request, Source, find_source, source
@@ -136,3 +140,41 @@ def test_a_plug_in_is_found_by_its_entry_point(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import likewise; print(likewise.network('plugged:x'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "Linear(in_features=2, out_features=3, bias=True)\n", done.stderr
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("module", "address", "sentence"),
+    [
+        (
+            "timm",
+            "timm:resnet18",
+            "to load timm:resnet18, timm is needed: pip install 'likewise[vision]'.",
+        ),
+        (
+            "torchvision.models",
+            "torchvision:resnet18",
+            "to load torchvision:resnet18, torchvision.models is needed: pip install 'likewise[vision]'.",
+        ),
+        (
+            "transformers",
+            "hf:bert",
+            "to load hf:bert, transformers is needed: pip install 'likewise[language]'.",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, address: str, sentence: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    with pytest.raises(MissingDependencyError) as error:
+        likewise.network(address)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.usefixtures("vision")
+def test_networks_are_listed_by_pattern() -> None:
+    zoo = [found.address for found in listed()]
+    assert {"zoo:lenet", "zoo:resnet110-b", "zoo:gcn", "zoo:minilm"} <= set(zoo)
+    found = [one.address for one in listed("resnet18*")]
+    assert "torchvision:resnet18" in found
+    assert "timm:resnet18" in found
+    assert all("resnet18" in address for address in found)

@@ -9,7 +9,12 @@ import pytest
 import torch
 
 import likewise
-from likewise.errors import InputError, OptionError
+from likewise.errors import (
+    InputError,
+    OptionError,
+    UnknownNameError,
+)
+from tests.networks.helpers import same
 
 WITH_DATACLASS = """
 from __future__ import annotations
@@ -103,3 +108,26 @@ def test_a_trained_network_of_a_file_is_found_from_another_folder(
     again = likewise.network(typed)
     inputs = torch.rand(3, 1, 8, 8)
     assert torch.equal(again(inputs), done.net(inputs))
+
+
+def test_a_function_of_a_python_file_is_an_address(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from torch import nn\n\ndef build(width=3):\n    return nn.Linear(width, 2)\n")
+    assert likewise.network(f"{file}:build,width=5").in_features == 5
+    weights = tmp_path / "w.safetensors"
+    net = likewise.network(f"{file}:build,seed=7")
+    likewise.networks.save(net, weights)
+    assert same(net, likewise.network(f"{file}:build@{weights}"))
+
+
+def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def build():\n    return 3\n")
+    with pytest.raises(UnknownNameError) as unknown:
+        likewise.network(f"{file}:built")
+    assert str(unknown.value) == (
+        f"{file} has no function 'built'. Did you mean 'build'? It should return a torch.nn.Module."
+    )
+    with pytest.raises(InputError) as wrong:
+        likewise.network(f"{file}:build")
+    assert str(wrong.value) == f"build of {file} returned int. It should return a torch.nn.Module."

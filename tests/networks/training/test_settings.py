@@ -9,11 +9,10 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from likewise.cli.train import train as command
-from likewise.errors import OptionError
-from likewise.networks import Settings, train
-from likewise.networks.training.settings import SettingsDict
-
-DATA = "digits:train[:60]"
+from likewise.errors import InputError, OptionError
+from likewise.networks import train
+from likewise.networks.training.settings import Settings, SettingsDict, rate_at
+from tests.networks.helpers import DATA, settings
 
 
 def test_type_checkers_see_every_setting() -> None:
@@ -49,3 +48,42 @@ def test_an_unknown_keyword_is_refused_with_the_one_that_was_meant(name: str, me
 
 def test_one_augmentation_needs_no_list() -> None:
     assert Settings(augment="flip") == Settings(augment=["flip"]) == Settings(augment=("flip",))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"optimiser": "adamm"},
+            "no optimiser named 'adamm'. Did you mean 'adam'? There are sgd, adam, adamw.",
+        ),
+        (
+            {"schedule": "cosin"},
+            "no schedule named 'cosin'. Did you mean 'cosine'? There are cosine, step, plateau, constant.",
+        ),
+        (
+            {"augment": ["flop"]},
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, noise.",
+        ),
+        ({"epochs": 0}, "epochs is 0. Give at least 1."),
+        ({"batch_size": 0}, "batch_size is 0. Give at least 1."),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", "digits:train[:50]", **settings(**options))
+    assert str(error.value) == sentence
+
+
+def test_the_schedules_are_what_they_are_called() -> None:
+    def rates(epochs_done: list[float], losses: list[float] | None = None, **how: Any) -> list[float]:
+        chosen = Settings(epochs=8, lr=1.0, **how)
+        return [round(rate_at(chosen, e, losses or []), 4) for e in epochs_done]
+
+    assert rates([0, 4, 8], schedule="cosine") == [1, 0.5, 0]
+    assert rates([0, 3.9, 4, 6], schedule="step") == [1, 1, 0.1, 0.01]
+    assert rates([0, 7], schedule="constant") == [1, 1]
+    assert rates([0, 1, 2, 3], schedule="constant", warmup=2) == [0, 0.5, 1, 1]
+    assert rates([11], [1.0] * 11, schedule="plateau") == [0.1]
+    assert rates([11], [1.0 - i / 100 for i in range(11)], schedule="plateau") == [1]
+    assert rates([0, 8], schedule=lambda share: 1 - share / 2) == [1, 0.5]

@@ -1,4 +1,4 @@
-"""GCN, GraphSAGE and GAT: built, trained, their classifiers, and what is seen of them."""
+"""Graph networks: PyTorch Geometric's own, with ReSi's settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from likewise.networks.zoo.graph import RESI, DropEdges, resi
 
 if find_spec("torch_geometric") is None:
     pytest.skip("torch_geometric is not installed", allow_module_level=True)
+
+
 pyg = geometric("test graph networks")
+
+
 KINDS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT"}
 
 

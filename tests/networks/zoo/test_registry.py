@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
 
 import likewise
 from likewise.errors import InputError, OptionError
-from likewise.networks import Normalised, head
+from likewise.networks import head
 from likewise.networks.zoo import ZOO
 
 DEEPER = {f"resnet{depth}{kind}" for depth in (32, 44, 56, 110) for kind in ("", "-b")}
+
+
 # a deeper one of the same kind would only be slower
 IMAGE_NAMES = [entry.name for entry in ZOO if entry.domain == "image" and entry.name not in DEEPER]
+
+
 HEAVY = {"wideresnet", "densenet"}  # slow at 64 pixels
 
 
@@ -94,45 +97,6 @@ def test_a_head_of_one_by_one_windows_is_a_matrix(name: str, layer: str) -> None
     assert (found.layer_name, found.weight.shape) == (layer, (10, 192))
 
 
-def test_capsules_have_no_head() -> None:
-    with pytest.raises(InputError) as error:
-        head(likewise.network("zoo:capsnet"))
-    assert str(error.value) == (
-        "CapsNet has no classifier that could be found: it does not classify by a linear layer. "
-        "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'."
-    )
-
-
-def test_a_network_that_ends_otherwise_has_no_head() -> None:
-    with pytest.raises(InputError) as error:
-        head(nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)))
-    assert str(error.value) == (
-        "Sequential has no classifier that could be found: its last layer with weights, '1', is a "
-        "LayerNorm. Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'."
-    )
-
-
-def test_the_head_is_found_within_wrappers() -> None:
-    net = likewise.network("zoo:lenet")
-    wrapped = Normalised(nn.DataParallel(net), [0.5] * 3, [0.5] * 3)
-    assert head(wrapped).layer_name == "fc"
-    assert head(wrapped).weight.data_ptr() == net.fc.weight.data_ptr()
-
-
-@pytest.mark.parametrize(
-    ("address", "layer"),
-    [
-        ("timm:resnet10t,pretrained=false", "fc"),
-        ("timm:vit_tiny_patch16_224,pretrained=false", "head"),
-        ("torchvision:squeezenet1_1,pretrained=false", "classifier.1"),
-        ("torchvision:mobilenet_v3_small,pretrained=false", "classifier.3"),
-    ],
-)
-@pytest.mark.usefixtures("vision")
-def test_networks_of_the_libraries_have_heads(address: str, layer: str) -> None:
-    assert head(likewise.network(address)).layer_name == layer
-
-
 def test_images_of_the_wrong_size_are_refused() -> None:
     with pytest.raises(InputError) as error:
         likewise.network("zoo:lenet")(torch.rand(4, 3, 28, 28))
@@ -151,54 +115,7 @@ def test_images_of_the_wrong_channels_are_refused() -> None:
     )
 
 
-def test_a_normalised_network_refuses_other_channels() -> None:
-    net = Normalised(likewise.network("zoo:resnet20"), [0.5] * 3, [0.5] * 3)
-    with pytest.raises(InputError) as error:
-        net(torch.rand(4, 1, 32, 32))
-    assert str(error.value) == (
-        "ResNet takes images of 3 channels and was shown (4, 1, 32, 32). Give it images of its own "
-        "kind, or build it with channels=1."
-    )
-
-
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
     with pytest.raises(OptionError) as error:
         likewise.network("zoo:lenet,depth=3")
     assert str(error.value) == ("zoo:lenet has no option 'depth'. It takes channels, size, classes.")
-
-
-def test_a_resnet_of_an_impossible_depth_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.network("zoo:resnet20", depth=21)
-    assert str(error.value) == "a ResNet has 6n + 2 layers, not 21. Take 20, 32, 44, 56 or 110."
-
-
-def test_attention_equals_that_of_torch() -> None:
-    from likewise.networks.zoo.patches import Encoder
-
-    ours = Encoder(16, 4, 32, "post", nn.ReLU())
-    theirs = nn.TransformerEncoderLayer(16, 4, 32, dropout=0, batch_first=True)
-    spelled = {"attention.qkv.": "self_attn.in_proj_", "attention.proj.": "self_attn.out_proj."}
-    state = {}
-    for key, value in ours.state_dict().items():
-        for here, there in spelled.items():
-            key = key.replace(here, there)
-        state[key] = value
-    theirs.load_state_dict(state)
-    tokens = torch.randn(3, 5, 16)
-    torch.testing.assert_close(ours(tokens), theirs(tokens), atol=1e-5, rtol=1e-5)
-
-
-def test_squashing_keeps_the_direction_and_shortens() -> None:
-    from likewise.networks.zoo.capsules import squash
-
-    # |v| = 5, so the length becomes 25/26 and v/|v| stays (0.6, 0.8)
-    expected = torch.tensor([[0.6 * 25 / 26, 0.8 * 25 / 26]])
-    torch.testing.assert_close(squash(torch.tensor([[3.0, 4.0]])), expected)
-
-
-def test_the_margin_loss_is_that_of_the_paper() -> None:
-    net = likewise.network("zoo:capsnet", size=8, channels=1, classes=2)
-    lengths, targets = torch.tensor([[0.7, 0.3]]), torch.tensor([[1.0, 0.0]])
-    # (0.9 - 0.7)² + 0.5 (0.3 - 0.1)² = 0.04 + 0.02
-    assert float(net.loss(lengths, targets)) == pytest.approx(0.06)

@@ -1,0 +1,219 @@
+"""A training on disk: resumed to the same weights, never under other settings, every epoch kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+from torch import nn
+
+import likewise
+from likewise.errors import InputError
+from likewise.networks import Normalised, train
+from tests.networks.helpers import DATA, same, settings, small
+
+
+def test_every_epoch_is_kept_from_before_the_first_step(tmp_path: Path) -> None:
+    done = train("zoo:mlp", "digits:train[:64]", epochs=2, out=tmp_path, keep_epochs=True, lr=0.05)
+    kept = sorted(file.name for file in (tmp_path / "epochs").iterdir())
+    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors"]
+    last = likewise.network(str(tmp_path / "epochs" / "0002.safetensors"))
+    images = likewise.dataset("digits:test[:5]").inputs.double().float()
+    with torch.no_grad():
+        assert torch.equal(last(images), done.net(images))
+
+
+def test_a_training_that_goes_on_keeps_the_epochs_it_had(tmp_path: Path) -> None:
+    settings = {"epochs": 3, "out": tmp_path, "keep_epochs": True, "lr": 0.05}
+    train("zoo:mlp", "digits:train[:64]", callbacks=[lambda *_: True], **settings)
+    first = (tmp_path / "epochs" / "0001.safetensors").read_bytes()
+    train("zoo:mlp", "digits:train[:64]", **settings)
+    assert (tmp_path / "epochs" / "0001.safetensors").read_bytes() == first
+
+
+def test_epochs_cannot_be_kept_nowhere() -> None:
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", "digits:train[:64]", epochs=1, keep_epochs=True)
+    assert str(error.value) == "keep_epochs needs a folder to keep the epochs in. Give out."
+
+
+# Everything that remembers something: dropout, batch normalisation, momentum, augmentation, mixing.
+RECIPE = (
+    "epochs=6, seed=4, batch_size=64, lr=0.05, augment=('crop', 'noise'), mixup=0.2, cutmix=1.0, "
+    "warmup=1, label_smoothing=0.1, validation='digits:test[:50]'"
+)
+
+
+def program(out: Path, pause: float = 0.0) -> subprocess.Popen[bytes]:
+    """A training in a process of its own, resting after each epoch so that it can be killed."""
+    text = f"""
+import time
+from likewise import train
+train("zoo:lenet", "digits:train[:300]", out={str(out)!r}, {RECIPE},
+      callbacks=[lambda net, record: time.sleep({pause} if record["epoch"] == 4 else 0)])
+"""
+    return subprocess.Popen([sys.executable, "-c", text], env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = program(tmp_path / "whole")
+    killed = program(tmp_path / "killed", pause=600)
+    checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
+    deadline = time.monotonic() + 300
+    while _epochs_of(checkpoint) != 3:
+        assert time.monotonic() < deadline
+        assert killed.poll() is None
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "weights.safetensors").exists()
+    again = program(tmp_path / "killed")
+    assert whole.wait(300) == again.wait(300) == 0
+    for name in ("weights.safetensors", "checkpoint.safetensors"):
+        one, other = load_file(tmp_path / "whole" / name), load_file(tmp_path / "killed" / name)
+        assert one.keys() == other.keys()
+        assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw"])
+@pytest.mark.parametrize("name", ["lenet", "allconv"])
+def test_every_optimiser_is_remembered(tmp_path: Path, optimiser: str, name: str) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(net: nn.Module, record: Any) -> None:
+        if record["epoch"] == 3:
+            raise StoppedError
+
+    what = (f"zoo:{name}", "digits:train[:40]")
+    how = settings(epochs=4, batch_size=16, lr=1e-3, optimiser=optimiser)
+    whole = train(*what, **how)
+    with pytest.raises(StoppedError):
+        train(*what, out=tmp_path, callbacks=[stop], **how)
+    assert _epochs_of(tmp_path / "checkpoint.safetensors") == 2
+    again = train(*what, out=tmp_path, **how)
+    assert same(whole.net, again.net)
+
+
+def _epochs_of(checkpoint: Path) -> int:
+    if not checkpoint.exists():
+        return 0
+    with safe_open(checkpoint, framework="pt") as file:
+        return len(json.loads(file.metadata()["history"]))
+
+
+def test_a_finished_training_is_not_done_again(tmp_path: Path) -> None:
+    first = train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
+    told: list[int] = []
+    again = train(
+        "zoo:mlp",
+        "digits:train[:100]",
+        out=tmp_path,
+        callbacks=[lambda net, record: told.append(record["epoch"])],
+        **settings(),
+    )
+    assert told == []
+    assert again.history == first.history
+    assert same(first.net, again.net)
+
+
+def test_the_folder_of_a_training_is_an_address(tmp_path: Path) -> None:
+    done = train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
+    again = likewise.network(str(tmp_path))
+    images = likewise.dataset("digits:test").inputs
+    assert isinstance(again, Normalised)
+    assert torch.equal(again(images), done.net(images))
+
+
+def test_other_settings_do_not_go_on_with_a_training(tmp_path: Path) -> None:
+    train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings(epochs=3, seed=1))
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (epochs 2 there, 3 here; seed 0 there, 1 "
+        "here). Give the same settings to resume it, or another folder."
+    )
+
+
+def test_another_network_does_not_go_on_with_a_training(tmp_path: Path) -> None:
+    train("zoo:mlp", "digits:train[:100]", out=tmp_path, **settings())
+    with pytest.raises(InputError) as error:
+        train("zoo:lenet", "digits:train[:100]", out=tmp_path, **settings())
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (network 'zoo:mlp' there, 'zoo:lenet' "
+        "here). Give the same settings to resume it, or another folder."
+    )
+
+
+OTHERWISE = "Give the same settings to resume it, or another folder."
+
+
+def saved(path: Path, seed: int) -> Path:
+    data = likewise.dataset(DATA)
+    likewise.networks.save(likewise.network("zoo:mlp", data=data, seed=seed), path)
+    return path
+
+
+def test_weights_of_another_do_not_go_on_with_a_training(tmp_path: Path) -> None:
+    a, b = (saved(tmp_path / f"{seed}.safetensors", seed) for seed in (1, 2))
+    first = train(f"zoo:mlp@{a}", DATA, epochs=1, out=tmp_path / "ft")
+    again = train(f"zoo:mlp@{a}", DATA, epochs=1, out=tmp_path / "ft")
+    assert same(first.net, again.net)
+    with pytest.raises(InputError, match=r"holds a training with other settings \(start weights"):
+        train(f"zoo:mlp@{b}", DATA, epochs=1, out=tmp_path / "ft")
+
+
+@pytest.mark.parametrize("width", [8, 9])
+def test_another_module_does_not_go_on_with_a_training(tmp_path: Path, width: int) -> None:
+    train(small(0), DATA, epochs=1, out=tmp_path)
+    assert train(small(0), DATA, epochs=1, out=tmp_path).history
+    with pytest.raises(InputError, match=r"holds a training with other settings \(start weights"):
+        train(small(1, width), DATA, epochs=1, out=tmp_path)
+
+
+def test_other_options_do_not_go_on_with_a_training(tmp_path: Path) -> None:
+    train("zoo:mlp,hidden=8", DATA, epochs=1, out=tmp_path)
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp,hidden=9", DATA, epochs=1, out=tmp_path)
+    there, here = ({"classes": 10, "channels": 1, "size": 8, "hidden": hidden} for hidden in (8, 9))
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (options {there} there, {here} here). {OTHERWISE}"
+    )
+
+
+def test_another_schedule_does_not_go_on_with_a_training(tmp_path: Path) -> None:
+    def run(schedule: Any) -> Any:
+        return train("zoo:mlp", DATA, epochs=1, out=tmp_path, schedule=schedule)
+
+    run(lambda share: 1 - share)
+    assert run(lambda share: 1 - share).history
+    with pytest.raises(InputError, match=r"other settings \(schedule '<lambda> "):
+        run(lambda share: 1 - share / 2)
+
+
+def test_a_module_that_was_interrupted_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    whole = train(small(0), DATA, epochs=3)
+    net, count = small(0), 0
+
+    def stop(*_: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(net, DATA, epochs=3, out=tmp_path, callbacks=[stop])
+    assert same(train(net, DATA, epochs=3, out=tmp_path).net, whole.net)
+    net.load_state_dict(small(5).state_dict())
+    with pytest.raises(InputError, match=r"holds a training with other settings \(start weights"):
+        train(net, DATA, epochs=3, out=tmp_path)

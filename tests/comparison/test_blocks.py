@@ -6,6 +6,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import likewise
 from likewise.comparison.blocks import Blocks, disjoint
@@ -13,7 +14,6 @@ from likewise.comparison.schedule import Job, Ledger
 from likewise.measures.registry import select
 from likewise.measures.transport import SharedFolder
 from likewise.views import Activations
-from likewise.work.store import Store
 
 RNG = np.random.default_rng(0)
 
@@ -24,9 +24,7 @@ def blocks_of(tmp_path, names, m, left_out=()):
     todo = job.wanted.copy()
     for item in left_out:
         todo[item] = False
-    with Store(tmp_path / "s") as store:
-        ledger = Ledger(job, None, None)
-        return todo, list(Blocks(todo, ledger, store, 2, 10**9, str(tmp_path)))
+    return todo, list(Blocks(todo, Ledger(job, None, None), 2, 10**9, str(tmp_path)))
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 9, 14])
@@ -58,6 +56,22 @@ def test_halves_of_a_block_hold_its_items(tmp_path):
     assert left.items + right.items == blocks[0].items
     assert left.items
     assert right.items
+
+
+def test_other_processes_read_the_files_an_extraction_wrote(tmp_path):
+    rows = torch.rand(40, 3)
+    nets = [nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)) for _ in range(3)]
+    views = {str(i): likewise.extract(net, rows, "1", store=tmp_path, progress=False) for i, net in enumerate(nets)}
+    before = sorted(tmp_path.rglob("*.safetensors"))
+    kwargs = {"measure": ["cka", "disagreement"], "progress": False}
+    there = likewise.compare(views, store=tmp_path, engine="processes:2", **kwargs)
+    assert sorted(tmp_path.rglob("*.safetensors")) == before
+    for name, matrix in likewise.compare(views, **kwargs).items():
+        assert there[name].values == pytest.approx(matrix.values, rel=1e-9)
+    for path in before:
+        path.unlink()  # the views are still mapped here: others get them anew
+    again = likewise.compare(views, engine="processes:2", **kwargs)
+    assert np.array_equal(again["cka"].values, there["cka"].values)
 
 
 class Inline:

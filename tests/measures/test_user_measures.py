@@ -11,8 +11,9 @@ import pytest
 
 import likewise
 from likewise import measures
+from likewise.comparison.schedule import measure_key
 from likewise.measures.registry import select
-from likewise.work.store import Store, measure_key
+from likewise.work.store import Store
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(2, 30, 4))
@@ -181,7 +182,7 @@ def test_options_that_are_functions_go_by_their_code():
 SCRIPT = """
 import functools, numpy as np
 from likewise.measures.registry import select
-from likewise.work.store import measure_key
+from likewise.comparison.schedule import measure_key
 TABLE = {"b": {"x", "y", "z"}, "a": np.arange(3)}
 class Tool:
     def __init__(self): self.names = {"p", "q", "r"}

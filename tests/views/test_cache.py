@@ -115,7 +115,7 @@ def test_what_a_killed_extraction_left_is_removed_by_the_next(tmp_path: Path) ->
 
         def batches():
             yield torch.rand(5, 6)
-            while not list(Path({str(tmp_path)!r}).rglob("*.partial")):
+            while not list(Path({str(tmp_path)!r}).rglob(".*.part")):
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -123,9 +123,9 @@ def test_what_a_killed_extraction_left_is_removed_by_the_next(tmp_path: Path) ->
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     assert killed.returncode != 0
-    assert list((tmp_path / "views").glob("*.partial"))
+    assert list((tmp_path / "views").glob(".*.part"))
     extract(_net(), torch.rand(5, 6), "0", store=tmp_path)
-    assert not list((tmp_path / "views").glob("*.partial"))
+    assert not list((tmp_path / "views").glob(".*.part"))
 
 
 def test_writing_behind_the_network_keeps_order_and_loses_nothing(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         views["0"]
     assert str(caught.value) in {
-        f"{path} is no view written here, or it is damaged. Remove it, and extract again." for path in _files(tmp_path)
+        f"{path} is no file of a store, or it is damaged. Remove it, and run again." for path in _files(tmp_path)
     }
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import likewise
 from likewise.errors import DamagedStoreWarning, StoreError
+from likewise.views.cache import read_view
 from likewise.work.store import Store
 
 SCRIPT = """
@@ -130,15 +131,14 @@ def test_a_damaged_view_is_named_and_written_again(tmp_path, views):
     with pytest.warns(DamagedStoreWarning) as caught:
         likewise.compare(views, "cka", store=tmp_path / "s")
     assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
-    with Store(tmp_path / "s") as store:
-        assert store.load_view(path.stem).n == 40
+    assert read_view([path]).n == 40
 
 
 DAMAGE = {
     "not finite": lambda content: content[:-8] + b"\xff" * 8,
-    "another shape": lambda content: content.replace(b"[40,6]", b"[40,7]"),
+    "another shape": lambda content: content.replace(b"[40, 6]", b"[40, 7]"),
     "no values": lambda content: content.replace(b'"values"', b'"valves"'),
-    "no facts": lambda content: content.replace(b'"about":"{', b'"about":"['),
+    "no facts": lambda content: content.replace(b'"about": "{', b'"about": "['),
     "empty": lambda content: b"",
     "a long header": lambda content: content[:6] + b"\x7f" + content[7:],
 }
@@ -151,14 +151,11 @@ def test_however_a_view_is_damaged_it_is_written_again(tmp_path, views, damage):
     whole = path.read_bytes()
     path.write_bytes(DAMAGE[damage](whole))
     assert path.read_bytes() != whole
-    with Store(tmp_path / "s") as store, pytest.raises(StoreError, match="Extract the view again"):
-        store.load_view(path.stem)
     with pytest.warns(DamagedStoreWarning) as caught:
         again = likewise.compare(views, "cka", store=tmp_path / "s")
     assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
     assert np.array_equal(again.values, first.values)
-    with Store(tmp_path / "s") as store:
-        assert store.load_view(path.stem).digest == path.stem
+    assert read_view([path]).digest == path.stem
 
 
 def test_a_damaged_score_is_named_and_computed_again(tmp_path, views):
@@ -264,8 +261,8 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
     assert names == [".safetensors", ".safetensors"]  # those of the first comparison, no part file
     with Store(folder) as store:
         assert len(store) == 1
-        for path in Path(folder / "views").iterdir():
-            assert store.load_view(path.stem).n == 50
+    for path in Path(folder / "views").iterdir():
+        assert read_view([path]).n == 50
 
 
 def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views):

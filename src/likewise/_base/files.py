@@ -61,15 +61,25 @@ def replace_whole(path: Path, write_to: Callable[[Path], object]) -> None:
     """Have `write_to` fill a file beside `path`, then give it that name; on failure nothing stays."""
     make_folder(path.parent)
     remove_leftovers(path.parent)
-    # of one length whatever the file is called: a long name may be the longest there is
-    part = path.with_name(f".{_HOST}-{os.getpid()}-{uuid.uuid4().hex}.part")
-    with guarded(path):
-        try:
-            write_to(part)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    with guarded(path), renamed_at_end(path) as part:
+        write_to(part)
+
+
+@contextmanager
+def renamed_at_end(path: Path) -> Iterator[Path]:
+    """The name of a file beside `path` to fill inside; it gets that name, and on failure nothing stays."""
+    part = part_name(path.parent)
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def part_name(folder: Path) -> Path:
+    """A new name in a folder for what is being written; its length is the same for every file."""
+    return folder / f".{_HOST}-{os.getpid()}-{uuid.uuid4().hex}.part"
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -14,7 +14,7 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
@@ -41,8 +41,9 @@ from likewise.comparison.schedule import (
 from likewise.measures.representation import Representation
 from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace
+from likewise.views.cache import VIEWS, put_view, read_view
+from likewise.work.artifacts import Artifacts
 from likewise.work.engines import Engine, Lost
-from likewise.work.store import Store, read_view
 
 SECONDS = 0.3  # what a block should take
 MOST = 50  # pairs in a block
@@ -52,11 +53,11 @@ ENTRY_SECONDS = 1e-8  # of an entry of an n x n matrix, for one network of a til
 
 @dataclass(frozen=True)
 class Block:
-    """Some pairs of a job. `views` are file and name of each network in it."""
+    """Some pairs of a job. `views` are files and name of each network in it."""
 
     job: str
     measures: bytes
-    views: dict[int, tuple[str, str]]
+    views: dict[int, tuple[tuple[Path, ...], str]]
     items: list[Item]
     networks: int
     limit: int
@@ -86,9 +87,8 @@ class Scores:
 def work_elsewhere(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
     """Send blocks of pairs out and record scores as they come back."""
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
-        place = ledger.store or Store(Path(folder) / "store")
         try:
-            blocks = Blocks(todo, ledger, place, engine.workers, limit, folder)
+            blocks = Blocks(todo, ledger, engine.workers, limit, folder)
             tasks: Iterator[Block] = iter(blocks)
             while True:
                 lost = blocks.record_all(engine, tasks)
@@ -97,18 +97,18 @@ def work_elsewhere(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger)
                 tasks = iter(lost)
         finally:
             _desks.clear()  # an executor may work in this process
-            if place is not ledger.store:
-                place.close()
 
 
 class Blocks:
     """Cuts what is to do into blocks, and records what comes back."""
 
-    def __init__(self, todo: np.ndarray, ledger: Ledger, place: Store, workers: int, limit: int, folder: str) -> None:
+    def __init__(self, todo: np.ndarray, ledger: Ledger, workers: int, limit: int, folder: str) -> None:
         self._ledger, self._workers = ledger, workers
         job, self._pairs = ledger.job, unordered(todo)
         used = [int(i) for i in np.unique(self._pairs)]
-        views = {i: (str(place.save_view(job.views[i])), job.views[i].name) for i in used}
+        place = Artifacts(Path(folder) / VIEWS)
+        files = job.files or {i: put_view(place, job.views[i]) for i in used}
+        views = {i: (tuple(path.absolute() for path in files[i]), job.views[i].name) for i in used}
         self._whole = Block(uuid.uuid4().hex, pack(job.measures), views, [], len(used), limit // workers, folder)
         kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
         tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
@@ -205,13 +205,12 @@ class Desk:
         self._shared, self._lock = shared, threading.Lock()
         self.libraries = ThreadpoolController()
 
-    def fetch(self, views: dict[int, tuple[str, str]]) -> dict[int, Representation]:
+    def fetch(self, views: Mapping[int, tuple[tuple[Path, ...], str]]) -> dict[int, Representation]:
         """The representations of these views, each read once."""
         with self._lock:
-            for i, (path, name) in views.items():
+            for i, (files, name) in views.items():
                 if i not in self.reps:
-                    view = read_view(Path(path)).named(name)
-                    self.reps[i] = rep = Representation(view, self.workspace)
+                    self.reps[i] = rep = Representation(read_view(files, name), self.workspace)
                     self._shared.names[rep.key] = str(i)
             return {i: self.reps[i] for i in views}
 

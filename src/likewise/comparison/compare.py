@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -17,7 +16,7 @@ from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown
-from likewise.comparison.schedule import Job, run
+from likewise.comparison.schedule import Job, run, score_key
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
@@ -31,7 +30,7 @@ from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
 from likewise.work.engines import engine_of
-from likewise.work.store import Store, score_key
+from likewise.work.store import open_store
 
 PERMUTATIONS = 200
 
@@ -175,7 +174,7 @@ def _compare_two(
 def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
     if store is None:
         return measure.score(pair)
-    with opened(store) as place:
+    with open_store(store) as place:
         key = score_key(pair.a.view, pair.b.view, measure)
         value, reason = place.find([key]).get(key, (None, ""))
         if value is None:
@@ -213,7 +212,7 @@ def _compare_many(
         if store is None:
             run(job, engine_of(engine), limit, None, bar)
         else:
-            with opened(store) as place:
+            with open_store(store) as place:
                 run(job, engine_of(engine), limit, place, bar)
     matrices = {m.key: job.matrix(m) for m in wanted}
     if null.permutations:
@@ -258,8 +257,3 @@ def _looks_at(views: Mapping[str, Any]) -> list[str]:
     """Which kinds of measures "all" means: those on outputs too, if every view has some."""
     have = all(isinstance(v, Activations) and v.outputs is not None for v in views.values())
     return ["representation", "outputs"] if have else ["representation"]
-
-
-def opened(store: Any) -> AbstractContextManager[Store]:
-    """A store by its folder, closed after use; one that is open stays open."""
-    return nullcontext(store) if isinstance(store, Store) else Store(store)

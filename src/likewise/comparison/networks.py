@@ -41,12 +41,11 @@ def shown(
         from likewise.networks import network as build
         from likewise.views.extract import extract
 
-        place = store.path if isinstance(store, Store) else store
         known = inputs if isinstance(inputs, Data) else None
         called = name or (network if isinstance(network, str) else None)
         built = build(network, data=known) if isinstance(network, str) else network
         own = head.get(str(called)) if isinstance(head, Mapping) else head
-        return extract(built, inputs, layers, reduce, store=place, name=called, head=own, **how)
+        return extract(built, inputs, layers, reduce, store=store, name=called, head=own, **how)
 
     if isinstance(views, Mapping) and isinstance(head, Mapping):
         _check_names(head, views)

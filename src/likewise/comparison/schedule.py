@@ -7,14 +7,17 @@ one thread. Scores stand in arrays: with many networks, an object per pair would
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from likewise import __version__
+from likewise._base.hashing import digest, value_digest
 from likewise._base.progress import Progress
 from likewise._base.threads import single_threaded
 from likewise.errors import (
@@ -32,8 +35,9 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
+from likewise.views.cache import VIEWS, put_view
 from likewise.work.engines import Engine, Local
-from likewise.work.store import Store, measure_key, pair_key
+from likewise.work.store import Store
 
 Item = tuple[int, int, int]  # which measure, of which network, to which
 
@@ -72,6 +76,32 @@ def attempt(measure: Measure, pair: Pair) -> tuple[float, str]:
     return outcome(measure, pair)[:2]
 
 
+def score_key(a: Activations, b: Activations, measure: Measure) -> str:
+    """What a score depends on: both views' values, the measure, its variant, options and version."""
+    return pair_key(a.digest, b.digest, measure_key(measure), measure.info.symmetric)
+
+
+def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
+    """The key of a score from the digests of both views and the measure's key."""
+    first, second = (b, a) if symmetric and b < a else (a, b)
+    return digest([f"{first} {second} {measure}"])
+
+
+def measure_key(measure: Measure) -> str:
+    """A hash of everything about a measure that its scores depend on."""
+    options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
+    # a function of the user's goes by what it computes, for want of a version; its name says nothing
+    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.given))
+    facts = [name, measure.info.variant, measure.info.version, options, code]
+    return digest([json.dumps(facts, sort_keys=True)])
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value_digest(value)
+
+
 class Job:
     """What is to be scored, and what has been: `values[k, i, j]` is measure k of networks i and j."""
 
@@ -84,6 +114,7 @@ class Job:
                 np.fill_diagonal(grid, measure.info.identity)
         self.reasons: dict[Item, str] = {}
         self.failed: dict[Item, str] = {}
+        self.files: list[tuple[Path, ...]] = []  # of the views, once they are in a store
         self.wanted = np.stack([self._wanted(measure) for measure in measures])
 
     def _wanted(self, measure: Measure) -> np.ndarray:
@@ -213,9 +244,7 @@ class Ledger:
 def run(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:
     """Score what is not in the store, pair by pair, and keep each score as it comes."""
     if store is not None:
-        for view in job.views:
-            if "fingerprint" not in view.about:  # extraction has put its views there
-                store.save_view(view)
+        job.files = [put_view(store.artifacts(VIEWS), view) for view in job.views]
     todo = job.wanted.copy()
     ledger = Ledger(job, store, bar)
     ledger.take_stored(todo)

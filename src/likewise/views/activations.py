@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,7 @@ class Activations:
     about: Mapping[str, Any] = field(default_factory=dict)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
+    files: tuple[Path, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = as_tensor(self.values, self.label)
@@ -160,7 +162,12 @@ class Activations:
 
     def named(self, name: str) -> Activations:
         """The same view under another name."""
-        return self if self.name == name else replace(self, name=name, reduce=None)
+        return self if self.name == name else replace(self, name=name, reduce=None).stored_in(self.files)
+
+    def stored_in(self, files: tuple[Path, ...]) -> Activations:
+        """This view, which knows the files it was read from; a view with other values does not."""
+        object.__setattr__(self, "files", files)
+        return self
 
     def __repr__(self) -> str:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"

@@ -1,8 +1,9 @@
-"""Where views are kept: in memory, or in a folder with a file per layer.
+"""Views in memory and on disk: `STORE/views` holds one file per layer of a network, and one per array.
 
-A file is named by what a view depends on: the network's weights and code, the layer, the reduction
-and the probe. One JSON note per request lists the files that answer it. It is written last, and a
-request is answered from the folder only where all of its files match their checksums.
+A file of a layer is named by what the view depends on: the network's weights and code, the layer, the reduction and
+the probe. One JSON note per request lists the files that answer it. It is written last, and a request is answered
+from the folder only where all of its files match their checksums. A view that came as an array is named by its
+content.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from likewise._base.files import guarded, is_file, write_whole
+from likewise._base.files import is_file, write_whole
 from likewise._base.hashing import facts_digest
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
-from likewise.views.forward_pass import OUTPUTS, Pass
-from likewise.views.sinks import FileSink, MemorySink, Writer, intact, mapped, remove_leftovers
+from likewise.views.sinks import OUTPUTS, FileSink, MemorySink
+from likewise.work.artifacts import Artifacts, Stream, Writer, intact, read
+
+if TYPE_CHECKING:
+    from likewise.views.forward_pass import Pass
 
 Title = Callable[[str], str]
-Answered = tuple[Outputs | None, Mapping[str, str]]
+Answers = tuple[Outputs | None, Mapping[str, str]]
+VIEWS = "views"  # the folder of a store
 _RULES = 4  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head")
@@ -76,7 +81,7 @@ class InMemory:
             outputs = Outputs(logits, labels)
         views = {}
         for layer, sink in done.sinks.items():
-            about = self._facts | done.facts(layer) | _said(answered)
+            about = self._facts | done.facts(layer) | _known(answered)
             views[layer] = Activations(
                 sink.finish(),
                 name=self._title(layer),
@@ -98,16 +103,13 @@ class InFolder:
         answered: Mapping[str, str],
     ) -> None:
         self._facts, self._title, self._answered = dict(facts), title, dict(answered)
-        self.folder = Path(store) / "views"
-        with guarded(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(self.folder)
-        self._writer = Writer()
+        self.folder = Artifacts(Path(store) / VIEWS).folder
+        self._writer = Writer(self.folder)
 
     def sink(self, layer: str) -> FileSink:
         """Where the rows of a layer go."""
         facts = self._facts | (self._answered if layer == OUTPUTS else {})
-        return FileSink(_label(layer, self._facts), self.folder, facts, self._writer)
+        return FileSink(_label(layer, self._facts), Stream(self.folder, facts, self._writer))
 
     def finish(self, done: Pass) -> dict[str, str]:
         """Name every file by its facts; which file holds which layer."""
@@ -147,7 +149,7 @@ class InFolder:
             return None
         if not all(is_file(self.folder / name) for name in files.values()):
             return None
-        damaged = [self.folder / name for layer, name in files.items() if not intact(self.folder / name, layer)]
+        damaged = [self.folder / name for layer, name in files.items() if not _holds(self.folder / name, layer)]
         for path in damaged:
             warnings.warn(
                 f"{path} does not match its checksum; it is extracted anew.",
@@ -158,32 +160,86 @@ class InFolder:
 
     def open(self, files: Mapping[str, str]) -> Views:
         """Views mapped from their files when first asked for; outputs are opened once for all."""
-        outputs = cache(partial(self._outputs, files.get(OUTPUTS)))
-        layers = {layer: file for layer, file in files.items() if layer != OUTPUTS}
-        return Views({layer: partial(self._view, layer, file, outputs) for layer, file in layers.items()})
+        paths = {layer: self.folder / file for layer, file in files.items()}
+        outputs = paths.pop(OUTPUTS, None)
+        answers = cache(partial(_answers, outputs))
 
-    def _view(self, layer: str, file: str, outputs: Callable[[], Answered]) -> Activations:
-        tensors, facts = mapped(self.folder / file)
-        values, (answers, answered) = tensors["values"], outputs()
-        if answers is not None and len(answers.logits) != len(values):
-            answers = None  # rows are positions, not inputs
-        title, probe = self._title(layer), facts["probe"]
-        about = facts | _said(answered)
-        return Activations(values, name=title, probe=probe, outputs=answers, about=about)
+        def opener(layer: str) -> Activations:
+            return _view(paths[layer], outputs, answers(), self._title(layer))
 
-    def _outputs(self, file: str | None) -> Answered:
-        if file is None:
-            return None, {}
-        tensors, facts = mapped(self.folder / file)
-        return Outputs(tensors["values"], tensors.get("labels")), facts
+        return Views({layer: partial(opener, layer) for layer in paths})
 
     def _note(self, request: Mapping[str, Any]) -> Path:
         return self.folder / f"{facts_digest({**request, 'rules': _RULES})}.json"
 
 
-def _said(answered: Mapping[str, str]) -> dict[str, str]:
-    """What is known of the answers, without what is not."""
-    return {key: answered[key] for key in (CLASSES, UNLABELLED) if answered.get(key)}
+def put_view(folder: Artifacts, view: Activations) -> tuple[Path, ...]:
+    """The files of a view: those it was read from, else one that is named by its content."""
+    if view.files and all(is_file(path) for path in view.files):
+        return view.files
+    path = folder.path(view.digest)
+    if path.exists():
+        if _matches(path, view.digest):
+            return (path,)
+        warnings.warn(f"{path} does not match its checksum; it is written anew.", DamagedStoreWarning, stacklevel=4)
+    tensors = {"values": view.values}
+    if view.outputs is not None:
+        tensors["logits"] = view.outputs.logits
+        if view.outputs.labels is not None:
+            tensors["labels"] = view.outputs.labels
+    facts = {"name": view.name, "probe": view.probe or "", "about": json.dumps(dict(view.about))}
+    return (folder.put(view.digest, tensors, facts),)
+
+
+def read_view(files: Sequence[Path], name: str | None = None) -> Activations:
+    """A view from its files: mapped, so that what memory it takes can be given back."""
+    outputs = files[1] if len(files) > 1 else None
+    return _view(files[0], outputs, _answers(outputs), name)
+
+
+def _view(path: Path, outputs: Path | None, answers: Answers, name: str | None) -> Activations:
+    tensors, facts = read(path)
+    values = tensors["values"]
+    given, recorded = answers
+    if "logits" in tensors:
+        given = Outputs(tensors["logits"], tensors.get("labels"))
+    if given is not None and len(given.logits) != len(values):
+        given = None  # rows are positions, not inputs
+    view = Activations(
+        values,
+        name=facts.get("name", "") if name is None else name,
+        probe=facts["probe"] or None,
+        outputs=given,
+        about=json.loads(facts["about"]) if "about" in facts else facts | _known(recorded),
+    )
+    return view.stored_in((path,) if outputs is None else (path, outputs))
+
+
+def _answers(file: Path | None) -> Answers:
+    """What a network answered, and what is recorded of it."""
+    if file is None:
+        return None, {}
+    tensors, facts = read(file)
+    return Outputs(tensors["values"], tensors.get("labels")), facts
+
+
+def _matches(path: Path, digest: str) -> bool:
+    """Whether a file named by its content holds it; what is damaged may raise anything, or not be finite."""
+    try:
+        return read_view([path]).digest == digest
+    except (OSError, ValueError, LookupError, TypeError, RuntimeError):
+        return False
+
+
+def _holds(path: Path, layer: str) -> bool:
+    """Whether a file is whole and of a layer."""
+    facts = intact(path)
+    return facts is not None and facts.get("layer") == layer
+
+
+def _known(answers: Mapping[str, str]) -> dict[str, str]:
+    """What is recorded of the answers, without what is empty."""
+    return {key: answers[key] for key in (CLASSES, UNLABELLED) if answers.get(key)}
 
 
 def _label(layer: str, facts: Mapping[str, str]) -> str:

@@ -17,9 +17,8 @@ from likewise.errors import InputError
 from likewise.views.activations import HALF
 from likewise.views.batches import batches, known_length
 from likewise.views.labels import Answers
+from likewise.views.sinks import OUTPUTS
 from likewise.views.watcher import Seen, Watcher
-
-OUTPUTS = "(outputs)"
 
 
 class Sink(Protocol):

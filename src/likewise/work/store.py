@@ -1,14 +1,14 @@
-"""Where views and scores are kept: nothing is computed twice, and a killed run goes on.
+"""Where scores and artifacts are kept: nothing is computed twice, and a killed run resumes.
 
-A store is a folder: `scores.sqlite` (write-ahead log, one row a score, safe for several processes),
-`views/` (safetensors named by their content), and `likewise.json`, which says that the folder is ours. Every
-score is a committed row the moment it exists; every file appears whole or not at all. Rows and files carry
-checksums: what does not match is named in a warning and computed anew. Nothing is ever unpickled.
+A store is a folder: `scores.sqlite` (write-ahead log, one row per score, safe for several processes), one folder of
+artifacts per kind (`views/`), and `likewise.json`, which says that the folder is ours. Keys are hashes of whatever a
+result depends on; who computes it makes them. Every score is a committed row the moment it exists; every file appears
+whole or not at all. Rows and files carry checksums: what does not match is named in a warning and computed anew.
+Nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sqlite3
@@ -17,22 +17,15 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import save_file
-
-from likewise._base.files import check_regular, guarded, replace_whole, write_whole
-from likewise._base.hashing import digest, value_digest
+from likewise._base.files import check_regular, guarded, write_whole
+from likewise._base.hashing import digest
 from likewise.errors import DamagedStoreWarning, StoreError
-from likewise.measures.facts import Measure
-from likewise.views import Activations, Outputs
-from likewise.views.sinks import mapped
+from likewise.work.artifacts import Artifacts
 
 FORMAT = 1
-# what reading a damaged view may raise, among them that its values are not finite
-_DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError)
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS scores (
     key TEXT PRIMARY KEY, value REAL, reason TEXT, measure TEXT, a TEXT, b TEXT, run TEXT, at REAL, seal TEXT
@@ -40,34 +33,8 @@ CREATE TABLE IF NOT EXISTS scores (
 """
 
 
-def score_key(a: Activations, b: Activations, measure: Measure) -> str:
-    """What a score depends on: both views' values, the measure, its variant, options and version."""
-    return pair_key(a.digest, b.digest, measure_key(measure), measure.info.symmetric)
-
-
-def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
-    """The key of a score from the digests of both views and the measure's key."""
-    first, second = (b, a) if symmetric and b < a else (a, b)
-    return digest([f"{first} {second} {measure}"])
-
-
-def measure_key(measure: Measure) -> str:
-    """A hash of everything about a measure that its scores depend on."""
-    options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
-    # a function of the user's goes by what it computes, for want of a version; its name says nothing
-    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.given))
-    facts = [name, measure.info.variant, measure.info.version, options, code]
-    return digest([json.dumps(facts, sort_keys=True)])
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value_digest(value)
-
-
 class Store:
-    """A folder of views and scores."""
+    """A folder of scores and artifacts."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -76,6 +43,13 @@ class Store:
             self._claim()
         self._lock = threading.RLock()  # one connection serves all threads, one at a time
         self._database = self._open()
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def artifacts(self, kind: str) -> Artifacts:
+        """The artifacts of one kind, like "views"."""
+        return Artifacts(self.path / kind)
 
     @property
     def _scores(self) -> Path:
@@ -205,72 +179,10 @@ class Store:
                 "room and run again to go on."
             ) from error
 
-    # --- views ------------------------------------------------------------------------------------
 
-    def view_path(self, digest: str) -> Path:
-        """The file of the view with this content."""
-        return self.path / "views" / f"{digest}.safetensors"
-
-    def save_view(self, view: Activations) -> Path:
-        """Write a view under the hash of its content, unless it is there."""
-        path = self.view_path(view.digest)
-        if path.exists():
-            if self._intact(path, view.digest):
-                return path
-            warnings.warn(
-                f"{path} does not match its checksum; it is written anew.",
-                DamagedStoreWarning,
-                stacklevel=3,
-            )
-        tensors = {"values": view.values.cpu().contiguous()}
-        if view.outputs is not None:
-            tensors["logits"] = view.outputs.logits.cpu().contiguous()
-            if view.outputs.labels is not None:
-                tensors["labels"] = view.outputs.labels.cpu().contiguous()
-        facts = {
-            "name": view.name,
-            "probe": view.probe or "",
-            "about": json.dumps(dict(view.about)),
-        }
-
-        def write_to(part: Path) -> None:
-            try:
-                save_file(tensors, part, metadata=facts)
-            except SafetensorError as error:  # it wraps the operating system's error in words
-                raise OSError(errno.ENOSPC, str(error)) from error
-
-        replace_whole(path, write_to)
-        return path
-
-    def load_view(self, digest: str) -> Activations:
-        """Read a view back; a damaged one is refused."""
-        path = self.view_path(digest)
-        try:
-            view = read_view(path)
-        except _DAMAGE as error:
-            raise StoreError(f"cannot read {path}: {error}. Extract the view again.") from error
-        if view.digest != digest:
-            raise StoreError(f"{path} does not match its checksum. Extract the view again.")
-        return view
-
-    def _intact(self, path: Path, digest: str) -> bool:
-        try:
-            return read_view(path).digest == digest
-        except _DAMAGE:
-            return False
-
-
-def read_view(path: Path) -> Activations:
-    """A view from a file of a store: mapped, so that what memory it takes can be given back."""
-    tensors, facts = mapped(path)
-    outputs = Outputs(tensors["logits"], tensors.get("labels")) if "logits" in tensors else None
-    return Activations(
-        tensors["values"],
-        name=facts.get("name", ""),
-        probe=facts.get("probe") or None,
-        outputs=outputs,
-        about=json.loads(facts.get("about", "{}")),
-    )
+def open_store(store: Store | str | os.PathLike[str]) -> AbstractContextManager[Store]:
+    """A store by its folder, closed after use; one that is open stays open."""
+    return nullcontext(store) if isinstance(store, Store) else Store(store)
 
 
 def _ours(path: Path) -> bool:

@@ -86,7 +86,7 @@ def averages(size: int = 8, channels: int = 1, classes: int = 2):
         "likewise.sources",
         """
 from torch import nn
-from likewise.networks.sources.base import Listed, Loaded, Source, source
+from likewise.networks.sources.base import NetworkInfo, Loaded, Source, source
 
 @source("attic")
 class Attic(Source):
@@ -96,10 +96,10 @@ class Attic(Source):
         return Loaded(nn.Sequential(nn.Flatten(), nn.Linear(64, int(request.options.get("width", 3)))))
 
     def names(self):
-        yield Listed("attic:box", "image", "a box")
+        yield NetworkInfo("attic:box", "image", "a box")
 """,
         "[tuple(likewise.network('attic:box,width=4')(torch.zeros(2, 1, 8, 8)).shape),"
-        " [one.address for one in likewise.networks.listed('attic:*')]]",
+        " [one.address for one in likewise.networks.list_networks('attic:*')]]",
         [[2, 4], ["attic:box"]],
     ),
     "index": Addition(

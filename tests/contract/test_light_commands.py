@@ -99,7 +99,7 @@ likewise.compare(x, y).explain()
 likewise.compare([x, y], ["cka", "jaccard"], calibrate=9, progress=False)
 names = (name.split(".") for name in sys.modules if name.startswith("likewise."))
 print([name for name in names if name[1] in ("data", "networks", "wordnet", "classes", "attacks")])
-print(round(likewise.measures.cka(x, 2 * x), 6), len(likewise.networks.listed()) > 20)
+print(round(likewise.measures.cka(x, 2 * x), 6), len(likewise.networks.list_networks()) > 20)
 """
     )
     assert done.stdout.splitlines() == ["1 True", "[]", "1.0 True"], done.stdout + done.stderr

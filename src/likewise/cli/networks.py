@@ -25,12 +25,12 @@ def networks(
 
 def _list(pattern: str, as_json: bool) -> str:
     from likewise.errors import UnknownNameError
-    from likewise.networks import listed
+    from likewise.networks import list_networks
 
-    found = listed(pattern)
-    if not found:
+    networks = list_networks(pattern)
+    if not networks:
         raise UnknownNameError(f"no network matches {pattern!r}. Leave the pattern out to see the zoo.")
     if as_json:
-        return json.dumps([asdict(one) for one in found])
-    width = max(len(one.address) for one in found)
-    return "\n".join(f"{one.address:{width}}  {one.domain:5}  {one.summary}" for one in found)
+        return json.dumps([asdict(one) for one in networks])
+    width = max(len(one.address) for one in networks)
+    return "\n".join(f"{one.address:{width}}  {one.domain:5}  {one.summary}" for one in networks)

@@ -9,14 +9,14 @@ from likewise.networks.forward import call, logits
 from likewise.networks.heads import Head, head
 from likewise.networks.load import Recipe, network, recipe, save
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.sources.base import Listed, listed
+from likewise.networks.sources.base import NetworkInfo, list_networks
 from likewise.networks.training.loop import Training, train
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.step import evaluate
 
 __all__ = [
     "Head",
-    "Listed",
+    "NetworkInfo",
     "Normalised",
     "Recipe",
     "Settings",
@@ -24,7 +24,7 @@ __all__ = [
     "call",
     "evaluate",
     "head",
-    "listed",
+    "list_networks",
     "logits",
     "network",
     "recipe",

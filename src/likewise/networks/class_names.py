@@ -45,15 +45,15 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
 
     Recorded ones may be fewer than the outputs: the rest was never trained.
     """
-    known = recorded(net)
-    if known is not None:
-        return known if len(known) <= count else None
-    known = stated_classes(net) or _of_imagenet(unwrapped(net), count)
-    return known if known is not None and len(known) == count else None
+    own = recorded(net)
+    if own is not None:
+        return own if len(own) <= count else None
+    own = declared_classes(net) or _of_imagenet(unwrapped(net), count)
+    return own if own is not None and len(own) == count else None
 
 
-def stated_classes(net: nn.Module) -> ClassNames | None:
-    """The classes recorded of a network or stated by itself, whatever it answers with."""
+def declared_classes(net: nn.Module) -> ClassNames | None:
+    """The classes recorded of a network or named in its own configuration, whatever it answers with."""
     return recorded(net) or _of_transformers(unwrapped(net))
 
 
@@ -64,13 +64,13 @@ def classes_of(data: Any) -> ClassNames | None:
     >>> classes_of(SimpleNamespace(dataset=SimpleNamespace(classes=["cat", "dog"]))).names
     ('cat', 'dog')
     """
-    names, wnids = stated_names(data)
+    names, wnids = declared_names(data)
     if names is None:
         return None
     return ClassNames(names, wnids) if wnids is not None else recognised(names)
 
 
-def stated_names(data: Any) -> tuple[tuple[str, ...] | None, tuple[str | None, ...] | None]:
+def declared_names(data: Any) -> tuple[tuple[str, ...] | None, tuple[str | None, ...] | None]:
     """The names of the classes of data as `classes_of` takes it, and their WordNet ids where it has them."""
     names = getattr(data, "classes", None)
     if isinstance(names, (list, tuple)) and all(isinstance(name, (str, int)) for name in names):
@@ -78,31 +78,31 @@ def stated_names(data: Any) -> tuple[tuple[str, ...] | None, tuple[str | None, .
         has_ids = isinstance(wnids, (list, tuple)) and len(wnids) == len(names)
         return tuple(map(str, names)), tuple(wnids or ()) if has_ids else None
     within = getattr(data, "dataset", None)
-    return (None, None) if within is None else stated_names(within)
+    return (None, None) if within is None else declared_names(within)
 
 
-def output_places(data: Any, net: nn.Module, count: int, label: str) -> list[int] | None:
+def output_indices(data: Any, net: nn.Module, count: int, label: str) -> list[int] | None:
     """For every class of the data, which of the network's `count` outputs is its own.
 
     None where labels can only be taken as they are: the data names no classes, or the network names
     none and answers with as many. Refused where they are not the same classes.
     """
-    (names, _), known = stated_names(data), class_names(net, count)
-    if names is None or (known is None and len(names) == count):
+    (names, _), own = declared_names(data), class_names(net, count)
+    if names is None or (own is None and len(names) == count):
         return None
-    start = f"the labels of {_called(data)} do not fit {label}:"
+    start = f"the labels of {_name_of(data)} do not fit {label}:"
     given = classes_of(data)
-    if known is None or given is None:
+    if own is None or given is None:
         raise InputError(
             f"{start} it has {len(names)} classes ({quoted_list(names)}), and the network answers "
             f"with {count} numbers that have no names. Use a network of these classes."
         )
     return locate(
         given,
-        known,
+        own,
         lambda missing: (
-            f"{start} of its {len(names)} classes, {missing} are not surely among the network's {len(known)} "
-            f"({quoted_list(known.names)}). Name them as the network does, or by WordNet id."
+            f"{start} of its {len(names)} classes, {missing} are not surely among the network's {len(own)} "
+            f"({quoted_list(own.names)}). Name them as the network does, or by WordNet id."
         ),
     )
 
@@ -114,13 +114,13 @@ def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
     return torch.tensor(places, device=labels.device)[labels]
 
 
-def as_counted(data: Data, net: nn.Module, count: int, label: str) -> Data:
+def relabelled(data: Data, net: nn.Module, count: int, label: str) -> Data:
     """The data with its labels and classes as a network with `count` outputs counts them."""
-    places, known = output_places(data, net, count, label), class_names(net, count)
-    if places is None or known is None:
+    places, outputs = output_indices(data, net, count, label), class_names(net, count)
+    if places is None or outputs is None:
         return data
-    names = [*known.names, *(f"output {i}" for i in range(len(known), count))]
-    wnids: list[str | None] = [*known.ids, *[None] * (count - len(known))]
+    names = [*outputs.names, *(f"output {i}" for i in range(len(outputs), count))]
+    wnids: list[str | None] = [*outputs.ids, *[None] * (count - len(outputs))]
     for own, place in enumerate(places):
         wnids[place] = (data.wnids and data.wnids[own]) or wnids[place]
     ids = tuple(wnids) if any(wnids) else None
@@ -128,16 +128,16 @@ def as_counted(data: Data, net: nn.Module, count: int, label: str) -> Data:
     return replace(data, labels=labels, classes=tuple(names), wnids=ids)
 
 
-def _called(data: Any) -> str:
+def _name_of(data: Any) -> str:
     return repr(getattr(data, "name", None) or type(data).__name__)
 
 
 def _of_transformers(net: nn.Module) -> ClassNames | None:
     """The labels in a configuration of transformers, unless they are its placeholders."""
-    stated = getattr(getattr(net, "config", None), "id2label", None)
-    if not isinstance(stated, Mapping) or not stated:
+    declared = getattr(getattr(net, "config", None), "id2label", None)
+    if not isinstance(declared, Mapping) or not declared:
         return None
-    labels = {int(key): str(name) for key, name in stated.items()}
+    labels = {int(key): str(name) for key, name in declared.items()}
     if sorted(labels) != list(range(len(labels))):
         return None
     names = tuple(labels[i] for i in range(len(labels)))
@@ -151,8 +151,8 @@ def _of_imagenet(net: nn.Module, count: int) -> ClassNames | None:
     home = type(net).__module__
     if home.startswith("torchvision.models."):
         return listed("imagenet1k") if count == _IMAGENET else None
-    stated = getattr(net, "pretrained_cfg", None)
-    if not isinstance(stated, Mapping) or stated.get("num_classes") != count:
+    config = getattr(net, "pretrained_cfg", None)
+    if not isinstance(config, Mapping) or config.get("num_classes") != count:
         return None
     if count == _IMAGENET:
         return listed("imagenet1k")
@@ -161,10 +161,10 @@ def _of_imagenet(net: nn.Module, count: int) -> ClassNames | None:
     return None if subset is None else ClassNames(tuple(timm.ImageNetInfo(subset).label_names()))
 
 
-def trained_on(dataset: Any) -> ClassNames | None:
+def classes_of_dataset(dataset: Any) -> ClassNames | None:
     """The classes of a dataset by its published name, None where they are not known.
 
-    >>> trained_on("CIFAR-10").names[:2]
+    >>> classes_of_dataset("CIFAR-10").names[:2]
     ('airplane', 'automobile')
     """
     plain = _plain(str(dataset))

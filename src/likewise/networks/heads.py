@@ -24,7 +24,7 @@ class Head:
     layer_name: str
 
 
-# Detectors answer twice: these layers say what a thing is, the ones beside them where it is.
+# Detectors answer twice: these layers say what a thing is, their neighbours where it is.
 _NAMES_THINGS = ("cls_score", "class_labels_classifier", "class_embed")
 
 
@@ -154,9 +154,9 @@ def _convolution_weights(layer: Any) -> tuple[Tensor | None, Tensor | None]:
 
 
 def _named(net: nn.Module, layer: str) -> str:
-    known = list(named_parts(net))
-    if layer not in known:
-        raise UnknownNameError(f"{_kind(net)} has no layer named {layer!r}.{did_you_mean(layer, known)}")
+    layers = list(named_parts(net))
+    if layer not in layers:
+        raise UnknownNameError(f"{_kind(net)} has no layer named {layer!r}.{did_you_mean(layer, layers)}")
     return layer
 
 
@@ -171,13 +171,13 @@ def _layer_name(net: nn.Module, classes: int | None) -> str:
     if end is not None:
         return end
     last = next(reversed(weighted))
-    found = _unused(weighted, classes)
-    if not found:
+    candidates = _unused(weighted, classes)
+    if not candidates:
         kind = _kind(weighted[last])
         raise _no_head(net, f"its last layer with weights, {last!r}, is a {kind}")
-    if len(found) > 1:
-        raise _no_head(net, f"{quoted_list(found)} could each be it, and only a forward pass tells which")
-    return found[0]
+    if len(candidates) > 1:
+        raise _no_head(net, f"{quoted_list(candidates)} could each be it, and only a forward pass tells which")
+    return candidates[0]
 
 
 def _end_of_row(net: nn.Module) -> str | None:
@@ -207,9 +207,9 @@ def _unused(weighted: Mapping[str, nn.Module], classes: int | None) -> list[str]
         for name, width in fitting.items()
         if not any(width == given for other, given in taken.items() if other != name)
     ]
-    found = free or list(fitting)
-    least = min(map(_depth, found), default=(0, 0))
-    return [name for name in found if _depth(name) == least]
+    candidates = free or list(fitting)
+    least = min(map(_depth, candidates), default=(0, 0))
+    return [name for name in candidates if _depth(name) == least]
 
 
 def _depth(name: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
-from likewise.networks.class_names import record, recorded, trained_on
+from likewise.networks.class_names import classes_of_dataset, record, recorded
 from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.sources.base import Loaded, Request, Source
 from likewise.wordnet import ClassNames
@@ -64,20 +64,21 @@ def network(
             )
         return address
     parts, header, typed = _parts(str(address))
-    chosen = parts.options | options
+    typed_options = parts.options | options
     declared = {}
     if parts.weights is not None:
-        declared = headers.declared_options(parts, header, parts.weights, chosen)
-    pretrained = bool(chosen.pop("pretrained", parts.weights is None and not untrained))
-    seed = chosen.pop("seed", seed)
+        declared = headers.declared_options(parts, header, parts.weights, typed_options)
+    pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
+    seed = typed_options.pop("seed", seed)
     if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
         data = None  # trained weights have a measure of their own
-    wanted = _measure(parts, data) | declared | chosen
+    wanted = _measure(parts, data) | declared | typed_options
     request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed)
     net = _with_weights(_build(parts.source, request, seed or 0), parts, header, data)
     whole = parts.source.whole(parts.prefix, parts.name)
     _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
-    record(net, (ClassNames.read(header.get("class_names")) or trained_on(header.get("dataset"))) if header else None)
+    classes = ClassNames.read(header.get("class_names")) if header else None
+    record(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
     return net.eval()
 
 

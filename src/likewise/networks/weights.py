@@ -1,9 +1,8 @@
 """Weights on disk: safetensors, or torch files that hold tensors and nothing else.
 
 Published files wrap the same tensors in different ways: under `state_dict`, with `module.` before
-each name, with other names for the same layer. The wrappers are seen through; what is left over or
-missing is named. How images were normalised is said in a file's own header, or in a `models.json`
-beside it.
+each name, with other names for the same layer. Wrappers are removed; what is left over or
+missing is named. How images are normalised stands in the header of a file, or in a `models.json` in its folder.
 """
 
 from __future__ import annotations
@@ -64,10 +63,10 @@ def _tensors(stored: Any, path: Path) -> State:
         if isinstance(stored, Mapping) and isinstance(stored.get(wrapper), Mapping):
             stored = stored[wrapper]
     state = stored if isinstance(stored, Mapping) else {}
-    found = {str(key): value for key, value in state.items() if isinstance(value, Tensor)}
-    if not found:
+    tensors = {str(key): value for key, value in state.items() if isinstance(value, Tensor)}
+    if not tensors:
         raise InputError(f"{path.name} holds no tensors by name. Save a state_dict.")
-    return found
+    return tensors
 
 
 def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()) -> None:
@@ -105,9 +104,9 @@ def _renamed(state: State, wanted: State, renames: Sequence[tuple[str, str]]) ->
     return {keys[key]: tensor for key, tensor in state.items()}
 
 
-def _some(keys: list[str], shown: int = 3) -> str:
-    rest = len(keys) - shown
-    return ", ".join(keys[:shown]) + (f" and {rest} more" if rest > 0 else "")
+def _some(keys: list[str], most: int = 3) -> str:
+    rest = len(keys) - most
+    return ", ".join(keys[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -123,18 +122,18 @@ def facts(path: str | Path) -> dict[str, Any]:
                 header = (file.metadata() or {}).get("likewise")
             if header:
                 return _mapping(json.loads(header))
-    beside = path.parent / "models.json"
-    if not is_file(beside):
+    models = path.parent / "models.json"
+    if not is_file(models):
         return {}
-    with reading(beside, f"{beside} is no list of models: {{reason}}. Repair or remove it."):
-        listed = _mapping(json.loads(beside.read_text(encoding="utf-8")))
-        entry = _mapping(listed.get("models", {})).get(path.stem)
+    with reading(models, f"{models} is no list of models: {{reason}}. Repair or remove it."):
+        content = _mapping(json.loads(models.read_text(encoding="utf-8")))
+        entry = _mapping(content.get("models", {})).get(path.stem)
         if entry is None:
             return {}
         entry = _mapping(entry)
-        known = _mapping(entry.get("normalisation") or listed.get("normalisation") or {})
-        dataset = entry.get("dataset") or listed.get("dataset")
-        return known | ({"dataset": dataset} if dataset else {})
+        normalisation = _mapping(entry.get("normalisation") or content.get("normalisation") or {})
+        dataset = entry.get("dataset") or content.get("dataset")
+        return normalisation | ({"dataset": dataset} if dataset else {})
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -145,11 +144,11 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
     """Write a network's weights and how its images are normalised: whole or not at all."""
-    known = dict(about or {})
+    header = dict(about or {})
     whole = unwrapped(net, keep_normalisation=True)
     if isinstance(whole, Normalised):
-        known |= {"mean": whole.mean.flatten().tolist(), "std": whole.std.flatten().tolist()}
-    write(path, unwrapped(net).state_dict().items(), {"likewise": json.dumps(known)})
+        header |= {"mean": whole.mean.flatten().tolist(), "std": whole.std.flatten().tolist()}
+    write(path, unwrapped(net).state_dict().items(), {"likewise": json.dumps(header)})
 
 
 def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[str, str]) -> None:

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from likewise.errors import InputError
 from likewise.networks.class_names import (
     class_names,
+    declared_classes,
+    output_indices,
     output_labels,
-    output_places,
-    stated_classes,
 )
 from likewise.views.activations import CLASSES, UNLABELLED
 
@@ -40,7 +40,7 @@ class Answers:
         wrong = _unusable(given, n)
         if not wrong:
             try:
-                places = output_places(self.data, self.network, count, self.label)
+                places = output_indices(self.data, self.network, count, self.label)
             except InputError as error:
                 return None, str(error)
             if int(given.max()) < (count if places is None else len(places)):
@@ -59,7 +59,7 @@ class Answers:
 
 def room(network: nn.Module) -> dict[str, str]:
     """Facts as long as those of a network's answers can become: a header cannot grow afterwards."""
-    known = stated_classes(network)
+    known = declared_classes(network)
     fits = known is not None and len(known) <= _MOST
     return {UNLABELLED: " " * _LONGEST, CLASSES: known.written() if known and fits else " " * 16}
 

@@ -19,9 +19,9 @@ from likewise.errors import (
     MissingDependencyError,
     UnknownNameError,
 )
-from likewise.networks import listed
+from likewise.networks import list_networks
 from likewise.networks.address import is_network, parse
-from likewise.networks.sources.base import SOURCES, Listed, Loaded, Request, Source, find_source, source
+from likewise.networks.sources.base import SOURCES, Loaded, NetworkInfo, Request, Source, find_source, source
 
 
 class Linear(Source):
@@ -38,8 +38,8 @@ class Open(Linear):
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)
 
-    def names(self) -> Iterator[Listed]:
-        yield Listed("mine:linear", "image", "one layer")
+    def names(self) -> Iterator[NetworkInfo]:
+        yield NetworkInfo("mine:linear", "image", "one layer")
 
     def header_options(self, name: str) -> Collection[str]:
         return ("classes",)
@@ -61,7 +61,7 @@ def test_a_source_is_all_that_a_prefix_needs(declare, tmp_path: Path) -> None:
     assert parse("mine:linear").source.prefix == "mine"
     assert is_network("mine:linear")
     assert likewise.network("mine:linear", seed=1)(torch.zeros(1, 2)).shape == (1, 3)
-    assert [network.address for network in listed("mine:*")] == ["mine:linear"]
+    assert [network.address for network in list_networks("mine:*")] == ["mine:linear"]
     path = weights(tmp_path / "w.safetensors", network="mine:linear", options={"classes": 3})
     assert likewise.networks.recipe(likewise.network(str(path))).network == "mine:linear"
 
@@ -172,9 +172,9 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, 
 
 @pytest.mark.usefixtures("vision")
 def test_networks_are_listed_by_pattern() -> None:
-    zoo = [found.address for found in listed()]
+    zoo = [found.address for found in list_networks()]
     assert {"zoo:lenet", "zoo:resnet110-b", "zoo:gcn", "zoo:minilm"} <= set(zoo)
-    found = [one.address for one in listed("resnet18*")]
+    found = [one.address for one in list_networks("resnet18*")]
     assert "torchvision:resnet18" in found
     assert "timm:resnet18" in found
     assert all("resnet18" in address for address in found)

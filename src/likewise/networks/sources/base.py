@@ -55,7 +55,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Listed:
+class NetworkInfo:
     """A network that can be asked for."""
 
     address: str
@@ -78,7 +78,7 @@ class Source:
         """Which of classes, channels, size and features it can build to the measure of data."""
         return ()
 
-    def names(self) -> Iterator[Listed]:
+    def names(self) -> Iterator[NetworkInfo]:
         """Every network there is, for `likewise networks`."""
         return iter(())
 
@@ -131,12 +131,12 @@ def find_source(prefix: str) -> Source | None:
     return entry if entry.prefix == name else None
 
 
-def listed(pattern: str = "") -> list[Listed]:
+def list_networks(pattern: str = "") -> list[NetworkInfo]:
     """The zoo; with a pattern, whatever matches it there and in the installed libraries.
 
     The pattern is matched against the name and against the whole address.
 
-    >>> [network.address for network in listed("zoo:resnet2*")]
+    >>> [network.address for network in list_networks("zoo:resnet2*")]
     ['zoo:resnet20', 'zoo:resnet20-b']
     """
     one = find_source(pattern.partition(":")[0] if pattern else "zoo")

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.networks.sources import base
-from likewise.networks.sources.base import SIZES, Listed, Loaded, Request, Source, source
+from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
 
 _HEADER_OPTIONS = (
     SIZES
@@ -40,14 +40,14 @@ class Timm(Source):
     def accepts(self, name: str) -> Collection[str]:
         return ("classes", "channels")
 
-    def names(self) -> Iterator[Listed]:
+    def names(self) -> Iterator[NetworkInfo]:
         if find_spec("timm") is None or find_spec("torchvision") is None:  # timm imports it
             return
         prepare_torchvision()
         timm = import_module("timm")
         published = set(timm.list_models(pretrained=True, include_tags=False))
         for name in timm.list_models():
-            yield Listed(f"timm:{name}", "image", "published weights" if name in published else "untrained")
+            yield NetworkInfo(f"timm:{name}", "image", "published weights" if name in published else "untrained")
 
     def header_options(self, name: str) -> Collection[str]:
         return _HEADER_OPTIONS

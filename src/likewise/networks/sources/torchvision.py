@@ -10,7 +10,7 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
 from likewise.networks.sources import base
-from likewise.networks.sources.base import SIZES, Listed, Loaded, Request, Source, source
+from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HEADER_OPTIONS = (
@@ -46,13 +46,13 @@ class Torchvision(Source):
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)
 
-    def names(self) -> Iterator[Listed]:
+    def names(self) -> Iterator[NetworkInfo]:
         if find_spec("torchvision") is None:
             return
         prepare_torchvision()
         models = import_module("torchvision.models")
         for name in models.list_models(module=models):
-            yield Listed(f"torchvision:{name}", "image", "published weights")
+            yield NetworkInfo(f"torchvision:{name}", "image", "published weights")
 
     def header_options(self, name: str) -> Collection[str]:
         return _HEADER_OPTIONS

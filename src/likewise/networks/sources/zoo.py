@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import ClassVar
 
 from likewise.data import Domain
-from likewise.networks.sources.base import Listed, Loaded, Request, Source, source
+from likewise.networks.sources.base import Loaded, NetworkInfo, Request, Source, source
 from likewise.networks.zoo.registry import ZOO
 
 
@@ -23,8 +23,8 @@ class Zoo(Source):
     def accepts(self, name: str) -> Collection[str]:
         return ZOO.get(name).options
 
-    def names(self) -> Iterator[Listed]:
-        return (Listed(f"zoo:{entry.name}", entry.domain, entry.summary) for entry in ZOO)
+    def names(self) -> Iterator[NetworkInfo]:
+        return (NetworkInfo(f"zoo:{entry.name}", entry.domain, entry.summary) for entry in ZOO)
 
     def domain(self, name: str) -> Domain | None:
         return ZOO.get(name).domain

@@ -134,12 +134,12 @@ def _check_data(data: Any, validation: Any) -> None:
 
 def _check_classes(data: Data, validation: Data) -> None:
     """Refuse to validate on classes that are not trained; another order of them is no matter."""
-    wanted, known = classes_of(validation), classes_of(data)
-    if wanted is None or known is None:
+    wanted, trained = classes_of(validation), classes_of(data)
+    if wanted is None or trained is None:
         return
     start = f"{validation.name!r} cannot validate a training on {data.name!r}: of its classes,"
-    rest = f"are not surely among {quoted_list(known.names)}. Validate on data of the same classes."
-    locate(wanted, known, lambda missing: f"{start} {missing} {rest}")
+    rest = f"are not surely among {quoted_list(trained.names)}. Validate on data of the same classes."
+    locate(wanted, trained, lambda missing: f"{start} {missing} {rest}")
 
 
 def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:

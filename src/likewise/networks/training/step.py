@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from likewise.data import Data
 from likewise.errors import InputError
-from likewise.networks.class_names import output_labels, output_places
+from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
@@ -86,7 +86,7 @@ def evaluate(
         for number, (inputs, given) in enumerate(data.batches(batch_size, device=device)):
             logits = answer(net, inputs)
             if number == 0:
-                places = output_places(data, net, logits.shape[1], label)
+                places = output_indices(data, net, logits.shape[1], label)
             labels = output_labels(given, places)
             total += float(functional.cross_entropy(logits, labels, reduction="sum"))
             right += int((logits.argmax(dim=1) == labels).sum())

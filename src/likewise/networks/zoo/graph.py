@@ -146,12 +146,12 @@ def resi(architecture: str, data: str, variant: str | None = None) -> Preset:
     """
     if variant not in (None, "resi"):
         raise UnknownNameError(f"ReSi's settings have no variant {variant!r}; they have 'resi'.")
-    found = (_CODE if variant else RESI).get((architecture, data))
-    if found is None:
-        known = [f"{net} on {graph}" for net, graph in RESI]
+    preset = (_CODE if variant else RESI).get((architecture, data))
+    if preset is None:
+        names = [f"{net} on {graph}" for net, graph in RESI]
         asked = f"{architecture} on {data}"
         raise UnknownNameError(
-            f"ReSi has no settings for {asked}.{did_you_mean(asked, known)} It has {', '.join(known)}."
+            f"ReSi has no settings for {asked}.{did_you_mean(asked, names)} It has {', '.join(names)}."
         )
     norm = "BatchNorm" if variant else None
-    return replace(found, network=MappingProxyType({**found.network, "norm": norm}))
+    return replace(preset, network=MappingProxyType({**preset.network, "norm": norm}))

@@ -69,7 +69,7 @@ def architecture(
     aliases: tuple[str, ...] = (),
     **defaults: Any,
 ) -> Callable[[B], B]:
-    """Put a class or function that builds a network into the zoo; `defaults` are options it takes unless told."""
+    """Put a class or function that builds a network into the zoo, with other defaults where some are given."""
 
     def register(build: B) -> B:
         make = partial(build, **defaults) if defaults else build

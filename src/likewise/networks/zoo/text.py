@@ -199,12 +199,12 @@ def _minilm_folder() -> Path:
 @contextmanager
 def quiet(logging: Any) -> Iterator[None]:
     """Without the progress bar of transformers, which shows for every network however small."""
-    shown = logging.is_progress_bar_enabled()
+    enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if enabled:
             logging.enable_progress_bar()
 
 

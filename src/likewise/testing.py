@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.errors import LikewiseError
+from likewise.errors import InputError, LikewiseError
 from likewise.measures.facts import (
     INVARIANCES,
     LINEAR,
@@ -74,6 +74,8 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
     True
     """
     bound = select(measure)[0]
+    if bound.info.on == "networks":
+        raise InputError(f"{bound.key} looks at networks, and check_measure makes up activations. Test it on networks.")
     trial = _Trial(bound, np.random.default_rng(seed))
     report = Report(bound.key)
     for check in (

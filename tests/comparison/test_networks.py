@@ -10,8 +10,10 @@ import torch
 from torch import nn
 
 import likewise
+from likewise import measures
 from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, MissingDataError, UnknownNameError
+from likewise.testing import check_measure
 
 
 class Untouched(nn.Module):
@@ -100,3 +102,84 @@ def test_networks_are_compared_on_a_device_in_batches_of_a_size() -> None:
     assert shown == 2 * [(4, "cpu"), (4, "cpu"), (2, "cpu")]
     with pytest.raises(InputError, match="device 'gpu' cannot be used here"):
         likewise.compare(nets, "cka", data=torch.rand(10, 8), layers="0", device="gpu")
+
+
+def share_of_equal_weights(pair):
+    """Which share of the weights of two networks is equal, and how many inputs they were shown."""
+    left, right = (torch.cat([p.flatten() for p in rep.subject.network.parameters()]) for rep in (pair.a, pair.b))
+    assert pair.a.subject.data is pair.b.subject.data
+    return float((left == right).double().mean())
+
+
+@pytest.fixture
+def weights_measure():
+    yield measures.register(share_of_equal_weights, name="equal-weights", on="networks", symmetric=True, identity=1)
+    measures.unregister("equal-weights")
+
+
+def linear(*weights: float) -> nn.Module:
+    layer = nn.Linear(len(weights), 1)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([weights]))
+        layer.bias.zero_()
+    return layer
+
+
+INPUTS = torch.rand(12, 3, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_measure_may_look_at_the_networks_themselves(weights_measure, tmp_path: Path) -> None:
+    nets = {"a": linear(1, 2, 3), "b": linear(1, 2, 4), "c": linear(5, 6, 3)}
+    score = likewise.compare(nets["a"], nets["b"], "equal-weights", data=INPUTS, layers="logits")
+    assert score == 0.75  # two of three weights, and the bias
+    for _ in range(2):  # computed, then from the store
+        matrix = likewise.compare(
+            nets, "equal-weights", data=INPUTS, layers="logits", store=tmp_path / "store", progress=False
+        )
+        assert matrix["a"] == {"a": 1.0, "b": 0.75, "c": 0.5}
+    both = likewise.compare(nets, ["cka", "equal-weights"], data=INPUTS, layers="logits", progress=False)
+    assert both["equal-weights"]["b", "c"] == 0.25
+
+
+def test_networks_that_answer_alike_are_told_apart_in_the_store(weights_measure, tmp_path: Path) -> None:
+    inputs = torch.cat([INPUTS[:, :2], torch.zeros(12, 1)], dim=1)  # the third weight is never seen
+    how = {"data": inputs, "layers": "logits", "store": tmp_path / "store"}
+    assert likewise.compare(linear(1, 2, 3), linear(4, 5, 3), "equal-weights", **how) == 0.5
+    assert likewise.compare(linear(1, 2, 3), linear(4, 5, 6), "equal-weights", **how) == 0.25
+
+
+def test_a_measure_of_networks_refuses_arrays(weights_measure) -> None:
+    x, y = INPUTS.numpy(), INPUTS.numpy() ** 2
+    reason = (
+        "equal-weights looks at networks, and {} is an array of activations. Pass two networks and data, as in "
+        "compare(network, other, 'equal-weights', data='cifar10:test')."
+    )
+    for call, name in (
+        (lambda: likewise.compare(x, y, "equal-weights"), "'x'"),
+        (lambda: likewise.compare({"one": x, "two": y}, "equal-weights"), "'one'"),
+        (lambda: weights_measure(x, y), "'x'"),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert str(caught.value) == reason.format(name)
+
+
+def test_a_measure_of_networks_is_neither_shuffled_nor_sent_away(weights_measure) -> None:
+    nets = {"a": linear(1, 2, 3), "b": linear(1, 2, 4)}
+    for options, reason in (
+        (
+            {"calibrate": True},
+            "calibrate shuffles inputs of activations, and equal-weights looks at networks. Leave it out.",
+        ),
+        (
+            {"engine": "processes"},
+            "equal-weights looks at networks, which stay in this process. Leave the engine out.",
+        ),
+    ):
+        with pytest.raises(InputError) as caught:
+            likewise.compare(nets, "equal-weights", data=INPUTS, layers="logits", **options)
+        assert str(caught.value) == reason
+    reason = "equal-weights looks at networks, and check_measure makes up activations. Test it on networks."
+    with pytest.raises(InputError) as caught:
+        check_measure("equal-weights")
+    assert str(caught.value) == reason

@@ -15,7 +15,9 @@ from likewise.views import Activations
 
 SEEDS = 20
 DRAWING = ("ridge-predictivity", "rtd")  # measures that draw among the inputs
-SIMILARITIES = [m.name for m in registry if m.info.on == "representation" and m.info.similarity and not m.missing]
+SIMILARITIES = [
+    m.name for m in registry if m.info.on == "representation" and m.info.similarity and not m.missing_options
+]
 
 
 def noise(seed, n=100, d=512):

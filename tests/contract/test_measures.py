@@ -1,16 +1,22 @@
 """Facts are declared once and tested both ways, for every measure and variant."""
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import measures
+from likewise._base.optional import Library
+from likewise.errors import MissingDependencyError
 from likewise.measures.registry import RESI, registry
 from likewise.testing import ContractError, check_measure
+from likewise.views import Activations, Outputs
 
 CONFOUNDER = np.random.default_rng(1).normal(size=(60, 5))
-ALL = [m.bind(confounder=CONFOUNDER) if m.missing else m for m in registry]
+ALL = [m.bind(confounder=CONFOUNDER) if m.missing_options else m for m in registry if m.info.on != "networks"]
 VARIANTS = [variant for m in registry for variant in m.variants.values()]
 
 
@@ -24,6 +30,39 @@ def test_all_of_resi_and_more_are_there():
     assert len(RESI) == 23
     assert known >= RESI
     assert len(measures.names()) >= 40
+
+
+def libraries():
+    """Every library that a measure of ours may need, as `Library` is made in its module."""
+    modules = {sys.modules[m.given.__module__] for m in registry}
+    return [each for module in modules for each in vars(module).values() if isinstance(each, Library)]
+
+
+@pytest.mark.parametrize("widths", [(6, 6), (4, 6)])
+@pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)
+def test_a_measure_needs_the_libraries_it_declares_and_no_others(measure, widths, monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, size=60)
+    x, y = (
+        Activations(values, outputs=Outputs(values[:, :4] + np.eye(4)[labels], labels))
+        for values in (rng.normal(size=(60, width)) for width in widths)
+    )
+    assert measure.missing((60, *widths)) is None, "a library of the extra 'measures' is not installed"
+    for library in libraries():
+        monkeypatch.setitem(sys.modules, library.module, None)  # as if it were not installed
+    library = measure.missing((60, *widths))
+    if library is None:
+        assert np.isfinite(measure(x, y))
+        return
+    with pytest.raises(MissingDependencyError) as caught:
+        measure(x, y)
+    assert str(caught.value) == library.remedy
+
+
+def test_libraries_are_asked_for_by_declaration_only():
+    assert {library.module for library in libraries()} == {"ot", "ripser"}
+    for module in {sys.modules[m.given.__module__] for m in registry}:
+        assert "require(" not in inspect.getsource(module), f"{module.__name__} needs what it does not declare"
 
 
 def liar(**facts):

@@ -24,7 +24,7 @@ LENGTHS = [
     "magnitude-difference",
 ]
 EVERY = [
-    v.bind(confounder=np.random.default_rng(3).normal(size=(N, 3))) if v.missing else v
+    v.bind(confounder=np.random.default_rng(3).normal(size=(N, 3))) if v.missing_options else v
     for m in registry
     if m.info.on == "representation"
     for v in (m, *m.variants.values())

@@ -10,8 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
-import numpy as np
-
 from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
@@ -19,7 +17,7 @@ from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run, score_key
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
-from likewise.errors import InputError, LikewiseError, MissingDependencyError, UndefinedError, brief
+from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
@@ -94,9 +92,12 @@ def compare(  # type: ignore[misc]
     '1.00'
     """
     views, other, measure = sorted_out(views, other, measure, options)
-    wanted = select(measure, on=("representation", "outputs"))  # known before any network has to run
+    wanted = select(measure, on=("representation", "outputs", "networks"))  # known before any network has to run
     null = Null(permutations_of(calibrate, within), within)
-    how = {"batch_size": batch_size, "device": device, "head": head}
+    look = [m.key for m in wanted if m.info.on == "networks"]
+    if look and null.permutations:
+        raise InputError(f"calibrate shuffles inputs of activations, and {look[0]} looks at networks. Leave it out.")
+    how = {"batch_size": batch_size, "device": device, "head": head, "keep_networks": bool(look)}
     views, other = shown(views, other, data, layers, reduce, store, **how)
     several = isinstance(views, Mapping)
     if several or is_set(measure):
@@ -160,7 +161,7 @@ def _compare_two(
         larger_is=bound.info.larger_is,
         bounds=bound.info.bounds,
         identity=bound.info.identity,
-        paired=bound.info.paired,
+        paired=bound.info.paired and bound.info.on != "networks",
         names=(a.name, b.name),
         n=a.n,
         widths=(a.d, b.d),
@@ -206,6 +207,10 @@ def _compare_many(
     wanted = [seeded(m, seed) for m in select(measures, on=_looks_at(views))]
     ready = as_views(views, reduce, wanted)
     wanted = _installed(wanted, asked, ready)
+    for m in wanted:
+        m.check_subjects(ready.values())
+        if m.info.on == "networks" and engine is not None:
+            raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
     job = Job(list(ready), list(ready.values()), wanted)
     limit = parse_memory(memory)
     with Progress(job.total, "comparing", shown=progress) as bar:
@@ -234,19 +239,13 @@ def _installed(wanted: list[Measure], asked: Any, views: Mapping[str, Activation
         return wanted
     named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
     keep = {m.name for m in select(named, on=("representation", "outputs"))} if named else set()
-    widths = (4, 4) if len({view.d for view in views.values()}) == 1 else (4, 3)
-    chance = np.random.default_rng(0)
-    a, b = (Representation(Activations(chance.normal(size=(40, d)), name="")) for d in widths)
-    pair = Pair(a, b)
+    n, widths = next(iter(views.values())).n, {view.d for view in views.values()}
+    sizes = [(n, a, b) for a in widths for b in widths]
     missing = {}
     for measure in wanted:
-        try:
-            measure.score(pair)
-        except MissingDependencyError as error:
-            if measure.name not in keep:
-                missing[measure.key] = str(error)
-        except LikewiseError:
-            pass  # it wants more than a trial: that is no library
+        library = next(filter(None, map(measure.missing, sizes)), None)
+        if library is not None and measure.name not in keep:
+            missing[measure.key] = library.remedy
     if missing:
         first = next(iter(missing.values()))
         warnings.warn(f"left out of 'all': {', '.join(missing)}, since {first}", stacklevel=4)

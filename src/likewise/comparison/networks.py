@@ -20,9 +20,13 @@ def shown(
     reduce: Any,
     store: Any,
     head: str | Mapping[str, str] | None = None,
+    keep_networks: bool = False,
     **how: Any,
 ) -> tuple[Any, Any]:
-    """Networks as their views of the data; everything else as it is. `how` goes to `extract`."""
+    """Networks as their views of the data; everything else as it is. `how` goes to `extract`.
+
+    With `keep_networks`, views bring their network and the data along, for measures that look at networks.
+    """
     given = views.values() if isinstance(views, Mapping) else (views, other)
     if not any(isinstance(each, (str, Module)) for each in given):
         return views, other  # arrays need neither data nor networks
@@ -45,7 +49,8 @@ def shown(
         called = name or (network if isinstance(network, str) else None)
         built = build(network, data=known) if isinstance(network, str) else network
         own = head.get(str(called)) if isinstance(head, Mapping) else head
-        return extract(built, inputs, layers, reduce, store=store, name=called, head=own, **how)
+        found = extract(built, inputs, layers, reduce, store=store, name=called, head=own, **how)
+        return found.of(built, inputs) if keep_networks else found
 
     if isinstance(views, Mapping) and isinstance(head, Mapping):
         _check_names(head, views)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise._base.hashing import digest
+from likewise._base.optional import Library
 from likewise._base.threads import one_thread
 from likewise.errors import (
     InputError,
@@ -30,7 +31,8 @@ from likewise.errors import (
     did_you_mean,
 )
 from likewise.measures.pair import Kernel, Pair, pair_of
-from likewise.measures.saturation import Saturation
+from likewise.measures.saturation import Saturation, Sizes
+from likewise.views import Activations
 
 PERMUTATION, ROTATION, SCALE, SHIFT, LINEAR = "permutation", "rotation", "scale", "shift", "linear"
 ROUNDING = 1e-9  # how far beyond its bounds rounding may put a value
@@ -58,6 +60,8 @@ class Info:
     saturates     where the score follows from the sizes alone, by the options
     limits        smallest and largest value of an option, or its choices
     shapes        how the reference turns maps into rows (the variant "resi" only)
+    on            what it looks at: activations, outputs, or the networks themselves
+    needs         a library that likewise does without, perhaps for some sizes only
     by_label      counts inputs by their true label, so that shuffles keep to inputs of one label
     joint         how much of what two groups of inputs change together an interval takes off its variance
     version       raised where values change, so that a store does not give old ones
@@ -83,7 +87,8 @@ class Info:
     saturates: Callable[[Mapping[str, Any]], Saturation | None] | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict)
     shapes: Literal["spatial", "flatten"] = "spatial"
-    on: Literal["representation", "outputs"] = "representation"
+    on: Literal["representation", "outputs", "networks"] = "representation"
+    needs: Library | Callable[[Sizes], Library | None] | None = None
     by_label: bool = False
     joint: float = 0.2
     version: int = 2
@@ -161,8 +166,14 @@ class Measure:
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
+    def missing(self, sizes: Sizes) -> Library | None:
+        """The library that networks of these sizes need and that is not installed."""
+        needs = self.info.needs
+        library = needs(sizes) if callable(needs) else needs
+        return None if library is None or library.installed else library
+
     @cached_property
-    def missing(self) -> list[str]:
+    def missing_options(self) -> list[str]:
         """Options that must be given and were not."""
         return [
             name
@@ -186,8 +197,9 @@ class Measure:
 
     def score(self, pair: Pair) -> float:
         """The value for a pair, or an error that says why there is none."""
-        if self.missing:
-            raise OptionError(f"{self.name} needs the option {self.missing[0]!r}. {self._usage()}")
+        if self.missing_options:
+            raise OptionError(f"{self.name} needs the option {self.missing_options[0]!r}. {self._usage()}")
+        self.check_subjects((pair.a.view, pair.b.view))
         needed = self.rows
         if pair.n < needed:
             raise InputError(
@@ -207,6 +219,17 @@ class Measure:
                 raise
             raise MeasureError(f"{self.key} failed on {pair}: {type(error).__name__}: {error}") from error
         return self._checked(value, pair)
+
+    def check_subjects(self, views: Iterable[Activations]) -> None:
+        """Refuse bare activations where the measure looks at networks."""
+        if self.info.on != "networks":
+            return
+        for view in views:
+            if view.subject is None:
+                raise InputError(
+                    f"{self.key} looks at networks, and {view.label} is an array of activations. Pass two networks "
+                    f"and data, as in compare(network, other, {self.key!r}, data='cifar10:test')."
+                )
 
     def _checked(self, value: float, pair: Pair) -> float:
         """The value, inside its bounds where rounding put it a little beyond them."""

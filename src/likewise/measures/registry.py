@@ -216,9 +216,9 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
     if item == "resi":
         return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
     if item == "all":
-        return [m for m in registry if m.info.on in on and not m.missing and m.info.family != "custom"]
+        return [m for m in registry if m.info.on in on and not m.missing_options and m.info.family != "custom"]
     if item in FAMILIES and item not in registry:
-        return [m for m in registry if m.info.family == item and not m.missing]
+        return [m for m in registry if m.info.family == item and not m.missing_options]
     return [get(item)]
 
 

@@ -21,7 +21,7 @@ from likewise.measures.algebra import (
 )
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
-from likewise.views.activations import column_means, scaled
+from likewise.views.activations import Subject, column_means, scaled
 
 T = TypeVar("T")
 _counter = itertools.count()
@@ -102,6 +102,13 @@ class Values:
     @quantity(permuted="same")
     def _scaled_mean(self) -> Tensor:
         return column_means(self.values)
+
+    @property
+    def subject(self) -> Subject:
+        """The network itself and the data it was shown."""
+        if self.view.subject is None:
+            raise UndefinedError(f"{self.name} does not bring its network along. Pass networks and data= to compare.")
+        return self.view.subject
 
     @property
     def outputs(self) -> Outputs:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import as_tensor, plain_tensor
-from likewise._base.hashing import digest
+from likewise._base.hashing import digest, fingerprint
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
 
@@ -58,6 +58,14 @@ class Outputs:
 
 
 @dataclass(frozen=True, eq=False)
+class Subject:
+    """The network of a view and the data it was shown, for measures that look at networks. Stays in this process."""
+
+    network: Any
+    data: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Activations:
     """One network's activations `(n, d)` on a probe, with where they came from.
 
@@ -75,6 +83,7 @@ class Activations:
     outputs: Outputs | None = None
     reduce: Reduction | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    subject: Subject | None = field(default=None, repr=False)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
     files: tuple[Path, ...] = field(default=(), init=False, repr=False)
@@ -158,7 +167,8 @@ class Activations:
         tensors = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
         held = [tensor for tensor in tensors if tensor is not None]
         shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in held)
-        return digest([*known, *chain(*zip(shapes, held, strict=True))])
+        own = [] if self.subject is None else [fingerprint(self.subject.network)]
+        return digest([*known, *chain(*zip(shapes, held, strict=True)), *own])
 
     def named(self, name: str) -> Activations:
         """The same view under another name."""
@@ -168,6 +178,10 @@ class Activations:
         """This view, which knows the files it was read from; a view with other values does not."""
         object.__setattr__(self, "files", files)
         return self
+
+    def of(self, network: Any, data: Any) -> Activations:
+        """The same view with its network and the data it was shown."""
+        return replace(self, subject=Subject(network, data), reduce=None)
 
     def __repr__(self) -> str:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"

@@ -9,7 +9,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from likewise._base.optional import require
+from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
@@ -22,6 +22,7 @@ from likewise.measures.workspace import quantity
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
 LOST = 1e-5  # the error of a mean cosine above which it is not given
+OT = Library("ot", extra="measures", to="compute soft-matching between different widths")
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
 
 
@@ -377,6 +378,7 @@ def soft_correlation(pair: Pair) -> float:
     cost="n·d² + d³·log d",
     joint=0.25,
     cross=True,
+    needs=lambda sizes: OT if sizes[1] != sizes[2] else None,
     source="Khosla & Williams 2024, arXiv:2311.09466",
 )
 def soft_matching(pair: Pair) -> float:
@@ -391,7 +393,7 @@ def soft_matching(pair: Pair) -> float:
         rows, columns = _matched(pair.neuron_cross)
         weights = torch.full((pair.a.d,), 1 / pair.a.d, dtype=x.dtype, device=x.device)
     else:
-        ot = require("ot", extra="measures", to="compute soft-matching between different widths")
+        ot = OT.load()
         squares = [v.square().sum(dim=0) for v in (x, y)]
         costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
         uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]

@@ -14,7 +14,7 @@ import scipy.sparse as sparse
 import torch
 from scipy.special import factorial
 
-from likewise._base.optional import require
+from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import ROUNDING
@@ -29,6 +29,7 @@ EXACT_UP_TO = 2000  # inputs for which all eigenvalues are computed
 TIMES = np.logspace(-1, 1, 256)
 MOMENTS = 8  # powers of the graph whose traces are taken exactly
 STEPS = 10  # of the Lanczos iteration
+RIPSER = Library("ripser", extra="measures", to="compute rtd")
 TSITSULIN = "Tsitsulin et al. 2020, arXiv:1905.11141"
 
 IMD_LIMITS: dict[str, Any] = {
@@ -194,6 +195,7 @@ def _quadrature(graph: sparse.csr_array, vectors: int, rng: np.random.Generator)
     rows=4,
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
     joint=0.65,
+    needs=RIPSER,
     source="Barannikov et al. 2022, arXiv:2201.00058",
     version=3,
 )
@@ -207,7 +209,7 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
     The sum grows with `batch`, so only scores of one batch compare; 500 is the authors'. They average ten
     trials, which takes ten times as long (seconds each): one set of inputs strays by about 4 % from that mean.
     """
-    ripser = require("ripser", extra="measures", to="compute rtd").ripser
+    ripser = RIPSER.load().ripser
     totals = []
     for rows in pair.a.random_sets(batch, trials, seed):
         x, y = (_scaled_distances(rep, rows) for rep in (pair.a, pair.b))

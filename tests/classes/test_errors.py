@@ -91,7 +91,10 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: from_weights(np.ones((4, 3, 3, 3))),
     ),
-    "the weights must be numbers, got str32 entries.": (InputError, lambda: from_weights([["a", "b"], ["c", "d"]])),
+    "the matrix of weights holds str32 entries, not numbers. Pass an array of one numeric type.": (
+        InputError,
+        lambda: from_weights([["a", "b"], ["c", "d"]]),
+    ),
     "Sequential has no classifier that could be found: it has no layers with weights. Name the layer "
     "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
         InputError,
@@ -118,32 +121,35 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: from_confusion([[1, -1], [0, 2]]),
     ),
-    "labels and predictions must be one number per input each, got (3,) and (2,).": (
+    "predictions must be 3 whole numbers from 0, got int64 of shape (2,). Give one class index per input.": (
         InputError,
         lambda: from_confusion([0, 1, 1], [0, 1]),
     ),
-    "labels and predictions must be one number per input each, got (0,) and (0,).": (
+    "there are no labels and no predictions. Give one of each per input.": (
         InputError,
         lambda: from_confusion(np.zeros(0, int), np.zeros(0, int)),
     ),
-    "predictions must be whole numbers, got float64 entries.": (InputError, lambda: from_confusion([0, 1], [0.5, 1.0])),
-    "labels run from 0 to 3, but there are 3 classes. They count from 0 to 2.": (
+    "predictions must be 2 whole numbers from 0, got float64 of shape (2,). Give one class index per input.": (
+        InputError,
+        lambda: from_confusion([0, 1], [0.5, 1.0]),
+    ),
+    "labels must be whole numbers from 0 to 2, got numbers from 0 to 3. Give one class index per input.": (
         InputError,
         lambda: from_confusion([0, 3], [0, 1], NAMES),
     ),
-    "predictions run from -1 to 0, but there are 2 classes. They count from 0 to 1.": (
+    "predictions must be 2 whole numbers from 0, got numbers from -1 to 0. Give one class index per input.": (
         InputError,
         lambda: from_confusion([0, 1], [0, -1]),
     ),
-    "features must be (inputs, width) with one label per input, got (4, 2) and (3,).": (
+    "labels must be 4 whole numbers from 0, got int64 of shape (3,). Give one class index per input.": (
         InputError,
         lambda: from_features(np.ones((4, 2)), [0, 1, 1]),
     ),
-    "features must be (inputs, width) with one label per input, got (0, 2) and (0,).": (
+    "features must be (inputs, width), got (0, 2). Give one row per input.": (
         InputError,
         lambda: from_features(np.ones((0, 2)), np.zeros(0, int)),
     ),
-    "labels run from 1 to 3, but there are 3 classes. They count from 0 to 2.": (
+    "labels must be 2 whole numbers from 0 to 2, got numbers from 1 to 3. Give one class index per input.": (
         InputError,
         lambda: from_features(np.ones((2, 2)), [1, 3], NAMES),
     ),
@@ -196,7 +202,7 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: classes.hierarchical_distance(LOGITS, LABELS, NET),
     ),
-    "logits must be (inputs, 3) with one label per input, got (4, 2) and (4,).": (
+    "logits must be (inputs, 3), got (4, 2). Give one row per input.": (
         InputError,
         lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS),
     ),
@@ -216,7 +222,7 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: classes.phases(range(9), [1, 2, 3]),
     ),
-    "features must be (inputs, width) with a label and a prediction per input, got (4, 3), (4,) and (3,).": (
+    "predictions must be 4 whole numbers from 0, got int64 of shape (3,). Give one class index per input.": (
         InputError,
         lambda: classes.templates(LOGITS, LABELS, LABELS[:3]),
     ),
@@ -245,15 +251,15 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: confused(LOGITS, LABELS[:3]),
     ),
-    "labels and predictions must be whole numbers, got torch.float64 and torch.int64.": (
+    "predictions must be 4 whole numbers from 0 to 2, got float64 of shape (4,). Give one class index per input.": (
         InputError,
         lambda: confused(LABELS / 2, LABELS),
     ),
-    "labels run from 1 to 4, but there are 3 classes. They count from 0 to 2.": (
+    "labels must be 4 whole numbers from 0 to 2, got numbers from 1 to 4. Give one class index per input.": (
         InputError,
         lambda: confused(LOGITS, [1, 2, 4, 1]),
     ),
-    "predictions run from 0 to 5, but there are 3 classes. They count from 0 to 2.": (
+    "predictions must be 4 whole numbers from 0 to 2, got numbers from 0 to 5. Give one class index per input.": (
         InputError,
         lambda: confused([0, 1, 2, 5], LABELS),
     ),
@@ -289,11 +295,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         lambda: classes.mistakes(IMAGES, [0, 1, 2], NET),
     ),
     "count is 0. Give at least 1.": (InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
-    "3 images need as many predictions, got (2,). Give image data and one prediction per image.": (
+    "predictions must be 3 whole numbers from 0 to 2, got int64 of shape (2,). Give one class index per input.": (
         InputError,
         lambda: classes.mistakes(IMAGES, [0, 1], NET),
     ),
-    "3 images need as many predictions, got (3,). Give image data and one prediction per image.": (
+    "'words' holds no images but text data. Give image data.": (
         InputError,
         lambda: classes.mistakes(TEXTS, [0, 1, 1], NET),
     ),

@@ -185,10 +185,10 @@ def test_labels_are_checked():
         "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with Outputs(logits, labels)."
     )
     assert sentence(ValueError, Outputs, logits, np.full(30, 3)) == (
-        "labels run from 3 to 3, but the logits have 3 classes. Labels count from 0 to 2."
+        "labels must be 30 whole numbers from 0 to 2, got numbers from 3 to 3. Give one class index per input."
     )
     assert sentence(ValueError, Outputs, logits, np.zeros(29, dtype=int)) == (
-        "labels must be 30 whole numbers, got (29) of torch.int64. Pass one class index an input."
+        "labels must be 30 whole numbers from 0 to 2, got int64 of shape (29,). Give one class index per input."
     )
     assert sentence(ValueError, measures.disagreement, logits, X[:, :4]) == (
         "'x' and 'y' answer with 3 and 4 classes. Only networks with the same classes can be compared by their outputs."

@@ -100,7 +100,7 @@ BAD = {
     "the edges of 'ring' name nodes 0 to 6, but it has 6 nodes. Nodes count from 0 to 5.": {
         "edge_index": torch.tensor([[0, 6], [6, 0]])
     },
-    "the labels of 'ring' have shape (6, 1) for 6 nodes. Give one label per node.": {
+    "the labels of 'ring' must be 6 whole numbers from 0, got int64 of shape (6, 1). Give one class index per input.": {
         "y": torch.zeros(6, 1, dtype=torch.long)
     },
 }
@@ -117,7 +117,8 @@ def test_labels_beyond_the_classes_are_refused() -> None:
     with pytest.raises(InputError) as error:
         nodes_of(ring(y=torch.full((6,), 2)), "test", name="ring", classes=("even", "odd"))
     assert str(error.value) == (
-        "the labels of 'ring:test' run from 2 to 2, but it has 2 classes. Labels count from 0 to 1."
+        "the labels of 'ring:test' must be 4 whole numbers from 0 to 1, got numbers from 2 to 2. "
+        "Give one class index per input."
     )
 
 

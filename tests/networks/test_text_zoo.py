@@ -67,8 +67,8 @@ def test_tables_are_read_with_quotes_and_spaces_as_they_are(tmp_path: Path, monk
 BAD_TABLES = {
     "text\tlabel\na\t0\n": "{} has no column sentence. Its first line must name sentence, label, with tabs between.",
     "sentence\tlabel\na\t0\nb\tgood\n": "line 3 of {} has the label 'good'. Labels are whole numbers.",
-    "sentence\tlabel\na\t2\n": "the labels of 'sst2:dev' run from 2 to 2, but it has 2 classes. "
-    "Labels count from 0 to 1.",
+    "sentence\tlabel\na\t2\n": "the labels of 'sst2:dev' must be 1 whole numbers from 0 to 1, got numbers from 2 "
+    "to 2. Give one class index per input.",
 }
 
 

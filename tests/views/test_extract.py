@@ -119,7 +119,7 @@ def test_logits_can_be_asked_for_as_a_layer() -> None:
 def test_labels_a_network_has_no_class_for_are_left_out_with_a_warning() -> None:
     batches = [(torch.rand(8, 3, 6, 6), torch.arange(8))]
     sentence = (
-        r"the labels run to 7, but 'Tiny' answers with 5 numbers. "
+        r"the labels for 'Tiny' must be 8 whole numbers from 0 to 4, got numbers from 0 to 7. "
         r"Its outputs are kept without labels."
     )
     with pytest.warns(UserWarning, match=sentence):

@@ -46,7 +46,42 @@ def plain_tensor(values: Any, label: str) -> Tensor:
         return _dense(values, label)
     if isinstance(values, (list, tuple)) and values and isinstance(values[0], Tensor):
         return _stacked(values, label)
-    return torch.from_numpy(_plain_array(values, label))
+    return tensor_from_numpy(_numbers(values, label))
+
+
+def as_array(values: Any, label: str) -> np.ndarray:
+    """A float64 array on the CPU that shares memory where it can."""
+    return as_tensor(values, label).double().cpu().numpy()
+
+
+def check_labels(values: Any, n: int | None = None, classes: int | None = None, *, what: str = "labels") -> Tensor:
+    """Class indices `(n,)` as whole numbers, on the device they are on, or one sentence on what is wrong.
+
+    Without `n` there may be any number of them; without `classes` they have no upper limit.
+
+    >>> check_labels([0, 2, 1], 3, 3)
+    tensor([0, 2, 1])
+    """
+    labels = plain_tensor(values, f"the list of {what}")
+    if fault := labels_fault(labels, n, classes, what):
+        raise InputError(f"{fault}. Give one class index per input.")
+    return labels.long()
+
+
+def labels_fault(labels: Tensor, n: int | None, classes: int | None, what: str) -> str:
+    """What is wrong with class indices, as a sentence without its end; empty where nothing is.
+
+    >>> labels_fault(torch.tensor([0, 3]), 2, 3, "labels")
+    'labels must be 2 whole numbers from 0 to 2, got numbers from 0 to 3'
+    """
+    count, limit = "" if n is None else f"{n} ", "" if classes is None else f" to {classes - 1}"
+    expected = f"{what} must be {count}whole numbers from 0{limit}"
+    whole = not labels.is_floating_point() and not labels.is_complex()
+    if not whole or labels.ndim != 1 or (n is not None and len(labels) != n):
+        return f"{expected}, got {str(labels.dtype).removeprefix('torch.')} of shape {tuple(labels.shape)}"
+    low, high = (int(end) for end in labels.long().aminmax()) if len(labels) else (0, -1)
+    inside = low >= 0 and (classes is None or high < classes)
+    return "" if inside else f"{expected}, got numbers from {low} to {high}"
 
 
 def refuse_meta() -> None:
@@ -80,8 +115,8 @@ def _stacked(rows: list[Tensor] | tuple[Tensor, ...], label: str) -> Tensor:
     return torch.stack(dense)
 
 
-def _plain_array(values: Any, label: str) -> np.ndarray:
-    array = _numbers(values, label)
+def tensor_from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor of a numeric array, whatever its precision, byte order, strides and flags."""
     if array.dtype == np.longdouble:
         with np.errstate(over="ignore"):  # what is too large is refused as infinite
             array = array.astype(np.float64)
@@ -91,7 +126,7 @@ def _plain_array(values: Any, label: str) -> np.ndarray:
     if not array.flags.writeable:  # torch would warn; nothing here writes into its input
         array = array.view()
         array = array.copy() if not _made_writeable(array) else array
-    return array
+    return torch.from_numpy(array)
 
 
 def _numbers(values: Any, label: str) -> np.ndarray:

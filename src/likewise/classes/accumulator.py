@@ -6,15 +6,15 @@ next to nothing. With several processes they are added over all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, distributed
 
-from likewise.classes.from_sources import check_labels, warn
+from likewise._base.arrays import check_labels, plain_tensor
+from likewise._base.warnings import warn
 from likewise.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Counts:
@@ -29,14 +29,12 @@ class Counts:
 
     def add(self, logits: Any, labels: Any, features: Any = None) -> None:
         """One batch: logits `(n, c)` or predictions `(n,)`, true labels `(n,)`, features `(n, d)`."""
-        import torch
-
-        answers, truth = _tensor(logits), _tensor(labels)
-        values = None if features is None else _tensor(features)
+        answers, truth = plain_tensor(logits, "the matrix of logits"), plain_tensor(labels, "the list of labels")
+        values = None if features is None else plain_tensor(features, "the matrix of features")
         self._check(answers, truth)
         if values is not None:
             self._check_features(values, len(truth))
-        answers, truth = answers.detach(), truth.to(answers.device)
+        truth = truth.to(answers.device)
         kept = None
         if answers.ndim == 2:
             kept = self._sound(answers)
@@ -47,12 +45,10 @@ class Counts:
         cells = truth.long() * c + answers.long()
         self.confusion = self.confusion + torch.bincount(cells, minlength=c * c)
         if values is not None:
-            values = values.detach().to(truth.device)
+            values = values.to(truth.device)
             self._add_features(values if kept is None else values[kept], truth)
 
     def _add_features(self, values: Tensor, truth: Tensor) -> None:
-        import torch
-
         precise = torch.float32 if values.device.type == "mps" else torch.float64
         if self.sums is None:
             shape = (self.classes, values.shape[1])
@@ -68,13 +64,9 @@ class Counts:
                 f"a batch is logits (n, {c}) or predictions (n,) with labels (n,), got "
                 f"{tuple(answers.shape)} and {tuple(truth.shape)}."
             )
-        if truth.is_floating_point() or (answers.ndim == 1 and answers.is_floating_point()):
-            raise InputError(f"labels and predictions must be whole numbers, got {answers.dtype} and {truth.dtype}.")
-        if len(truth):
-            for what, values in (("labels", truth), ("predictions", answers)):
-                if values.ndim == 1:
-                    ends = np.array([int(values.min()), int(values.max())])
-                    check_labels(ends, c, what)
+        check_labels(truth, len(truth), c)
+        if answers.ndim == 1:
+            check_labels(answers, len(truth), c, what="predictions")
 
     def _check_features(self, values: Tensor, count: int) -> None:
         if values.ndim != 2 or len(values) != count:
@@ -90,8 +82,6 @@ class Counts:
 
     def _sound(self, logits: Tensor) -> Tensor | None:
         """Which rows can be judged; None for all of them, the usual case."""
-        import torch
-
         if bool(torch.isfinite(logits.sum())):
             return None
         rows = ~torch.isnan(logits).any(dim=1)
@@ -117,32 +107,19 @@ class Counts:
         return _everywhere(sums, (self.classes, width), floating=True), samples
 
 
-def _tensor(values: Any) -> Tensor:
-    import torch
-
-    return values if isinstance(values, torch.Tensor) else torch.as_tensor(np.array(values))
-
-
 def _together() -> bool:
     """Whether several processes train together."""
-    from torch import distributed
-
     return distributed.is_available() and distributed.is_initialized()
 
 
 def _placed(values: Tensor) -> Tensor:
     """A copy where the processes can exchange it."""
-    from torch import distributed
-
     gpu = distributed.get_backend() == "nccl"
     return values.cuda() if gpu and not values.is_cuda else values.clone()
 
 
 def _widest(width: int) -> int:
     """The width of the features, also for a process that saw none."""
-    import torch
-    from torch import distributed
-
     if not _together():
         return width
     widest = _placed(torch.tensor(width))
@@ -152,16 +129,11 @@ def _widest(width: int) -> int:
 
 def everywhere(numbers: list[int]) -> list[int]:
     """Numbers added over all processes that train together."""
-    import torch
-
     return [int(n) for n in _everywhere(torch.tensor(numbers), (len(numbers),))]
 
 
 def _everywhere(values: Any, shape: tuple[int, ...], floating: bool = False) -> np.ndarray:
     """Sums of this process, or of all where several train together."""
-    import torch
-    from torch import distributed
-
     kind = torch.float64 if floating else torch.int64
     total = torch.zeros(shape, dtype=kind) if isinstance(values, int) else values
     if _together():

@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from likewise._base.arrays import as_array, check_labels
 from likewise.classes.alignment import DECIMALS
-from likewise.classes.from_sources import array, check_counts, check_labels, whole
+from likewise.classes.from_sources import as_counts
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -101,8 +102,7 @@ def idm(
     >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
     Idm(0.5000, chance=0.2500, ceiling=0.5000)
     """
-    counts = array(confusion, "the confusion matrix")
-    check_counts(counts)
+    counts = as_counts(confusion)
     if len(counts) != len(similarity):
         raise InputError(
             f"the similarity is over {len(similarity)} classes and the confusion matrix over "
@@ -141,17 +141,15 @@ def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, 
     counts only samples whose likeliest class is wrong (after Bertinetto et al. 2020, who count the height
     of the common ancestor instead).
     """
-    rows, truth = array(logits, "the logits"), whole(labels, "labels")
+    rows = as_array(logits, "the matrix of logits")
     if reference.about.get("measure") != "path":
         raise InputError(
             f"steps can be counted in a path similarity only, and this is {reference.short}. Give "
             "from_wordnet(..., measure='path')."
         )
-    if rows.ndim != 2 or rows.shape[1] != len(reference) or truth.shape != (len(rows),):
-        raise InputError(
-            f"logits must be (inputs, {len(reference)}) with one label per input, got {rows.shape} and {truth.shape}."
-        )
-    check_labels(truth, len(reference))
+    if rows.ndim != 2 or rows.shape[1] != len(reference):
+        raise InputError(f"logits must be (inputs, {len(reference)}), got {rows.shape}. Give one row per input.")
+    truth = check_labels(labels, *rows.shape).cpu().numpy()
     if not 1 <= k <= len(reference):
         raise InputError(f"k is {k}. Give 1 to {len(reference)}, the number of classes.")
     best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
@@ -185,8 +183,7 @@ def interval(
     >>> accuracy.value, 0.78 < accuracy.low < 0.85 < accuracy.high < 0.91
     (0.85, True)
     """
-    counts = array(confusion, "the confusion matrix")
-    check_counts(counts)
+    counts = as_counts(confusion)
     total = int(counts.sum())
     if not total:
         raise InputError("no sample was counted, so there is nothing to draw from.")

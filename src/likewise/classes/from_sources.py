@@ -6,14 +6,14 @@ sample) are NaN, with a warning; they are never filled in.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from likewise import wordnet
+from likewise._base.arrays import as_array, check_labels
+from likewise._base.warnings import warn
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.errors import InputError, quoted_list
 
@@ -46,7 +46,7 @@ def from_weights(
         elif known is not None and classes is not None:
             order = row_order(classes, known)
             weight = weight if order is None else weight[order]
-    rows = array(weight, "the weights")
+    rows = as_array(weight, "the matrix of weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim == 4 and rows.shape[2:] == (1, 1) else rows
     if rows.ndim != 2:
         raise InputError(f"weights must be (classes, width), got {rows.shape}. Pass one row per class.")
@@ -72,10 +72,9 @@ def from_confusion(
     >>> from_confusion([0, 0, 1, 1], [0, 1, 1, 1]).values.tolist()
     [[1.0, 0.5], [0.0, 1.0]]
     """
-    counts = array(confusion, "the confusion matrix")
     if predictions is not None:
-        counts = counted(confusion, predictions, None if classes is None else len(classes))
-    check_counts(counts)
+        confusion = count_pairs(confusion, predictions, None if classes is None else len(classes))
+    counts = as_counts(confusion)
     names = named(classes, len(counts))
     totals = counts.sum(axis=1)
     empty = [name for name, total in zip(names, totals, strict=True) if total == 0]
@@ -98,13 +97,9 @@ def from_features(
 
     A class without samples has no mean: NaN, with a warning.
     """
-    rows, truth = array(features, "the features"), whole(labels, "labels")
-    if rows.ndim != 2 or truth.shape != (len(rows),) or not len(rows):
-        raise InputError(
-            f"features must be (inputs, width) with one label per input, got {rows.shape} and {truth.shape}."
-        )
+    rows = feature_rows(features)
+    truth = check_labels(labels, len(rows), None if classes is None else len(classes)).cpu().numpy()
     count = int(truth.max()) + 1 if classes is None else len(classes)
-    check_labels(truth, count)
     names = named(classes, count)
     sums = np.zeros((count, rows.shape[1]))
     np.add.at(sums, truth, rows)
@@ -135,12 +130,12 @@ def from_logits(
     wnids: Sequence[str | None] | None = None,
 ) -> ClassSimilarity:
     """LCSM: correlation over inputs of the logits of two classes `(n, c)`; needs neither weights nor labels."""
-    rows = array(logits, "the logits")
+    rows = as_array(logits, "the matrix of logits")
     if rows.ndim != 2 or len(rows) < 2:
         raise InputError(f"logits must be (inputs, classes), at least two inputs; got {rows.shape}.")
     names = named(classes, rows.shape[1])
     centred = rows - rows.mean(axis=0)
-    centred[:, np.ptp(rows, axis=0) == 0] = 0.0  # the mean of equal numbers may miss them
+    centred[:, np.ptp(rows, axis=0) == 0] = 0.0  # rounding: the mean of equal values may differ from them
     values = cosines(centred.T, names, "its logit is the same for every input")
     return ClassSimilarity(values, names, "logits", split, wnids, {"samples": len(rows)})
 
@@ -174,70 +169,41 @@ def from_wordnet(classes: str | Any, *, names: Sequence[str] | None = None, meas
 def cosines(rows: np.ndarray, names: Sequence[str], why: str) -> np.ndarray:
     """Cosines between rows, exactly 1 on the diagonal; NaN, with a warning, for rows without a direction."""
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    hollow = ~(norms > 0) | ~np.isfinite(norms)
-    if hollow.any():
-        missing = [name for name, bad in zip(names, hollow, strict=True) if bad]
+    undefined = ~(norms > 0) | ~np.isfinite(norms)
+    if undefined.any():
+        missing = [name for name, bad in zip(names, undefined, strict=True) if bad]
         warn(f"the similarity of {quoted_list(missing)} is undefined: {why}, or not finite.")
-    unit = rows / np.where(hollow, np.nan, norms)[:, None]
+    unit = rows / np.where(undefined, np.nan, norms)[:, None]
     values = np.clip(unit @ unit.T, -1.0, 1.0)
-    np.fill_diagonal(values, np.where(hollow, np.nan, 1.0))
+    np.fill_diagonal(values, np.where(undefined, np.nan, 1.0))
     return values
 
 
-def counted(labels: Any, predictions: Any, classes: int | None = None) -> np.ndarray:
+def count_pairs(labels: Any, predictions: Any, classes: int | None = None) -> np.ndarray:
     """The confusion matrix `(c, c)` of true labels and predictions, rows the truth."""
-    truth, answer = whole(labels, "labels"), whole(predictions, "predictions")
-    if truth.ndim != 1 or truth.shape != answer.shape or not len(truth):
-        raise InputError(
-            f"labels and predictions must be one number per input each, got {truth.shape} and {answer.shape}."
-        )
-    count = classes or int(max(truth.max(), answer.max())) + 1
-    check_labels(truth, count)
-    check_labels(answer, count, "predictions")
-    return np.bincount(truth * count + answer, minlength=count**2).reshape(count, count)
+    truth = check_labels(labels, None, classes).cpu().numpy()
+    answers = check_labels(predictions, len(truth), classes, what="predictions").cpu().numpy()
+    if not len(truth):
+        raise InputError("there are no labels and no predictions. Give one of each per input.")
+    count = classes or int(max(truth.max(), answers.max())) + 1
+    return np.bincount(truth * count + answers, minlength=count**2).reshape(count, count)
 
 
-def check_counts(counts: np.ndarray) -> None:
-    """Refuse what is no confusion matrix."""
+def as_counts(confusion: Any) -> np.ndarray:
+    """A confusion matrix as floats, or a sentence on why it is none."""
+    counts = as_array(confusion, "the confusion matrix")
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or len(counts) < 2:
         raise InputError(
             f"a confusion matrix is square, one row per true class; got {counts.shape}. Or pass labels and predictions."
         )
     if (counts < 0).any() or not np.isfinite(counts).all():
         raise InputError("a confusion matrix holds counts; some entries are negative or not finite.")
+    return counts
 
 
-def check_labels(labels: np.ndarray, count: int, what: str = "labels") -> None:
-    """Refuse labels that are no class."""
-    if len(labels) and not 0 <= labels.min() <= labels.max() < count:
-        raise InputError(
-            f"{what} run from {labels.min()} to {labels.max()}, but there are {count} classes. They count "
-            f"from 0 to {count - 1}."
-        )
-
-
-def array(values: Any, what: str) -> np.ndarray:
-    """A float64 array of anything array-like, on the CPU."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = (values.double() if values.is_floating_point() else values).numpy()
-    found = np.asarray(values)
-    if found.dtype.kind not in "biuf":
-        raise InputError(f"{what} must be numbers, got {found.dtype.name} entries.")
-    return found.astype(np.float64)
-
-
-def whole(values: Any, what: str) -> np.ndarray:
-    """An array of whole numbers."""
-    found = np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
-    if found.dtype.kind not in "iu":
-        raise InputError(f"{what} must be whole numbers, got {found.dtype.name} entries.")
-    return found.astype(np.int64)
-
-
-def warn(text: str) -> None:
-    """A warning that points at whoever called into this package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("likewise."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+def feature_rows(features: Any) -> np.ndarray:
+    """Features `(n, d)` as floats."""
+    rows = as_array(features, "the matrix of features")
+    if rows.ndim != 2 or not len(rows):
+        raise InputError(f"features must be (inputs, width), got {rows.shape}. Give one row per input.")
+    return rows

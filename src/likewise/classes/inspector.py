@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likewise._base.warnings import warn
 from likewise.classes.accumulator import Counts, everywhere
 from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, report
 from likewise.classes.from_sources import (
@@ -20,7 +21,6 @@ from likewise.classes.from_sources import (
     from_sums,
     from_weights,
     from_wordnet,
-    warn,
 )
 from likewise.classes.phases import Phases, phases
 from likewise.classes.records import Epoch, Records

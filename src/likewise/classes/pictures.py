@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._base.arrays import check_labels
 from likewise.classes.confusion import ranks
 from likewise.classes.epoch_report import panels
-from likewise.classes.from_sources import whole
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.classes.templates import Templates
 from likewise.errors import InputError
@@ -96,12 +96,10 @@ def mistakes(
     """
     from matplotlib.figure import Figure
 
-    answers, truth = whole(predictions, "predictions"), whole(data.labels, "labels")
-    if answers.shape != truth.shape or getattr(data, "domain", "image") != "image":
-        raise InputError(
-            f"{len(truth)} images need as many predictions, got {answers.shape}. Give image data and one "
-            "prediction per image."
-        )
+    if getattr(data, "domain", "image") != "image":
+        raise InputError(f"{data.name!r} holds no images but {data.domain} data. Give image data.")
+    truth = check_labels(data.labels).cpu().numpy()
+    answers = check_labels(predictions, len(truth), len(data.classes), what="predictions").cpu().numpy()
     if len(data.classes) != len(similarity):
         raise InputError(
             f"{data.name!r} has {len(data.classes)} classes and the similarity {len(similarity)}. Both must "

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise.classes.from_sources import array, check_labels, whole
-from likewise.errors import InputError
+from likewise._base.arrays import check_labels
+from likewise.classes.from_sources import feature_rows
 
 
 class Templates(NamedTuple):
@@ -36,15 +36,10 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
     >>> round(found.right, 3), round(found.wrong, 3), found.mistakes
     (0.949, 0.707, 1)
     """
-    rows, truth = array(features, "the features"), whole(labels, "labels")
-    answers = whole(predictions, "predictions")
-    if rows.ndim != 2 or not truth.shape == answers.shape == (len(rows),) or not len(rows):
-        raise InputError(
-            f"features must be (inputs, width) with a label and a prediction per input, got {rows.shape}, "
-            f"{truth.shape} and {answers.shape}."
-        )
+    rows = feature_rows(features)
+    truth = check_labels(labels, len(rows)).cpu().numpy()
+    answers = check_labels(predictions, len(rows), what="predictions").cpu().numpy()
     count = int(truth.max()) + 1
-    check_labels(truth, count)
     wrong = truth != answers
     whole_class = _means(rows, truth, count)
     away = rows[wrong]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import check_labels
 from likewise.data.inputs import Data
 from likewise.errors import InputError
 
@@ -111,7 +112,4 @@ def _check(graph: Any, name: str) -> None:
             f"the edges of {name!r} name nodes {int(edges.min())} to {int(edges.max())}, but it "
             f"has {nodes} nodes. Nodes count from 0 to {nodes - 1}."
         )
-    if graph.y.shape != (nodes,):
-        raise InputError(
-            f"the labels of {name!r} have shape {tuple(graph.y.shape)} for {nodes} nodes. Give one label per node."
-        )
+    check_labels(graph.y, nodes, what=f"the labels of {name!r}")

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import check_labels, tensor_from_numpy
 from likewise._base.hashing import digest
 from likewise.data.images import Images, check_images
 from likewise.errors import InputError
@@ -43,12 +44,12 @@ class Data:
     wnids: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", torch.as_tensor(self.labels))
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.domain == "image":
             object.__setattr__(self, "inputs", _images(self.inputs, self.name))
-        check_labels(self.labels, len(self.inputs), self.classes, self.name)
-        object.__setattr__(self, "labels", self.labels.long())
+        what = f"the labels of {self.name!r}"
+        labels = check_labels(self.labels, len(self.inputs), len(self.classes), what=what)
+        object.__setattr__(self, "labels", labels)
         if self.wnids is not None and len(self.wnids) != len(self.classes):
             raise InputError(
                 f"{self.name!r} has {len(self.classes)} classes and {len(self.wnids)} WordNet ids. "
@@ -97,20 +98,6 @@ class Data:
             yield moved(take(self.inputs, index), device), moved(self.labels[index], device)
 
 
-def check_labels(labels: Tensor, n: int, classes: Sequence[str], name: str) -> None:
-    """Refuse labels that are not one class per input."""
-    if labels.shape != (n,) or labels.is_floating_point():
-        raise InputError(
-            f"{name!r} has {n} inputs and labels of shape {tuple(labels.shape)}, {labels.dtype}. "
-            "Give one whole number per input."
-        )
-    if n and not 0 <= int(labels.min()) <= int(labels.max()) < len(classes):
-        raise InputError(
-            f"the labels of {name!r} run from {int(labels.min())} to {int(labels.max())}, but it "
-            f"has {len(classes)} classes. Labels count from 0 to {len(classes) - 1}."
-        )
-
-
 def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
     """The rows a slice, a list of indices or a mask means."""
     if isinstance(index, slice):
@@ -141,7 +128,7 @@ def keep(inputs: Any, index: slice | list[int]) -> Any:
 
 def _images(images: Any, name: str) -> Any:
     if isinstance(images, np.ndarray):
-        images = torch.from_numpy(images)
+        images = tensor_from_numpy(images)
     if not isinstance(images, Tensor):
         return images
     check_images(images, repr(name))

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.arrays import as_tensor, plain_tensor
+from likewise._base.arrays import as_tensor, check_labels
 from likewise._base.hashing import digest, fingerprint
 from likewise.errors import InputError
 from likewise.views.reduction import Reduction, reduced
@@ -49,7 +49,7 @@ class Outputs:
         _means_and_exponent(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
-            object.__setattr__(self, "labels", _labels(self.labels, logits))
+            object.__setattr__(self, "labels", check_labels(self.labels, *logits.shape).to(logits.device))
 
     @cached_property
     def predictions(self) -> Tensor:
@@ -253,22 +253,6 @@ def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
         square += float(np.vdot(eights, eights))
     total /= n
     return total, square
-
-
-def _labels(labels: Any, logits: Tensor) -> Tensor:
-    tensor = plain_tensor(labels, "the list of labels").to(logits.device)
-    n, classes = logits.shape
-    if tensor.shape != (n,) or tensor.is_floating_point() or tensor.is_complex():
-        raise InputError(
-            f"labels must be {n} whole numbers, got {_shape(tensor)} of {tensor.dtype}. Pass one class index an input."
-        )
-    tensor = tensor.long()
-    if int(tensor.min()) < 0 or int(tensor.max()) >= classes:
-        raise InputError(
-            f"labels run from {int(tensor.min())} to {int(tensor.max())}, but the logits have "
-            f"{classes} classes. Labels count from 0 to {classes - 1}."
-        )
-    return tensor
 
 
 def wrong_rank(values: Tensor, label: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import tensor_from_numpy
 from likewise.data.inputs import Data, moved, take
 from likewise.errors import InputError
 
@@ -131,10 +132,7 @@ def _tensors(value: Any) -> Any:
     """An array as a tensor (texts as a list); anything else as it is."""
     if not isinstance(value, np.ndarray):
         return value
-    if value.dtype.kind not in "biufc":
-        return value.tolist()
-    usable = value.flags.writeable and value.dtype.isnative and min(value.strides, default=0) >= 0
-    return torch.from_numpy(value if usable else value.astype(value.dtype.newbyteorder("=")))
+    return tensor_from_numpy(value) if value.dtype.kind in "biufc" else value.tolist()
 
 
 def _are_texts(data: Any) -> bool:

@@ -7,12 +7,13 @@ class and not column by column.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 
+from likewise._base.arrays import labels_fault
+from likewise._base.warnings import warn
 from likewise.errors import InputError
 from likewise.networks.class_names import (
     class_names,
@@ -37,17 +38,18 @@ class Answers:
         """The labels as the network counts its `count` outputs, or None and the reason."""
         if given is None:
             return None, ""
-        wrong = _unusable(given, n)
-        if not wrong:
+        what = f"the labels for {self.label}"
+        fault = labels_fault(given, n, None, what)
+        if not fault:
             try:
                 places = output_indices(self.data, self.network, count, self.label)
             except InputError as error:
                 return None, str(error)
-            if int(given.max()) < (count if places is None else len(places)):
-                return output_labels(given, places), ""
-            wrong = f"the labels run to {int(given.max())}, but {self.label} answers with {count} numbers"
-        warnings.warn(f"{wrong}. Its outputs are kept without labels.", stacklevel=2)
-        return None, f"{wrong}."
+            fault = labels_fault(given, n, count if places is None else len(places), what)
+        if not fault:
+            return output_labels(given, places), ""
+        warn(f"{fault}. Its outputs are kept without labels.")
+        return None, f"{fault}."
 
     def facts(self, count: int, reason: str) -> dict[str, str]:
         """What is recorded of the answers: why they have no labels, what their columns are called."""
@@ -62,12 +64,3 @@ def room(network: nn.Module) -> dict[str, str]:
     known = declared_classes(network)
     fits = known is not None and len(known) <= _MOST
     return {UNLABELLED: " " * _LONGEST, CLASSES: known.written() if known and fits else " " * 16}
-
-
-def _unusable(labels: Tensor, n: int) -> str:
-    """What is wrong with labels whatever the classes are; empty where nothing is."""
-    if labels.shape != (n,) or labels.is_floating_point() or labels.is_complex():
-        return f"the labels are {labels.dtype} of shape {tuple(labels.shape)}, not {n} whole numbers"
-    if int(labels.min()) < 0:
-        return f"the labels run down to {int(labels.min())}, and classes count from 0"
-    return ""

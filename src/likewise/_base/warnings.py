@@ -6,9 +6,9 @@ import sys
 import warnings
 
 
-def warn(text: str) -> None:
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
     """A warning at the innermost line outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "likewise":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, kind, stacklevel=level)

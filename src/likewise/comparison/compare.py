@@ -6,12 +6,12 @@ Two arrays give a `Score`, a mapping gives matrices, networks are first shown th
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
 from likewise._base.progress import Progress
 from likewise._base.threads import one_thread
+from likewise._base.warnings import warn
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown
 from likewise.comparison.schedule import Job, run, score_key
@@ -248,7 +248,7 @@ def _installed(wanted: list[Measure], asked: Any, views: Mapping[str, Activation
             missing[measure.key] = library.remedy
     if missing:
         first = next(iter(missing.values()))
-        warnings.warn(f"left out of 'all': {', '.join(missing)}, since {first}", stacklevel=4)
+        warn(f"left out of 'all': {', '.join(missing)}, since {first}")
     return [measure for measure in wanted if measure.key not in missing]
 
 

@@ -8,7 +8,6 @@ one thread. Scores stand in arrays: with many networks, an object per pair would
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -20,6 +19,7 @@ from likewise import __version__
 from likewise._base.hashing import digest, value_digest
 from likewise._base.progress import Progress
 from likewise._base.threads import single_threaded
+from likewise._base.warnings import warn
 from likewise.errors import (
     FailedMeasureWarning,
     InputError,
@@ -189,11 +189,10 @@ class Job:
         for k, measure in enumerate(self.measures):
             mine = [reason for (which, _, _), reason in self.failed.items() if which == k]
             if mine:
-                warnings.warn(
+                warn(
                     f"{measure.key} gave no score for {len(mine)} of {int(self.wanted[k].sum())} "
                     f"pairs, and the run went on. The first reason: {mine[0]}",
                     FailedMeasureWarning,
-                    stacklevel=5,
                 )
 
 

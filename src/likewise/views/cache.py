@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import is_file, write_whole
 from likewise._base.hashing import facts_digest
+from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
 from likewise.views.sinks import OUTPUTS, FileSink, MemorySink
@@ -151,10 +151,9 @@ class InFolder:
             return None
         damaged = [self.folder / name for layer, name in files.items() if not _holds(self.folder / name, layer)]
         for path in damaged:
-            warnings.warn(
+            warn(
                 f"{path} does not match its checksum; it is extracted anew.",
                 DamagedStoreWarning,
-                stacklevel=4,
             )
         return None if damaged else files
 
@@ -181,7 +180,7 @@ def put_view(folder: Artifacts, view: Activations) -> tuple[Path, ...]:
     if path.exists():
         if _matches(path, view.digest):
             return (path,)
-        warnings.warn(f"{path} does not match its checksum; it is written anew.", DamagedStoreWarning, stacklevel=4)
+        warn(f"{path} does not match its checksum; it is written anew.", DamagedStoreWarning)
     tensors = {"values": view.values}
     if view.outputs is not None:
         tensors["logits"] = view.outputs.logits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from likewise._base.hashing import InputsHash
 from likewise._base.progress import Progress
+from likewise._base.warnings import warn
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.views.activations import HALF
@@ -93,9 +93,8 @@ def run(
             sink.abort()
         raise
     if infinite:
-        warnings.warn(
+        warn(
             f"{watcher.label} answers with numbers that are not finite. Its rows are kept without outputs.",
-            stacklevel=2,
         )
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row per input
         sinks.pop(OUTPUTS).abort()

@@ -7,7 +7,6 @@ memory, so that an in-place operation further on in the network cannot change th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import check_range
@@ -157,9 +157,8 @@ class Watcher:
             names = [name for name in self.chosen if name in self._left_out]
             if not kept or any(name in self.selection.asked for name in names):
                 raise InputError(self._left_out[names[0]])
-            warnings.warn(
+            warn(
                 f"{len(names)} layers of {self.label} are left out, the first because {self._left_out[names[0]]}",
-                stacklevel=4,
             )
         self.chosen = kept
         bases = {name.partition("#")[0] for name in kept}

@@ -15,13 +15,13 @@ import sqlite3
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from likewise._base.files import check_regular, guarded, write_whole
 from likewise._base.hashing import digest
+from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.work.artifacts import Artifacts
 
@@ -91,10 +91,9 @@ class Store:
                 raise StoreError(f"cannot open {self._scores}: {error}.") from error
         aside = self._scores.with_suffix(f".damaged-{int(time.time())}")
         self._scores.rename(aside)
-        warnings.warn(
+        warn(
             f"{self._scores} is damaged. It was set aside as {aside.name}; its scores are computed anew.",
             DamagedStoreWarning,
-            stacklevel=4,
         )
         return self._connected()
 
@@ -148,10 +147,9 @@ class Store:
         return found
 
     def _discard(self, key: str) -> None:
-        warnings.warn(
+        warn(
             f"a score in {self._scores} does not match its checksum (key {key[:12]}); it is computed anew.",
             DamagedStoreWarning,
-            stacklevel=4,
         )
         with self._lock:
             self._database.execute("DELETE FROM scores WHERE key = ?", (key,))

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
+
+from likewise.data import Data
+from likewise.errors import InputError
+from likewise.networks.class_names import record
+from likewise.wordnet import ClassNames
 
 DATA = "digits:train[:60]"
 
@@ -23,3 +29,39 @@ def same(a: nn.Module, b: nn.Module) -> bool:
 def small(seed: int, width: int = 8) -> nn.Module:
     torch.manual_seed(seed)
     return nn.Sequential(nn.Flatten(), nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10))
+
+
+PETS = ("cat", "dog", "fish")
+
+
+class Blind(nn.Module):
+    """Answers every input alike: with its output number `favourite`."""
+
+    def __init__(self, count: int, favourite: int = 0) -> None:
+        super().__init__()
+        self.fc = nn.Linear(12, count)
+        nn.init.zeros_(self.fc.weight)
+        with torch.no_grad():
+            self.fc.bias.copy_(torch.arange(count) == favourite)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        answers: torch.Tensor = self.fc(images.flatten(1))
+        return answers
+
+
+def pets(classes: tuple[str, ...] = PETS, wnids: Any = None, name: str = "pets") -> Data:
+    labels = torch.arange(9) % len(classes)
+    draw = torch.Generator().manual_seed(0)
+    return Data(name, "image", torch.rand(9, 3, 2, 2, generator=draw), labels, classes, wnids)
+
+
+def named(count: int, names: tuple[str, ...], favourite: int = 0) -> nn.Module:
+    net = Blind(count, favourite)
+    record(net, ClassNames(names))
+    return net
+
+
+def refused(act: Any) -> str:
+    with pytest.raises(InputError) as error:
+        act()
+    return str(error.value)

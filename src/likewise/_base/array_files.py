@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from likewise._base.files import free_memory
+from likewise._base.machine import free_memory
 from likewise.errors import InputError
 
 _CHUNK = 2**24

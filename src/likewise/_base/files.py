@@ -183,18 +183,3 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 def _reason(error: Exception) -> str:
     """The first line of what a library said, without its full stop."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-
-
-def free_memory() -> int:
-    """Bytes of memory that can be had now, as far as the system tells."""
-    try:
-        with Path("/proc/meminfo").open() as lines:
-            for line in lines:
-                if line.startswith("MemAvailable"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
-    except (ValueError, OSError, AttributeError):
-        return 4 * 10**9

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from likewise._base.threads import single_threaded
+from likewise._base.machine import single_threaded
 from likewise.comparison.schedule import (
     Item,
     Ledger,

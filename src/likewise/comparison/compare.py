@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, overload
 
+from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise._base.threads import one_thread
 from likewise._base.warnings import warn
 from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
 from likewise.comparison.networks import shown

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from scipy.stats import t as student
 
+from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise._base.threads import one_thread
 from likewise.comparison.resampling import (
     check_count,
     measure_of_subset,

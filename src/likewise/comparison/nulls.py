@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.threads import one_thread
+from likewise._base.machine import one_thread
 from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.facts import Measure

@@ -17,8 +17,8 @@ import numpy as np
 
 from likewise import __version__
 from likewise._base.hashing import digest, value_digest
+from likewise._base.machine import single_threaded
 from likewise._base.progress import Progress
-from likewise._base.threads import single_threaded
 from likewise._base.warnings import warn
 from likewise.errors import (
     FailedMeasureWarning,

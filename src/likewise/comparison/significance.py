@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise._base.threads import one_thread
 from likewise.comparison.arguments import as_views
 from likewise.comparison.nulls import Orders, null_draws, null_groups, shuffled_networks
 from likewise.comparison.resampling import check_count, prepare, reason, representations, score_table

@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise._base.hashing import digest
+from likewise._base.machine import one_thread
 from likewise._base.optional import Library
-from likewise._base.threads import one_thread
 from likewise.errors import (
     InputError,
     LikewiseError,

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.files import free_memory
+from likewise._base.machine import free_memory
 from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:

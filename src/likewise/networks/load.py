@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from likewise._base.files import free_memory, is_file
+from likewise._base.files import is_file
+from likewise._base.machine import free_memory
 from likewise.data import Data
 from likewise.data.images import ImageFiles
 from likewise.errors import InputError, LikewiseError

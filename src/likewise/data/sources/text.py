@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from likewise._base.files import free_memory, reading
+from likewise._base.files import reading
+from likewise._base.machine import free_memory
 from likewise._base.optional import require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data

@@ -1,4 +1,4 @@
-"""How many threads a computation takes.
+"""What the machine gives: how many threads a computation takes, and how much memory is free.
 
 Small matrices lose more to waking threads than they gain: one comparison of them runs on one thread, and several
 comparisons run side by side.
@@ -7,8 +7,10 @@ comparisons run side by side.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -45,3 +47,18 @@ def _multiplications(values: Any) -> float:
     """Those of an n x n matrix of inner products."""
     shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
     return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
+
+
+def free_memory() -> int:
+    """Bytes of memory that can be had now, as far as the system tells."""
+    try:
+        with Path("/proc/meminfo").open() as lines:
+            for line in lines:
+                if line.startswith("MemAvailable"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 10**9

@@ -78,7 +78,12 @@ def attempt(measure: Measure, pair: Pair) -> tuple[float, str]:
 
 def score_key(a: Activations, b: Activations, measure: Measure) -> str:
     """What a score depends on: both views' values, the measure, its variant, options and version."""
-    return pair_key(a.digest, b.digest, measure_key(measure), measure.info.symmetric)
+    return pair_key(_digest(a, measure), _digest(b, measure), measure_key(measure), measure.info.symmetric)
+
+
+def _digest(view: Activations, measure: Measure) -> str:
+    """A hash of what a measure looks at."""
+    return view.digest_with_network if measure.info.on == "networks" else view.digest
 
 
 def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
@@ -202,13 +207,13 @@ class Ledger:
     def __init__(self, job: Job, store: Store | None, bar: Progress | None) -> None:
         self.job, self.store, self.bar = job, store, bar
         if store is not None:
-            self._digests = [view.digest for view in job.views]
             self._keys = [measure_key(measure) for measure in job.measures]
 
     def _key(self, item: Item) -> str:
         k, i, j = item
-        symmetric = self.job.measures[k].info.symmetric
-        return pair_key(self._digests[i], self._digests[j], self._keys[k], symmetric)
+        measure = self.job.measures[k]
+        a, b = (_digest(self.job.views[at], measure) for at in (i, j))
+        return pair_key(a, b, self._keys[k], measure.info.symmetric)
 
     def take_stored(self, todo: np.ndarray) -> None:
         """Scores that are in the store already; they are no longer to do."""
@@ -231,7 +236,7 @@ class Ledger:
         if self.store is not None and result.final:
             k, i, j = item
             key, name = self._key(item), self.job.measures[k].key
-            a, b = self._digests[i], self._digests[j]
+            a, b = self.job.views[i].digest, self.job.views[j].digest
             self.store.put(key, result.value, result.reason, name, a, b)
         self._advance()
 

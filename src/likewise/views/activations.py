@@ -167,8 +167,12 @@ class Activations:
         tensors = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
         held = [tensor for tensor in tensors if tensor is not None]
         shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in held)
-        own = [] if self.subject is None else [fingerprint(self.subject.network)]
-        return digest([*known, *chain(*zip(shapes, held, strict=True)), *own])
+        return digest([*known, *chain(*zip(shapes, held, strict=True))])
+
+    @cached_property
+    def digest_with_network(self) -> str:
+        """A hash of all a score can depend on where a measure looks at the network itself."""
+        return self.digest if self.subject is None else digest([self.digest, fingerprint(self.subject.network)])
 
     def named(self, name: str) -> Activations:
         """The same view under another name."""

@@ -46,12 +46,7 @@ class DenseNet(ImageNetwork):
     """
 
     def __init__(
-        self,
-        depth: int = 100,
-        growth: int = 12,
-        last_transition: bool = False,
-        channels: int = 3,
-        classes: int = 10,
+        self, depth: int = 100, growth: int = 12, last_transition: bool = False, channels: int = 3, classes: int = 10
     ) -> None:
         super().__init__(channels)
         if (depth - 4) % 6 or depth < 10:

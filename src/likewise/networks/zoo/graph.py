@@ -126,10 +126,7 @@ RESI = {
     ("sage", "ogbn-arxiv"): _preset(256, 3, 500, lr=0.005, decay=5e-4),
     ("gat", "ogbn-arxiv"): _preset(256, 3, 500),
 }
-_CODE = RESI | {
-    ("gat", "flickr"): _preset(256, 3, 500),
-    ("sage", "ogbn-arxiv"): _preset(256, 3, 500),
-}
+_CODE = RESI | {("gat", "flickr"): _preset(256, 3, 500), ("sage", "ogbn-arxiv"): _preset(256, 3, 500)}
 
 
 def resi(architecture: str, data: str, variant: str | None = None) -> Preset:

@@ -31,14 +31,7 @@ _VIT = "Dosovitskiy et al. 2020, arXiv:2010.11929"
 class MLP(ImageNetwork):
     """Hidden layers with ReLU on the flattened image."""
 
-    def __init__(
-        self,
-        hidden: int = 256,
-        depth: int = 2,
-        channels: int = 3,
-        size: int = 32,
-        classes: int = 10,
-    ) -> None:
+    def __init__(self, hidden: int = 256, depth: int = 2, channels: int = 3, size: int = 32, classes: int = 10) -> None:
         super().__init__(channels, size)
         widths = [channels * size**2, *[hidden] * depth]
         layers: list[nn.Module] = []
@@ -152,14 +145,7 @@ class MixerBlock(nn.Module):
 class Mixer(ImageNetwork):
     """MLP-Mixer: patches, and nothing but MLPs on them."""
 
-    def __init__(
-        self,
-        width: int = 128,
-        depth: int = 6,
-        channels: int = 3,
-        size: int = 32,
-        classes: int = 10,
-    ) -> None:
+    def __init__(self, width: int = 128, depth: int = 6, channels: int = 3, size: int = 32, classes: int = 10) -> None:
         super().__init__(channels, size)
         patch = patch_side(size)
         self.patch_embed = nn.Conv2d(channels, width, patch, stride=patch)
@@ -184,8 +170,7 @@ class PatchMLP(ImageNetwork):
         conv = nn.Conv2d(channels, 128, patch, stride=patch)
         self.cnn = nn.Sequential(conv, nn.ReLU(), nn.BatchNorm2d(128))
         self.mlp = nn.Sequential(
-            *(nn.Linear(128, 256), nn.ReLU(), nn.BatchNorm1d(256)),
-            *(nn.Dropout(0.1), nn.Linear(256, classes)),
+            *(nn.Linear(128, 256), nn.ReLU(), nn.BatchNorm1d(256)), *(nn.Dropout(0.1), nn.Linear(256, classes))
         )
 
     def answer(self, images: Tensor) -> Tensor:

@@ -136,12 +136,7 @@ class PreActivationResNet(ImageNetwork):
     """
 
     def __init__(
-        self,
-        depth: int = 32,
-        width: int = 1,
-        project_every: bool = False,
-        channels: int = 3,
-        classes: int = 10,
+        self, depth: int = 32, width: int = 1, project_every: bool = False, channels: int = 3, classes: int = 10
     ) -> None:
         super().__init__(channels)
         count = (depth - 2) // 6

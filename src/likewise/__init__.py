@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.comparison.compare import compare as compare
     from likewise.comparison.intervals import bootstrap as bootstrap
     from likewise.comparison.layerwise import layerwise as layerwise
+    from likewise.comparison.pointwise import pointwise as pointwise
     from likewise.comparison.significance import calibrate as calibrate
     from likewise.data import dataset as dataset
     from likewise.matrices.layers import LayerMatrix as LayerMatrix
@@ -58,6 +59,7 @@ _HOMES = {
     "measures": "likewise.measures",
     "network": "likewise.networks",
     "networks": "likewise.networks",
+    "pointwise": "likewise.comparison.pointwise",
     "testing": "likewise.testing",
     "train": "likewise.networks",
     "wordnet": "likewise.wordnet",

@@ -245,7 +245,7 @@ def test_an_input_at_the_mean_of_both_networks_keeps_its_place():
     line = np.linspace(1, 2, 5)[:, None]  # the third is the mean, up to rounding
     x, y = line * [1.3, -0.7, 2.1], line * [0.2, 5.1]
     assert measures.pnka(x, y) == pytest.approx(1, abs=1e-12)
-    assert likewise.measures.pointwise(x, y)[2] == 1
+    assert likewise.pointwise(x, y)[2] == 1
 
 
 def test_distances_between_small_rows_keep_their_digits_beside_a_large_one():

@@ -23,7 +23,7 @@ from likewise.data import Data
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
 from likewise.measures.facts import Measure
-from likewise.measures.minibatch import SMALLEST, MinibatchCKA
+from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
@@ -220,7 +220,7 @@ def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
     """The batches, with one too small for HSIC1 joined to the one before it."""
     held: Batch | None = None
     for batch in steps:
-        if held is not None and min(held.size, batch.size) < SMALLEST:
+        if held is not None and min(held.size, batch.size) < SMALLEST_BATCH:
             held = Batch(_joined(held.inputs, batch.inputs), None, held.start)
             continue
         if held is not None:
@@ -248,8 +248,8 @@ def _joined(first: Any, second: Any) -> Any:
     if isinstance(first, dict) and all(first[k].shape[1:] == second[k].shape[1:] for k in first):
         return {key: torch.cat([first[key], second[key]]) for key in first}
     raise InputError(
-        f"a batch of fewer than {SMALLEST} inputs cannot be joined to the one before it, since "
-        f"their inputs differ in size. Choose batches of at least {SMALLEST}."
+        f"a batch of fewer than {SMALLEST_BATCH} inputs cannot be joined to the one before it, since "
+        f"their inputs differ in size. Choose batches of at least {SMALLEST_BATCH}."
     )
 
 

@@ -6,8 +6,7 @@ The formulas are in `families/`, one file per family. The room imports `_base` t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from likewise.errors import UnknownNameError
 from likewise.measures.facts import Info, Measure
@@ -23,9 +22,6 @@ from likewise.measures.registry import (
 )
 from likewise.measures.representation import Representation
 
-if TYPE_CHECKING:
-    from likewise.measures.families.rsm import pointwise
-
 __all__ = [
     "RESI",
     "Info",
@@ -35,15 +31,12 @@ __all__ = [
     "get",
     "measure",
     "names",
-    "pointwise",
     "register",
     "unregister",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "pointwise":
-        return import_module("likewise.measures.families.rsm").pointwise
     try:
         return registry.get(name)
     except UnknownNameError as error:

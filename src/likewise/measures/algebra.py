@@ -79,3 +79,13 @@ def lengths(vectors: Tensor, dim: int) -> Tensor:
     peaks = few.abs().amax(dim=dim, keepdim=True).clamp_(min=torch.finfo(found.dtype).tiny)
     found[index] = torch.linalg.vector_norm(few / peaks, dim=dim) * peaks.squeeze(dim)
     return found
+
+
+def hsic1(inner: float, middle: float, whole: float, n: int) -> float:
+    """n (n - 3) times HSIC1 of two n x n matrices with zeros on their diagonals (Song et al. 2012, equation 5).
+
+    inner   the sum of K_ij L_ji
+    middle  the product of the column sums of K with the row sums of L
+    whole   the product of their sums
+    """
+    return inner + whole / ((n - 1) * (n - 2)) - 2 / (n - 2) * middle

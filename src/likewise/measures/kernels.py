@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import hsic1
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import SMALL, quantity
 
@@ -231,12 +232,10 @@ class InnerProducts:
         return self.dot(a, b) - 2 / n * float(r @ s) + float(r.sum() * s.sum()) / n**2
 
     def unbiased(self, a: Representation, b: Representation) -> float:
-        """n (n - 3) times the unbiased HSIC of Song et al. 2012: diagonals left out."""
-        n = a.n
+        """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
         p, q = self.diagonals[a.key], self.diagonals[b.key]
         r, s = self.sums[a.key] - p, self.sums[b.key] - q
-        inner = self.dot(a, b) - float(p @ q)
-        return inner + float(r.sum() * s.sum()) / ((n - 1) * (n - 2)) - 2 / (n - 2) * float(r @ s)
+        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), float(r.sum() * s.sum()), a.n)
 
 
 def fill(

@@ -17,36 +17,36 @@ from torch import Tensor
 
 from likewise.errors import InputError, UndefinedError
 
-SMALLEST = 4  # HSIC1 divides by n - 3
+SMALLEST_BATCH = 4  # HSIC1 divides by n - 3
 
 
 @dataclass(frozen=True)
 class Side:
-    """Layers of one network on one batch: U-centred Gram matrices `(layers, n, n)`, and per layer
-    the squares of its rows, of what is left of them without their mean, and its rounding."""
+    """Layers of one network on one batch: U-centred Gram matrices `(layers, n, n)`, and `numbers` `(3, layers)`:
+    the squares of the rows, of what is left of them without their mean, and of the matrix before its row means
+    were taken off; and the rounding of the rows' type."""
 
     grams: Tensor
-    squares: Tensor
-    spread: Tensor
+    numbers: Tensor
     eps: Tensor
 
     @classmethod
     def of(cls, layers: Iterable[Tensor]) -> Side:
-        """The kernel matrices of every layer of one batch."""
-        grams, squares, spread, eps = [], [], [], []
+        """From the rows of every layer."""
+        grams, numbers, eps = [], [], []
         for rows in layers:
-            gram, square, left = centred_gram(rows)
+            gram, *facts = centred_gram(rows)
             grams.append(gram)
-            squares.append(square)
-            spread.append(left)
+            numbers.append(facts)
             eps.append(torch.finfo(rows.dtype).eps)
-        numbers = (torch.tensor(part, dtype=torch.float64) for part in (squares, spread, eps))
-        return cls(torch.stack(grams), *numbers)
+        return cls(torch.stack(grams), torch.tensor(numbers, dtype=torch.float64).T, torch.tensor(eps))
 
     def sums(self, weight: float) -> Tensor:
-        """What adds up over batches, `(4, layers)`: HSIC1 with itself, its scale, and the facts."""
+        """What adds up over batches, `(5, layers)`: HSIC1 with itself, its terms and scale, and the squares."""
         own = torch.linalg.vector_norm(self.grams, dim=(1, 2)).square().cpu() * weight
-        return torch.stack([own, self.spread.square() * weight, self.squares, self.spread])
+        squares, spread, rest = self.numbers
+        terms = (own / weight + rest) / self.grams.shape[-1]
+        return torch.stack([own, terms, spread.square() * weight, squares, spread])
 
 
 class MinibatchCKA:
@@ -62,29 +62,39 @@ class MinibatchCKA:
         left = Side.of(a)
         right = left if b is None else Side.of(b)
         n = left.grams.shape[-1]
-        weight = n / (n * (n - 3))
+        weight = 1 / (n - 3)  # n for the inputs, over the n (n - 3) of HSIC1
         cross = (left.grams.flatten(1) @ right.grams.flatten(1).T) * weight
         new = [cross.cpu(), left.sums(weight), right.sums(weight)]
         self._sums = [o + v for o, v in zip(self._sums, new, strict=True)] if self._sums else new
         self._eps = [left.eps, right.eps]
         self.n += n
 
+    @property
+    def cross(self) -> Tensor:
+        """The sum of HSIC1(a, b), layers of `a` by layers of `b`."""
+        if not self._sums:
+            raise InputError("the data gave no inputs. Pass at least four.")
+        return self._sums[0]
+
+    @property
+    def own(self) -> list[tuple[Tensor, Tensor]]:
+        """Of `a` and of `b`: the sum of HSIC1 of every layer with itself, and of the terms it is a rest of."""
+        return [(side[0], side[1]) for side in self._sums[1:]]
+
     def values(self) -> Tensor:
         """HSIC1(a, b) / √(HSIC1(a, a) · HSIC1(b, b)), layers of `a` by layers of `b`.
 
         NaN where a layer has nothing to compare: `faults` says why.
         """
-        if not self._sums:
-            raise InputError("the data gave no inputs. Pass at least four.")
-        cross, left, right = self._sums
-        values = cross / (left[0].sqrt()[:, None] * right[0].sqrt()[None, :])
+        cross, ((left, _), (right, _)) = self.cross, self.own
+        values = cross / (left.sqrt()[:, None] * right.sqrt()[None, :])
         sound = [torch.tensor([not fault for fault in side]) for side in self.faults()]
         return torch.where(sound[0][:, None] & sound[1][None, :], values, torch.nan)
 
     def faults(self) -> list[list[str]]:
         """Why a layer of either network has no value with any other; empty where it has."""
         return [
-            [self._fault(*numbers) for numbers in zip(*side.tolist(), eps.tolist(), strict=True)]
+            [self._fault(*numbers) for numbers in zip(*side[[0, 2, 3, 4]].tolist(), eps.tolist(), strict=True)]
             for side, eps in zip(self._sums[1:], self._eps, strict=True)
         ]
 
@@ -101,26 +111,27 @@ class MinibatchCKA:
         return ""
 
 
-def centred_gram(rows: Tensor) -> tuple[Tensor, float, float]:
+def centred_gram(rows: Tensor) -> tuple[Tensor, float, float, float]:
     """The U-centred Gram matrix `(n, n)` of rows `(n, d)`: HSIC1 is a product of two of them.
 
     Diagonal 0, K_ij - r_i - r_j + s off it, where r_i = Σ_j K_ij / (n - 2) and
     s = Σ_ij K_ij / ((n - 1)(n - 2)). Shifts of the columns do not change it, so they are taken out
-    before the product, where they would cost digits. Beside it the sums of squares of the rows as
-    they came and without their mean.
+    before the product, where they would cost digits. Beside it sums of squares: of the rows as
+    they came, of the rows without their mean, and of r_i + r_j - s, i ≠ j.
     """
     n = len(rows)
-    if n < SMALLEST:
+    if n < SMALLEST_BATCH:
         raise UndefinedError(f"debiased CKA is not defined for a batch of {n} inputs. Use batches of at least 4.")
     gram, shift = _products(rows if rows.dtype == torch.float64 else rows.float())
     spread = float(gram.diagonal().sum())
     gram.fill_diagonal_(0)
     sums = gram.sum(dim=1) / (n - 2)
-    total = gram.sum() / ((n - 1) * (n - 2))
+    total = sums.sum() / (n - 1)
     gram -= sums[:, None]
-    gram -= sums[None, :]
-    gram += total
-    return gram.fill_diagonal_(0), spread + n * shift, spread
+    gram -= sums[None, :] - total
+    halves = sums - total / 2
+    rest = 2 * (n - 2) * float(halves.square().sum()) + 2 * float(halves.sum()) ** 2
+    return gram.fill_diagonal_(0), spread + n * shift, spread, rest
 
 
 def _products(rows: Tensor) -> tuple[Tensor, float]:

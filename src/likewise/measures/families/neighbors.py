@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import hsic1
 from likewise.measures.facts import ROTATION, SCALE
 from likewise.measures.neighbor_lists import inner_rows, neighbor_lists
 from likewise.measures.pair import Pair
@@ -248,6 +249,5 @@ def _masked_hsic(n: int, rows: Tensor, columns: Tensor, k: Tensor, l: Tensor) ->
     found = np.minimum(np.searchsorted(forth, back, sorter=order), max(len(order) - 1, 0))
     mirrored = order[found] if len(order) else order
     product = float((x * y[mirrored])[forth[mirrored] == back].sum())
-    middle = np.bincount(j, x, n) @ np.bincount(i, y, n)
-    whole = float(x.sum() * y.sum()) / ((n - 1) * (n - 2))
-    return (product + whole - 2 * float(middle) / (n - 2)) / (n * (n - 3))
+    middle = float(np.bincount(j, x, n) @ np.bincount(i, y, n))
+    return hsic1(product, middle, float(x.sum() * y.sum()), n) / (n * (n - 3))

@@ -21,6 +21,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import Distance, Gaussian, Linear
+from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.pair import Pair, pair_of
 from likewise.measures.ranks import Ranks
 from likewise.measures.registry import measure
@@ -131,27 +132,16 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
     `cka-debiased` as batches grow.
     """
-    sums, terms = np.zeros(3), np.zeros(2)
-    for start, stop in pair.a.batches(batch):
-        if stop - start >= 4:
-            k, l = (_hollow(rep.centred_neurons[start:stop]) for rep in (pair.a, pair.b))
-            sums += (stop - start) * np.array([_hsic1(k, l), _hsic1(k, k), _hsic1(l, l)])
-            terms += (stop - start) * np.array([float(m.square().mean()) for m in (k, l)])
     pair.refuse_constant()
-    for i, rep in enumerate((pair.a, pair.b)):
-        _refuse_lost(rep, float(sums[i + 1]), float(terms[i]), "Use larger batches.")
-    return float(sums[0] / math.sqrt(sums[1]) / math.sqrt(sums[2]))
-
-
-def _hollow(rows: Tensor) -> Tensor:
-    return (rows @ rows.T).fill_diagonal_(0)
-
-
-def _hsic1(k: Tensor, l: Tensor) -> float:
-    n = k.shape[0]
-    r, s = k.sum(dim=1), l.sum(dim=1)
-    inner = float((k * l).sum()) + float(r.sum() * s.sum()) / ((n - 1) * (n - 2))
-    return (inner - 2 / (n - 2) * float(r @ s)) / (n * (n - 3))
+    sums = MinibatchCKA()
+    for start, stop in pair.a.batches(batch):
+        if stop - start >= SMALLEST_BATCH:
+            sums.add(*([rep.centred_neurons[start:stop]] for rep in (pair.a, pair.b)))
+    score = float(sums.cross)
+    for rep, (own, terms) in zip((pair.a, pair.b), sums.own, strict=True):
+        _refuse_lost(rep, float(own), float(terms), "Use larger batches.")
+        score /= math.sqrt(float(own))
+    return score
 
 
 @measure(
@@ -525,15 +515,10 @@ def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
 def pnka(pair: Pair) -> float:
     """How alike two networks place each single input among the others, on average.
 
-    The mean over inputs of `pointwise(x, y)`: the cosine between row i of the centred Gram matrices of X
+    The mean over inputs of `likewise.pointwise(x, y)`: the cosine between row i of the centred Gram matrices of X
     and Y. 1: every input keeps its place; 0: unrelated. An input at the mean of both networks keeps it.
     """
-    return float(_pnka_points(pair).mean())
-
-
-def pointwise(x: Any, y: Any) -> np.ndarray:
-    """PNKA of every input, (n,): which inputs two networks place alike, and which not."""
-    return _pnka_points(pair_of(x, y)).cpu().numpy()
+    return float(pnka_points(pair).mean())
 
 
 def _at_the_mean(rep: Representation) -> Tensor:
@@ -541,7 +526,8 @@ def _at_the_mean(rep: Representation) -> Tensor:
     return rep.squares.sqrt() <= CONSTANT * (rep.norms + rep.norm / rep.n**0.5)
 
 
-def _pnka_points(pair: Pair) -> Tensor:
+def pnka_points(pair: Pair) -> Tensor:
+    """PNKA of every input, (n,)."""
     pair.refuse_constant()
     points = []
     for start, stop in pair.a.blocks(4):

@@ -10,7 +10,7 @@ from torch import nn
 
 from likewise.data import Data
 from likewise.errors import InputError
-from likewise.networks.class_names import record
+from likewise.networks.class_names import record_classes
 from likewise.wordnet import ClassNames
 
 DATA = "digits:train[:60]"
@@ -57,7 +57,7 @@ def pets(classes: tuple[str, ...] = PETS, wnids: Any = None, name: str = "pets")
 
 def named(count: int, names: tuple[str, ...], favourite: int = 0) -> nn.Module:
     net = Blind(count, favourite)
-    record(net, ClassNames(names))
+    record_classes(net, ClassNames(names))
     return net
 
 

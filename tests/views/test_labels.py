@@ -15,7 +15,7 @@ from likewise import measures, wordnet
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks import train
-from likewise.networks.class_names import record
+from likewise.networks.class_names import record_classes
 from likewise.views.extract import extract
 from likewise.wordnet import ClassNames
 from tests.networks.helpers import PETS, Blind, named, pets, refused
@@ -64,7 +64,7 @@ def test_labels_are_carried_over_to_the_networks_own_order() -> None:
 
 def test_classes_are_found_by_id_and_by_another_word() -> None:
     net = Blind(1000)
-    record(net, wordnet.listed("imagenet1k"))
+    record_classes(net, wordnet.listed("imagenet1k"))
     data = pets(("n02123045", "goldfish", "Tinca tinca"))
     assert extract(net, data).outputs.labels.tolist() == [281, 1, 0] * 3
 
@@ -109,7 +109,7 @@ def test_labels_and_their_reason_come_back_from_a_store(tmp_path: Path) -> None:
     assert other.outputs.labels is None
     assert "'ape', 'bee', 'cow'" in other.unlabelled
     # the same weights, now said to be of other classes
-    record(turned, ClassNames(("dog", "cat", "fish")))
+    record_classes(turned, ClassNames(("dog", "cat", "fish")))
     assert extract(turned, pets(), store=tmp_path).outputs.labels.tolist() == [1, 0, 2] * 3
 
 
@@ -128,7 +128,7 @@ def answers(names: tuple[str, ...], order: list[int], store: Path | None = None)
     net = Blind(4)
     nn.init.normal_(net.fc.weight, generator=draw)
     net.fc.weight.data, net.fc.bias.data = net.fc.weight.data[order], net.fc.bias.data[order]
-    record(net, ClassNames(tuple(names[i] for i in order)))
+    record_classes(net, ClassNames(tuple(names[i] for i in order)))
     return extract(net, pets(names[:3]), name="".join(map(str, order)), store=store)
 
 

@@ -15,7 +15,7 @@ from likewise.classes.tap import Tap
 from likewise.data import Data, dataset
 from likewise.errors import InputError
 from likewise.networks import network
-from likewise.networks.class_names import relabelled
+from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
 
 
@@ -42,7 +42,7 @@ def inspect(
     shown = dataset(data) if isinstance(data, str) else data
     seen = dataset(train, split="train") if isinstance(train, str) else train
     addresses = checkpoints(run)
-    shown, seen = _relabelled(next(iter(addresses.values())), shown, seen, device)
+    shown, seen = _relabel(next(iter(addresses.values())), shown, seen, device)
     inspector = Inspector(
         shown,
         reference=reference,
@@ -83,7 +83,7 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
     return {1: str(run)}
 
 
-def _relabelled(address: str, shown: Data, seen: Data | None, device: Any) -> tuple[Data, Data | None]:
+def _relabel(address: str, shown: Data, seen: Data | None, device: Any) -> tuple[Data, Data | None]:
     """Both data with their classes as the network at this address counts them."""
     net = network(address, data=shown)
     net = net.to(device) if device is not None else net
@@ -91,8 +91,8 @@ def _relabelled(address: str, shown: Data, seen: Data | None, device: Any) -> tu
         inputs, _ = next(shown[:2].batches(2, device=device))
         count = answer(net, inputs).shape[1]
     return (
-        relabelled(shown, net, count, address),
-        None if seen is None else relabelled(seen, net, count, address),
+        relabel(shown, net, count, address),
+        None if seen is None else relabel(seen, net, count, address),
     )
 
 

@@ -33,8 +33,15 @@ def train(
 
     given = {name: value for name, value in settings.items() if value is not None}
     to_validate = validation or held_out(data)
-    chosen = Settings().changed(given)
-    done = run(network, data, chosen, out=out, keep_epochs=keep_epochs, validation=to_validate, device=device)
+    done = run(
+        network,
+        data,
+        Settings().override(given),
+        out=out,
+        keep_epochs=keep_epochs,
+        validation=to_validate,
+        device=device,
+    )
     if as_json:
         typer.echo(json.dumps(done.history))
         return

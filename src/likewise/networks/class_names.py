@@ -28,14 +28,14 @@ _IMAGENET = 1000
 _recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
 
 
-def record(net: nn.Module, classes: ClassNames | None) -> None:
+def record_classes(net: nn.Module, classes: ClassNames | None) -> None:
     """Say what the outputs of a network are called, from the first on."""
     _recorded.pop(unwrapped(net), None)
     if classes is not None:
         _recorded[unwrapped(net)] = classes
 
 
-def recorded(net: nn.Module) -> ClassNames | None:
+def recorded_classes(net: nn.Module) -> ClassNames | None:
     """What was recorded of a network's classes."""
     return _recorded.get(unwrapped(net))
 
@@ -45,7 +45,7 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
 
     Recorded ones may be fewer than the outputs: the rest was never trained.
     """
-    own = recorded(net)
+    own = recorded_classes(net)
     if own is not None:
         return own if len(own) <= count else None
     own = declared_classes(net) or _of_imagenet(unwrapped(net), count)
@@ -54,7 +54,7 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
 
 def declared_classes(net: nn.Module) -> ClassNames | None:
     """The classes recorded of a network or named in its own configuration, whatever it answers with."""
-    return recorded(net) or _of_transformers(unwrapped(net))
+    return recorded_classes(net) or _of_transformers(unwrapped(net))
 
 
 def classes_of(data: Any) -> ClassNames | None:
@@ -114,7 +114,7 @@ def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
     return torch.tensor(places, device=labels.device)[labels]
 
 
-def relabelled(data: Data, net: nn.Module, count: int, label: str) -> Data:
+def relabel(data: Data, net: nn.Module, count: int, label: str) -> Data:
     """The data with its labels and classes as a network with `count` outputs counts them."""
     places, outputs = output_indices(data, net, count, label), class_names(net, count)
     if places is None or outputs is None:

@@ -18,7 +18,7 @@ from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
-from likewise.networks.class_names import classes_of_dataset, record, recorded
+from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.sources.base import Loaded, Request, Source
 from likewise.wordnet import ClassNames
@@ -79,7 +79,7 @@ def network(
     whole = parts.source.whole(parts.prefix, parts.name)
     _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
     classes = ClassNames.read(header.get("class_names")) if header else None
-    record(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
+    record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
     return net.eval()
 
 
@@ -92,7 +92,7 @@ def save(net: nn.Module, path: str | Path) -> None:
     """Write a network's weights with what is needed to build it again: its address is the path."""
     made = recipe(net)
     about = {} if made is None else {"network": made.network, "options": made.options}
-    classes = recorded(net)
+    classes = recorded_classes(net)
     if classes is not None:
         about["class_names"] = classes.written()
     files.save(net, path, about=about)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import likewise
@@ -217,3 +217,21 @@ def test_a_module_that_was_interrupted_goes_on_as_if_it_had_not_been(tmp_path: P
     net.load_state_dict(small(5).state_dict())
     with pytest.raises(InputError, match=r"holds a training with other settings \(start weights"):
         train(net, DATA, epochs=3, out=tmp_path)
+
+
+def test_a_checkpoint_older_than_a_setting_is_resumed_at_its_default(tmp_path: Path) -> None:
+    done = train("zoo:mlp", DATA, out=tmp_path, **settings())
+    path = tmp_path / "checkpoint.safetensors"
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    stored = json.loads(header["settings"])
+    assert stored.pop("clip", 0) is None
+    assert stored.pop("decay") == 0.1
+    header = {name: header[name] for name in ("history", "groups", "numbers")} | {"settings": json.dumps(stored)}
+    save_file(load_file(path), path, metadata=header)
+    assert train("zoo:mlp", DATA, out=tmp_path, **settings()).history == done.history
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", DATA, out=tmp_path, decay=0.2, **settings())
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (decay 0.1 there, 0.2 here). {OTHERWISE}"
+    )

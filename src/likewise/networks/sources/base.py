@@ -157,12 +157,12 @@ def check_known(request: Request, names: Collection[str], library: str) -> None:
         raise UnknownNameError(f"{library} has no network {request.name!r}.{did_you_mean(request.name, names)}")
 
 
-def translated(options: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def translate(options: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     """Options under the names a library gives them."""
     return {names.get(name, name): value for name, value in options.items()}
 
 
-def normalised(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Loaded:
+def with_normalisation(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Loaded:
     """The network with a normalisation, where that is of as many channels."""
     fits = len(mean) == len(std) == channels
     return Loaded(net, tuple(mean) if fits else None, tuple(std) if fits else None)

@@ -32,10 +32,10 @@ class Timm(Source):
             base.check_known(request, timm.list_models() + timm.list_pretrained(), "timm")
             if request.pretrained and not timm.is_model_pretrained(request.name):
                 raise base.without_weights(request, "timm")
-        options = base.translated(request.options, {"classes": "num_classes", "channels": "in_chans"})
+        options = base.translate(request.options, {"classes": "num_classes", "channels": "in_chans"})
         net = base.fetch(lambda: timm.create_model(request.name, pretrained=request.pretrained, **options), request)
         config = timm.data.resolve_model_data_config(net)
-        return base.normalised(net, config["mean"], config["std"], options.get("in_chans", 3))
+        return base.with_normalisation(net, config["mean"], config["std"], options.get("in_chans", 3))
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes", "channels")

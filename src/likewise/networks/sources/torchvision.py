@@ -36,12 +36,12 @@ class Torchvision(Source):
                 f"torchvision.models.get_model({request.name!r}, weights='DEFAULT')."
             )
         base.check_known(request, classifiers, "torchvision")
-        options = base.translated(request.options, {"classes": "num_classes"})
+        options = base.translate(request.options, {"classes": "num_classes"})
         weights = models.get_model_weights(request.name).DEFAULT if request.pretrained else None
         net = base.fetch(lambda: models.get_model(request.name, weights=weights, **options), request)
         preset = weights.transforms() if weights is not None else None
         mean, std = getattr(preset, "mean", IMAGENET_MEAN), getattr(preset, "std", IMAGENET_STD)
-        return base.normalised(net, mean, std, 3)
+        return base.with_normalisation(net, mean, std, 3)
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)

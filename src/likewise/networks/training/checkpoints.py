@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,6 +18,7 @@ from likewise._base.files import reading
 from likewise._base.hashing import weights_digest
 from likewise.errors import InputError
 from likewise.networks.normalise import unwrapped
+from likewise.networks.training.settings import Settings
 from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
@@ -48,19 +48,17 @@ def epoch_file(folder: Path, epoch: int) -> Path:
     return folder / "epochs" / f"{epoch:04d}.safetensors"
 
 
-@dataclass(frozen=True)
-class Saved:
-    """How far a training came, and under which settings."""
-
-    settings: dict[str, Any]
-    history: list[dict[str, Any]]
-
-
-def save(folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, saved: Saved) -> None:
+def save(
+    folder: Path,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    settings: Mapping[str, Any],
+    history: Sequence[Mapping[str, Any]],
+) -> None:
     """Write weights, the optimiser's memory and the history as one file, whole or not at all."""
     header = {
-        "settings": json.dumps(saved.settings),
-        "history": json.dumps(saved.history),
+        "settings": json.dumps(settings),
+        "history": json.dumps(history),
         "groups": json.dumps([_group(group) for group in optimiser.state_dict()["param_groups"]]),
         "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
     }
@@ -85,7 +83,8 @@ def resume(
         with safe_open(path, framework="pt") as file:
             header = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        _same_settings(folder, json.loads(header["settings"]), settings)
+        # a setting that is younger than the checkpoint had the effect of its default
+        _same_settings(folder, Settings().record() | json.loads(header["settings"]), settings)
         return _restore(net, optimiser, header, tensors)
 
 
@@ -101,8 +100,8 @@ def _restore(
     weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
     unwrapped(net).load_state_dict(weights)
     memory: dict[int, dict[str, Any]] = {}
-    named = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
-    for name, value in (named | json.loads(header["numbers"])).items():
+    in_tensors = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
+    for name, value in (in_tensors | json.loads(header["numbers"])).items():
         index, _, key = name.partition(".")
         memory.setdefault(int(index), {})[key] = value
     optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})

@@ -27,7 +27,7 @@ from likewise.data import Data
 from likewise.data.address import dataset
 from likewise.data.images import ImageFiles
 from likewise.errors import InputError, quoted_list
-from likewise.networks.class_names import classes_of, record
+from likewise.networks.class_names import classes_of, record_classes
 from likewise.networks.load import network, recipe, save
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training import checkpoints
@@ -96,7 +96,7 @@ def train(
     >>> [record["epoch"] for record in done.history]
     [1, 2]
     """
-    settings = (settings or Settings()).changed(changes, also=list(inspect.signature(train).parameters))
+    settings = (settings or Settings()).override(changes, also=list(inspect.signature(train).parameters))
     data = dataset(data, split="train") if isinstance(data, str) else data
     validation = dataset(validation) if isinstance(validation, str) else validation
     _check_data(data, validation)
@@ -104,14 +104,14 @@ def train(
     if isinstance(net, str):
         net = network(net, data=data, seed=settings.seed, untrained=True)
     _check_batches(net, data, settings)
-    record(net, classes_of(data))
+    record_classes(net, classes_of(data))
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
     step = step or Classify(settings, data)
     run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
-    history = run.resumed(folder, keep_epochs)
+    history = run.run(folder, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
     return Training(net.eval(), history, settings, folder)
@@ -181,7 +181,7 @@ class _Run:
     device: Any
     show: bool
 
-    def resumed(self, folder: Path | None, keep_epochs: bool) -> History:
+    def run(self, folder: Path | None, keep_epochs: bool) -> History:
         """The records of all epochs: those the folder holds, and those that were left to train."""
         optimiser = make_optimiser(self.net, self.settings)
         if folder is None:
@@ -195,7 +195,7 @@ class _Run:
             def keep(history: History) -> None:
                 if keep_epochs:
                     save(self.net, checkpoints.epoch_file(folder, len(history)))
-                checkpoints.save(folder, self.net, optimiser, checkpoints.Saved(identity, history))
+                checkpoints.save(folder, self.net, optimiser, identity, history)
 
             return self._epochs(history, optimiser, keep)
 

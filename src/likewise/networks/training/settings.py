@@ -78,7 +78,7 @@ class Settings:
         """The learning rate before warm-up and schedule."""
         return self.lr if self.lr is not None else _OPTIMISERS[self.optimiser]
 
-    def changed(self, changes: Mapping[str, Any], also: Sequence[str] = ()) -> Settings:
+    def override(self, changes: Mapping[str, Any], also: Sequence[str] = ()) -> Settings:
         """These settings but for some; `also` are names that a misspelt one may have meant."""
         names = [one.name for one in fields(self)]
         for name in changes:

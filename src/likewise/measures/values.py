@@ -16,9 +16,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import (
-    lengths,
-)
+from likewise.measures.algebra import lengths
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import Subject, column_means, scaled
@@ -43,6 +41,7 @@ class Values:
         self.workspace = workspace or Workspace()
         self.exponent = view.exponent if exponent is None else exponent
         self.key = next(_counter)
+        self.n, self.d = view.values.shape  # plain attributes: they are read often
 
     def memo(self, key: Key, compute: Callable[[], T]) -> T:
         """The value under `key` (a quantity and its options), computed at most once."""
@@ -81,16 +80,6 @@ class Values:
                     f"the {what} of {self.name} lie too far apart: {int(lost.sum())} of {lost.numel()} "
                     "vanish beside the largest in any arithmetic. Scale them, or leave them out."
                 )
-
-    @property
-    def n(self) -> int:
-        """How many inputs."""
-        return self.view.n
-
-    @property
-    def d(self) -> int:
-        """How many neurons."""
-        return self.view.d
 
     @property
     def mean(self) -> Tensor:

@@ -15,6 +15,9 @@ from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations, Outputs
+from tests.helpers import sentence
+
+X = np.random.default_rng(0).normal(size=(30, 5))
 
 RNG = np.random.default_rng(11)
 HIDDEN = RNG.normal(size=(90, 6))
@@ -135,60 +138,6 @@ def test_functional_measures_join_where_views_have_outputs():
     assert result["disagreement"]["a", "b"] == expected
 
 
-def test_order_puts_alike_networks_side_by_side():
-    values = [[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]]
-    matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values)
-    order = matrix.order()
-    assert abs(order.index("a") - order.index("c")) == 1
-    assert abs(order.index("b") - order.index("d")) == 1
-    distances = likewise.SimilarityMatrix(list("abcd"), 1 - np.array(values), measures.get("procrustes"))
-    assert set(map(frozenset, (order[:2], order[2:]))) == set(
-        map(frozenset, (distances.order()[:2], distances.order()[2:]))
-    )
-
-
-def test_numbers_are_shown_and_taken_as_arrays():
-    matrix = likewise.compare(VIEWS, "cka")
-    shown = str(matrix).splitlines()
-    assert shown[0] == "SimilarityMatrix('cka', 4 networks), larger is more alike"
-    assert shown[1].split() == [*"abcd"]
-    assert float(shown[2].split()[2]) == pytest.approx(matrix["a", "b"], rel=1e-3)
-    assert f"{matrix['a', 'b']:.4g}" in matrix._repr_html_()
-    assert np.array_equal(np.asarray(matrix), matrix.values)
-    view = Activations(VIEWS["a"])
-    assert np.array_equal(np.asarray(view), VIEWS["a"])
-    assert view.shape == VIEWS["a"].shape
-    assert len(view) == 90
-
-
-def test_a_comparison_shows_a_row_a_measure_and_a_column_a_pair():
-    three = {name: VIEWS[name] for name in "abc"}
-    header = str(likewise.compare(three, ["cka", "jaccard"])).splitlines()[1]
-    assert header.split() == ["pair", *"a~b", *"a~c", *"b~c"]
-    assert "b → a" in str(likewise.compare(three, ["cka", "linear-regression"]))
-
-
-def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
-    matrix = likewise.compare({**VIEWS, "dead": np.ones((90, 5))}, ["cka"], calibrate=True)["cka"]
-    loaded = likewise.SimilarityMatrix.load(matrix.save(tmp_path / "cka"))
-    assert loaded.names == matrix.names
-    assert np.array_equal(loaded.values, matrix.values, equal_nan=True)
-    assert loaded.reasons == matrix.reasons
-    assert np.array_equal(loaded.extra["p"], matrix.extra["p"], equal_nan=True)
-    comparison = likewise.compare(VIEWS, ["cka", "rsa"])
-    again = likewise.Comparison.load(comparison.save(tmp_path / "all"))
-    assert again["rsa"]["a", "b"] == comparison["rsa"]["a", "b"]
-
-
-def test_a_picture_shows_every_network(tmp_path):
-    figure = likewise.compare(VIEWS, "cka").plot(tmp_path / "cka.png")
-    labels = {tick.get_text() for tick in figure.axes[0].get_xticklabels()}
-    assert labels == set("abcd")
-    assert (tmp_path / "cka.png").read_bytes()[:4] == b"\x89PNG"
-    figure = likewise.compare(VIEWS, ["cka", "procrustes", "jaccard"]).plot(tmp_path / "all.png")
-    assert sum(bool(axis.images) for axis in figure.axes) == 3
-
-
 def test_a_third_network_reuses_what_the_first_two_computed(monkeypatch):
     """Per-network work happens once per network, however many pairs and measures."""
     import torch
@@ -272,4 +221,20 @@ def test_a_network_without_data_asks_for_it():
     assert str(caught.value) == (
         "zoo:lenet is a network, and compare needs to know what to show it. Pass data=, like "
         "data='cifar10:test[:1000]'."
+    )
+
+
+def test_memory_engines_and_counts():
+    assert sentence(ValueError, likewise.compare, {"a": X}, "cka", memory="lots") == (
+        "memory='lots' is not a size. Write it like '4GB' or '500MB'."
+    )
+    assert sentence(ValueError, likewise.compare, {"a": X}, "cka", engine="spark") == (
+        "no engine named 'spark'. There are dask, processes and ray."
+    )
+    assert sentence(ValueError, likewise.calibrate, X, X, "cka", permutations=0) == (
+        "permutations must be a whole number of at least 1, got 0."
+    )
+    assert sentence(ValueError, likewise.compare, X) == (
+        "compare needs two arrays or networks, or a list or mapping of them; it was given an array "
+        "of shape (30, 5) alone."
     )

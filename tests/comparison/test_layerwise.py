@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from likewise.errors import InputError, StoreError, UndefinedError
+from likewise.errors import InputError, UndefinedError, UnknownNameError
 from likewise.matrices.layers import LayerMatrix
 from tests.conftest import data_root
 
@@ -159,57 +159,6 @@ def test_batches_that_cannot_be_joined_are_refused() -> None:
     )
 
 
-@pytest.fixture
-def matrix() -> LayerMatrix:
-    values = [[1.0, 0.25, 0.5], [0.125, 0.0, float("nan")]]
-    return LayerMatrix("a", "b@x/w", ["p", "q"], ["r", "s", "t"], values, "cka", {"seed": "0"})
-
-
-def test_a_matrix_comes_back_from_its_file(matrix: LayerMatrix, tmp_path: Path) -> None:
-    matrix.save(tmp_path / "m.safetensors")
-    again = LayerMatrix.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(again.values, matrix.values)
-    assert (again.a, again.b, again.rows, again.columns) == (
-        "a",
-        "b@x/w",
-        ["p", "q"],
-        ["r", "s", "t"],
-    )
-    assert (again.measure, again.about) == ("cka", {"seed": "0"})
-
-
-def test_a_file_that_holds_no_matrix_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "m.safetensors"
-    path.write_bytes(b"something else")
-    with pytest.raises(StoreError) as caught:
-        LayerMatrix.load(path)
-    assert str(caught.value) == (f"{path} holds no layer matrix. Give a file that LayerMatrix.save wrote.")
-
-
-def test_every_layer_needs_a_name() -> None:
-    with pytest.raises(InputError) as caught:
-        LayerMatrix("a", "b", ["p"], ["r"], [[1.0, 2.0]], "cka")
-    assert str(caught.value) == ("1 rows and 1 columns were named for values of shape (1, 2). Name every layer once.")
-
-
-def test_the_picture_shows_every_layer_and_the_short_names(matrix: LayerMatrix) -> None:
-    axes = matrix.plot().axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["p", "q"]
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["r", "s", "t"]
-    assert (axes.get_ylabel(), axes.get_xlabel()) == ("a", "b@w")
-
-
-def test_a_folder_gets_numbers_table_and_picture(matrix: LayerMatrix, tmp_path: Path) -> None:
-    paths = matrix.write(tmp_path / "new")
-    assert [path.name for path in paths] == [
-        "layerwise.safetensors",
-        "layerwise.csv",
-        "layerwise.png",
-    ]
-    assert paths[1].read_text().splitlines()[1] == "p,1.0,0.25,0.5"
-    assert paths[2].read_bytes().startswith(b"\x89PNG")
-
-
 def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tmp_path) -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(6, 40), nn.ReLU(), nn.Linear(40, 4))
@@ -229,3 +178,108 @@ def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tm
     itself = likewise.layerwise(net, data=torch.rand(20, 6), measure="mean-cca", layers="all")
     assert ("1", "1") not in itself.saturated
     assert not likewise.layerwise(net, data=torch.rand(20, 6), measure="cka", layers="all").saturated
+
+
+# What cannot be compared: NaN with a reason, or one sentence
+
+
+def five() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def rows(n: int = 600) -> Tensor:
+    return torch.randn(n, 10, generator=torch.Generator().manual_seed(1))
+
+
+def dead() -> nn.Sequential:
+    net = five()
+    net[2].weight.data.zero_()
+    return net
+
+
+@pytest.mark.parametrize("measure", ["cka-debiased", "cka"])
+def test_dead_layers_are_undefined_with_their_reason(measure: str) -> None:
+    found = likewise.layerwise(dead(), data=rows(), layers="all", batch_size=64, measure=measure)
+    assert np.isnan(found.values[2:]).all()
+    assert np.isnan(found.values[:, 2:]).all()
+    np.testing.assert_allclose(np.diag(found.values)[:2], 1, atol=1e-9)
+    assert len(found.reasons) == 25 - 4
+    assert "is constant: all 600 rows are the same" in found.reasons["0", "3"]
+    assert "'3' of 'Sequential'" in found.reasons["0", "3"] or measure == "cka"
+
+
+def test_a_large_shift_of_a_dead_layer_is_no_life() -> None:
+    net = dead()
+    nn.init.constant_(net[2].bias, 1e6 / 3)
+    found = likewise.layerwise(net, data=rows(), layers="all", batch_size=100)
+    assert np.isnan(found.values[2:]).all()
+
+
+@pytest.mark.filterwarnings("ignore:'Sequential' answers with numbers that are not finite")
+@pytest.mark.parametrize("measure", ["cka-debiased", "cka"])
+def test_inputs_that_are_not_finite_are_refused(measure: str) -> None:
+    data = rows(100)
+    data[3, 2] = torch.nan
+    with pytest.raises(InputError, match="NaN or infinite entries in 1 of 100 rows"):
+        likewise.layerwise(five(), data=data, layers="all", measure=measure)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"measure": "disagreement"},
+            "disagreement looks at what a network answers, which is the same for all its layers. "
+            "Choose a measure of representations, or use likewise.compare.",
+        ),
+        (
+            {"measure": ["cka", "rsa"]},
+            "layerwise takes one measure and was given 2. Call it once a measure.",
+        ),
+        (
+            {"data": None, "b": "digits:test[:20]"},
+            "no data to show the networks: the second argument, 'digits:test[:20]', is another "
+            "network. Pass data, as in data='cifar10:test[:2000]'.",
+        ),
+        (
+            {"data": None, "b": torch.zeros(4, 10)},
+            "no data to show the networks: the second argument, a Tensor, is another network. "
+            "Pass data, as in data='cifar10:test[:2000]'.",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_by_layer_is_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.layerwise(five(), **{"data": rows(20), "layers": "all", **given})
+    assert str(error.value) == sentence
+
+
+def test_a_wrong_measure_is_told_before_a_network_runs() -> None:
+    net = five()
+    net.register_forward_pre_hook(lambda *_: pytest.fail("the network was shown inputs"))
+    with pytest.raises(UnknownNameError) as error:
+        likewise.layerwise(net, data=rows(20), measure="ckaa", layers="all")
+    assert str(error.value) == "no measure named 'ckaa'. Did you mean 'cka'?"
+
+
+@pytest.mark.parametrize("measure", ["cka-debiased", "cka"])
+def test_positions_are_compared_only_where_layers_have_equally_many(measure: str) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2))
+    images = torch.rand(12, 3, 8, 8)
+    found = likewise.layerwise(net, data=images, layers=["0", "1"], reduce="spatial", measure=measure)
+    assert found.values.shape == (2, 2)
+    # 12 images of 6 x 6 positions, and of 3 x 3 after pooling
+    with pytest.raises(InputError, match=r"gives 432 rows and '.*2.* gives 108, so their rows are"):
+        likewise.layerwise(net, data=images, layers="all", reduce="spatial", measure=measure)
+
+
+def test_words_are_averaged_where_nothing_else_is_said() -> None:
+    words = (["good", "bad", "fine", "a", "the", "one", "film", "was", "not", "so", "very"] * 5)[:40]
+    texts = [" ".join(words[i : i + 2 + i % 5]) for i in range(30)]
+    net = likewise.network("zoo:bert-tiny")
+    found = likewise.layerwise(net, data=texts)
+    assert found.about["reduction"] == "mean"
+    np.testing.assert_array_equal(found.values, likewise.layerwise(net, data=texts, reduce="mean").values)
+    assert likewise.layerwise(five(), data=rows(20)).about["reduction"] == "flatten"

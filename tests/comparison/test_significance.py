@@ -6,6 +6,8 @@ import torch
 
 import likewise
 from likewise import measures
+from likewise.comparison.significance import PERMUTATIONS, false_discovery, two_sided
+from likewise.matrices.score import LEVEL
 from likewise.measures.pair import Pair
 from likewise.measures.registry import registry, select
 from likewise.measures.representation import Representation
@@ -127,3 +129,37 @@ def test_labels_are_shuffled_with_the_side_they_belong_to():
     result = likewise.calibrate(*logits, kappa, permutations=50)
     assert result.value == kappa(*logits)
     assert abs(result.null_mean) < 0.05
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=(5, 5)) ** 2
+    p = (p + p.T) / 2 if symmetric else p
+    p[0, 1] = p[1, 0] = np.nan
+    np.fill_diagonal(p, np.nan)
+    q = false_discovery(p, symmetric=symmetric)
+    i, j = np.nonzero(~np.isnan(p) & (np.triu(np.ones((5, 5)), 1) > 0 if symmetric else True))
+    order = np.argsort(p[i, j])
+    scaled = p[i, j][order] * len(i) / np.arange(1, len(i) + 1)
+    expected = [min(1, min(scaled[k:])) for k in range(len(i))]  # from the largest p down
+    assert q[i[order], j[order]] == pytest.approx(expected)
+    if symmetric:
+        assert np.array_equal(q, q.T, equal_nan=True)
+
+
+def test_one_in_twenty_strangers_at_most_is_told_apart():
+    """By the rule alone: a value and its null drawn alike."""
+    rng = np.random.default_rng(0)
+    info = measures.get("cka").info
+    draws = rng.normal(size=(4000, PERMUTATIONS + 1))
+    found = []
+    for value, *null in draws:
+        more, less = two_sided(value, np.array(null), info)
+        found.append(min(1.0, 2 * min(more, less)) <= LEVEL)
+    assert np.mean(found) == pytest.approx(0.04, abs=0.01)  # two ranks of a hundred on either side
+
+
+def test_a_constant_null_is_no_verdict():
+    more, less = two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
+    assert (more, less) == (1.0, 1.0)

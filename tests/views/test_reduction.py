@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import likewise
+from likewise import measures
 from likewise.errors import InputError
 from likewise.views import reduced
+from tests.helpers import sentence
+
+X = np.random.default_rng(0).normal(size=(30, 5))
 
 TOKENS = torch.arange(24.0).reshape(2, 4, 3)
 # the first text has two real tokens and padding behind them, the second padding before three
@@ -78,3 +84,21 @@ def test_padding_is_not_flattened_into_rows() -> None:
         "'block' of 'net' holds padding, which 'flatten' would keep. Choose reduce='mean', 'cls' or 'last'."
     )
     assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)
+
+
+def test_a_reduction_makes_them_comparable():
+    tokens = np.random.default_rng(1).normal(size=(30, 4, 5))
+    assert measures.cka(tokens, X, reduce="mean") == measures.cka(tokens.mean(axis=1), X)
+    assert likewise.compare({"a": tokens, "b": X}, "cka", reduce="cls")["a", "b"] == pytest.approx(
+        measures.cka(tokens[:, 0], X)
+    )
+
+
+def test_unknown_and_unfit_reductions():
+    assert sentence(ValueError, measures.cka, np.ones((30, 4, 5)), X, reduce="meen") == (
+        "no reduction named 'meen'. Did you mean 'mean'? There are mean, cls, last, flatten, spatial, "
+        "pool7, pool7-spatial."
+    )
+    assert sentence(ValueError, reduced, torch.ones(3, 4, 5, 5), "cls", "'conv1'") == (
+        "'conv1' holds maps, which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'."
+    )

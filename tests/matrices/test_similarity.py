@@ -1,11 +1,13 @@
-"""Scores that say nothing, and scores beyond chance, are marked wherever a matrix is shown."""
+"""A matrix of networks: names, marks for scores that say nothing and for scores beyond chance, text, pictures."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import likewise
-from likewise.comparison.significance import false_discovery
+from likewise import measures
+from likewise.views import Activations
+from tests.helpers import sentence
 
 REASON = (
     "64 neurons can express anything on 40 inputs, so any network with as many that are "
@@ -15,12 +17,109 @@ CHANCE = "* more alike than chance: q <= 0.05 over 6 pairs, from 99 shuffles of 
 NEEDED = "; one pair alone would need calibrate=119"  # 6 pairs x 1 of 120 is 5 %
 
 
+RNG = np.random.default_rng(11)
+HIDDEN = RNG.normal(size=(90, 6))
+VIEWS = {
+    name: np.maximum(HIDDEN @ RNG.normal(size=(6, d)) + 0.6 * RNG.normal(size=(90, d)), 0)
+    for name, d in zip("abcd", (10, 10, 14, 120), strict=True)
+}
+
+
 def views():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(40, 5))
     widths = {"wide": 64, "a": 12, "b": 8}
     made = {name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2 for name, d in widths.items()}
     return {**made, "noise": rng.normal(size=(40, 9))}
+
+
+def test_matrices_of_the_wrong_shape():
+    assert sentence(ValueError, likewise.SimilarityMatrix, ["a", "b"], np.ones((3, 3))) == (
+        "2 names need a 2 x 2 matrix, got (3, 3)."
+    )
+    assert sentence(ValueError, likewise.SimilarityMatrix, ["a", "a"], np.ones((2, 2))) == (
+        "the name 'a' is given twice. Names must differ."
+    )
+    matrix = likewise.SimilarityMatrix(["resnet", "vit"], np.eye(2))
+    assert sentence(KeyError, matrix.__getitem__, ("resnet", "vitt")) == (
+        "no network named 'vitt'. Did you mean 'vit'?"
+    )
+
+
+def test_the_direction_must_be_known():
+    names, values = ["a", "b"], [[0, 1], [1, 0]]
+    assert sentence(ValueError, likewise.SimilarityMatrix, names, values, "procrustes") == (
+        "nothing says whether a larger procrustes is more or less alike. Pass larger_is='more alike' or 'less alike', "
+        "or the measure itself: measure=likewise.measures.get(...)."
+    )
+    assert likewise.SimilarityMatrix(names, values).larger_is == "more alike"
+    assert likewise.SimilarityMatrix(names, values, "mine", "less alike").larger_is == "less alike"
+    known = likewise.SimilarityMatrix(names, values, measures.get("procrustes"))
+    assert (known.measure, known.larger_is, known.bounds[0]) == ("procrustes", "less alike", 0)
+
+
+def test_a_comparison_finds_a_matrix_by_alias_with_and_without_options():
+    found = likewise.compare({k: VIEWS[k] for k in "ab"}, ["cka", "jaccard[k=3]", "jaccard[k=5]", "procrustes[resi]"])
+    assert found["CKA"] is found["linear_cka"] is found["cka"]
+    assert found["OrthProc"] is found["OrthProc[resi]"] is found["procrustes[resi]"]
+    assert found["Jaccard[k=5]"] is found["jaccard[k=5]"]
+    for name in ("jaccard", "rsa", "cka[resi]"):
+        with pytest.raises(likewise.errors.UnknownNameError, match="in this comparison"):
+            found[name]
+
+
+def test_order_puts_alike_networks_side_by_side():
+    values = [[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]]
+    matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values)
+    order = matrix.order()
+    assert abs(order.index("a") - order.index("c")) == 1
+    assert abs(order.index("b") - order.index("d")) == 1
+    distances = likewise.SimilarityMatrix(list("abcd"), 1 - np.array(values), measures.get("procrustes"))
+    assert set(map(frozenset, (order[:2], order[2:]))) == set(
+        map(frozenset, (distances.order()[:2], distances.order()[2:]))
+    )
+
+
+def test_numbers_are_shown_and_taken_as_arrays():
+    matrix = likewise.compare(VIEWS, "cka")
+    shown = str(matrix).splitlines()
+    assert shown[0] == "SimilarityMatrix('cka', 4 networks), larger is more alike"
+    assert shown[1].split() == [*"abcd"]
+    assert float(shown[2].split()[2]) == pytest.approx(matrix["a", "b"], rel=1e-3)
+    assert f"{matrix['a', 'b']:.4g}" in matrix._repr_html_()
+    assert np.array_equal(np.asarray(matrix), matrix.values)
+    view = Activations(VIEWS["a"])
+    assert np.array_equal(np.asarray(view), VIEWS["a"])
+    assert view.shape == VIEWS["a"].shape
+    assert len(view) == 90
+
+
+def test_a_comparison_shows_a_row_a_measure_and_a_column_a_pair():
+    three = {name: VIEWS[name] for name in "abc"}
+    header = str(likewise.compare(three, ["cka", "jaccard"])).splitlines()[1]
+    assert header.split() == ["pair", *"a~b", *"a~c", *"b~c"]
+    assert "b → a" in str(likewise.compare(three, ["cka", "linear-regression"]))
+
+
+def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
+    matrix = likewise.compare({**VIEWS, "dead": np.ones((90, 5))}, ["cka"], calibrate=True)["cka"]
+    loaded = likewise.SimilarityMatrix.load(matrix.save(tmp_path / "cka"))
+    assert loaded.names == matrix.names
+    assert np.array_equal(loaded.values, matrix.values, equal_nan=True)
+    assert loaded.reasons == matrix.reasons
+    assert np.array_equal(loaded.extra["p"], matrix.extra["p"], equal_nan=True)
+    comparison = likewise.compare(VIEWS, ["cka", "rsa"])
+    again = likewise.Comparison.load(comparison.save(tmp_path / "all"))
+    assert again["rsa"]["a", "b"] == comparison["rsa"]["a", "b"]
+
+
+def test_a_picture_shows_every_network(tmp_path):
+    figure = likewise.compare(VIEWS, "cka").plot(tmp_path / "cka.png")
+    labels = {tick.get_text() for tick in figure.axes[0].get_xticklabels()}
+    assert labels == set("abcd")
+    assert (tmp_path / "cka.png").read_bytes()[:4] == b"\x89PNG"
+    figure = likewise.compare(VIEWS, ["cka", "procrustes", "jaccard"]).plot(tmp_path / "all.png")
+    assert sum(bool(axis.images) for axis in figure.axes) == 3
 
 
 def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path):
@@ -105,41 +204,11 @@ def test_the_legend_says_when_classes_were_kept():
     assert "need" not in str(enough)
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric):
-    rng = np.random.default_rng(0)
-    p = rng.uniform(size=(5, 5)) ** 2
-    p = (p + p.T) / 2 if symmetric else p
-    p[0, 1] = p[1, 0] = np.nan
-    np.fill_diagonal(p, np.nan)
-    q = false_discovery(p, symmetric=symmetric)
-    i, j = np.nonzero(~np.isnan(p) & (np.triu(np.ones((5, 5)), 1) > 0 if symmetric else True))
-    order = np.argsort(p[i, j])
-    scaled = p[i, j][order] * len(i) / np.arange(1, len(i) + 1)
-    expected = [min(1, min(scaled[k:])) for k in range(len(i))]  # from the largest p down
-    assert q[i[order], j[order]] == pytest.approx(expected)
-    if symmetric:
-        assert np.array_equal(q, q.T, equal_nan=True)
-
-
 def test_no_star_is_given_to_strangers_but_by_chance():
     rng = np.random.default_rng(3)
     matrix = likewise.compare({str(i): rng.normal(size=(30, 4)) for i in range(8)}, "cka", calibrate=99)
     assert (matrix.extra["p"] <= 0.05).sum() / 2 >= 1  # some of 28 by chance
     assert not (matrix.extra["q"] <= 0.05).any()
-
-
-def test_calibrations_and_intervals_can_be_read_in_a_notebook():
-    x, y = views()["a"], views()["b"]
-    calibration, interval = likewise.calibrate(x, y, "cka", 19), likewise.bootstrap(x, y, "cka", 20)
-    assert repr(calibration).startswith("Calibration(cka = ")
-    assert repr(interval).startswith("Interval(cka = ")
-    assert f"{calibration.null_mean:.4g}" in calibration._repr_html_()
-    assert f"{interval.low:.4g}" in interval._repr_html_()
-    several = likewise.calibrate(views(), "cka", 19)
-    assert repr(several) == "Calibration('cka', 4 networks)"
-    assert len(str(several).splitlines()) == 14
-    assert several._repr_html_().count("<tr>") == 12
 
 
 def test_numbers_of_a_measure_that_is_not_symmetric_are_listed_both_ways():

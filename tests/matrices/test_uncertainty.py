@@ -1,0 +1,26 @@
+"""Calibrations and intervals in print and in a notebook."""
+
+import numpy as np
+
+import likewise
+
+
+def views():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(40, 5))
+    widths = {"wide": 64, "a": 12, "b": 8}
+    made = {name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2 for name, d in widths.items()}
+    return {**made, "noise": rng.normal(size=(40, 9))}
+
+
+def test_calibrations_and_intervals_can_be_read_in_a_notebook():
+    x, y = views()["a"], views()["b"]
+    calibration, interval = likewise.calibrate(x, y, "cka", 19), likewise.bootstrap(x, y, "cka", 20)
+    assert repr(calibration).startswith("Calibration(cka = ")
+    assert repr(interval).startswith("Interval(cka = ")
+    assert f"{calibration.null_mean:.4g}" in calibration._repr_html_()
+    assert f"{interval.low:.4g}" in interval._repr_html_()
+    several = likewise.calibrate(views(), "cka", 19)
+    assert repr(several) == "Calibration('cka', 4 networks)"
+    assert len(str(several).splitlines()) == 14
+    assert several._repr_html_().count("<tr>") == 12

@@ -1,0 +1,70 @@
+"""Names, variants and options of measures: what is unknown, taken, missing or out of range."""
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise import measures
+from tests.helpers import sentence
+
+X = np.random.default_rng(0).normal(size=(30, 5))
+
+
+def test_an_unknown_measure_is_guessed():
+    assert sentence(KeyError, likewise.compare, X, X, measure="ckaa") == (
+        "no measure named 'ckaa'. Did you mean 'cka'?"
+    )
+    with pytest.raises(AttributeError) as caught:
+        measures.procrustis  # noqa: B018
+    assert str(caught.value) == "no measure named 'procrustis'. Did you mean 'procrustes'?"
+    assert sentence(ValueError, measures.names, "rsmm") == (
+        "no family named 'rsmm'. There are rsm, cca, alignment, neighbors, topology, statistics, functional."
+    )
+
+
+def test_unknown_options_and_variants():
+    assert sentence(TypeError, measures.get, "jaccard", kk=3) == (
+        "jaccard has no option 'kk'. Did you mean 'k'? Its options are k."
+    )
+    assert sentence(TypeError, measures.get, "cka", k=3) == "cka has no option 'k'. It has none."
+    assert sentence(TypeError, measures.get, "jaccard", variant="other") == (
+        "jaccard has no variant 'other'; it has 'resi'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("jaccard", {"k": 0}, "jaccard: k must be a whole number of at least 1, got 0."),
+        ("jaccard", {"k": 2.5}, "jaccard: k must be a whole number of at least 1, got 2.5."),
+        ("shape", {"alpha": 1.5}, "shape: alpha must be a number from 0.0 to 1.0, got 1.5."),
+        ("cka-rbf", {"bandwidth": "x"}, "cka-rbf: bandwidth must be a number from 0.001 to 1000.0, got 'x'."),
+        ("imd", {"mode": "fast"}, "imd: mode must be one of auto, exact, stochastic, got 'fast'."),
+    ],
+)
+def test_options_out_of_range(name, options, expected):
+    assert sentence(ValueError, measures.get, name, **options) == expected
+
+
+def test_a_missing_option_is_asked_for():
+    assert sentence(TypeError, measures.cka_deconfounded, X, X) == (
+        "cka-deconfounded needs the option 'confounder'. Its options are confounder."
+    )
+
+
+def test_a_name_that_is_taken():
+    assert sentence(ValueError, measures.register, lambda x, y: 0.0, name="OrthProc") == (
+        "the measure name 'orthproc' is taken by 'procrustes'. Choose another name."
+    )
+
+
+def test_a_function_that_is_no_measure():
+    def three(x, y, z):
+        return 0.0
+
+    assert sentence(ValueError, likewise.compare, {"a": X, "b": X}, three) == (
+        "three takes 3 arguments. A measure takes a Pair, or two arrays."
+    )
+    assert sentence(ValueError, likewise.compare, {"a": X, "b": X}, [3]) == (
+        "3 is not a measure. Pass a name, a measure or a function."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Measure
 from likewise.measures.pair import check_same_probe
-from likewise.measures.registry import FAMILIES, get, registry
+from likewise.measures.registry import FAMILIES, get, registry, select
 from likewise.views import Activations, Outputs, Reduction
 
 DEFAULT = "cka-debiased"
@@ -66,6 +67,26 @@ def is_set(measure: Any) -> bool:
     if isinstance(measure, str):
         return measure in ("all", "resi", *FAMILIES)
     return isinstance(measure, (list, tuple))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The measures that were asked for; the names of those that only "all" stands for are `optional`."""
+
+    measures: list[Measure]
+    several: bool
+    optional: frozenset[str]
+
+    @classmethod
+    def of(cls, measure: Any) -> Asked:
+        """Those that a name, a set, a measure, a function or a list of them means."""
+        found = select(measure, on=("representation", "outputs"))
+        items = measure if isinstance(measure, (list, tuple)) else [measure]
+        named = [item for item in items if not (isinstance(item, str) and item == "all")]
+        if len(named) == len(items):
+            return cls(found, is_set(measure), frozenset())
+        kept = {m.name for m in select(named)} if named else set()
+        return cls(found, is_set(measure), frozenset(m.name for m in found) - kept)
 
 
 def with_options(measure: Any, options: dict[str, Any]) -> Any:

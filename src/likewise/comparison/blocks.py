@@ -35,7 +35,7 @@ from likewise.comparison.schedule import (
     items_of,
     kernels_of,
     prepared,
-    score_pair,
+    score_items,
     unordered,
 )
 from likewise.measures.representation import Representation
@@ -169,8 +169,7 @@ class Blocks:
             self._ledger.record(item, Outcome(float(value), reason, final))
         k = block.items[0][0] if block.items else 0
         if not block.first and block.items and not self._in_tiles[k].any():
-            pairs = len({(min(i, j), max(i, j)) for _, i, j in block.items})
-            self._seconds = (self._seconds + scores.seconds / pairs) / 2
+            self._seconds = (self._seconds + scores.seconds / _pairs(block.items)) / 2
 
     def _give_up(self, item: Item, lost: Lost) -> None:
         job = self._ledger.job
@@ -229,19 +228,20 @@ def score_block(block: Block) -> Scores:
             kernels = kernels_of(desk.measures, block.networks**2, list(reps.values()))
             for kernel, rep in product(kernels, reps.values()):
                 prepared(kernel, rep)
-        found = _scored(block.items, desk, reps)
-    results = [found[item] for item in block.items]
+        results = _scored(block.items, desk, reps)
     reasons = {p: (r.reason, r.final) for p, r in enumerate(results) if r.reason}
     return Scores(np.array([r.value for r in results]), reasons, time.thread_time() - start)
 
 
-def _scored(items: list[Item], desk: Desk, reps: dict[int, Representation]) -> dict[Item, Outcome]:
-    by_pair: dict[tuple[int, int], list[Item]] = {}
-    for k, i, j in items:
-        by_pair.setdefault((min(i, j), max(i, j)), []).append((k, i, j))
+def _scored(items: list[Item], desk: Desk, reps: dict[int, Representation]) -> list[Outcome]:
     asked = [desk.measures[k] for k in sorted({k for k, _, _ in items})]
-    tables = filled_tables(asked, len(by_pair), reps, desk.workspace) if items else {}
-    return {item: result for mine in by_pair.values() for item, result in score_pair(mine, desk.measures, reps, tables)}
+    tables = filled_tables(asked, _pairs(items), reps, desk.workspace) if items else {}
+    return [result for _, result in score_items(items, desk.measures, reps, tables=tables)]
+
+
+def _pairs(items: Iterable[Item]) -> int:
+    """How many pairs of networks there are, in whichever direction."""
+    return len({(min(i, j), max(i, j)) for _, i, j in items})
 
 
 def _desk(block: Block) -> Desk:

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, overload
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+from torch.nn import Module
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.comparison.arguments import as_views, is_set, seeded, sorted_out
-from likewise.comparison.networks import shown
-from likewise.comparison.schedule import Job, run, score_key
+from likewise.comparison.arguments import Asked, as_views, seeded, sorted_out
+from likewise.comparison.networks import Extraction, check_networks, extract_all
+from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
-from likewise.errors import InputError, UndefinedError, brief
+from likewise.errors import InputError, brief
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.pair import Pair
-from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
 from likewise.work.engines import engine_of
-from likewise.work.store import open_store
+from likewise.work.store import Store, open_store
 
 PERMUTATIONS = 200
 
@@ -92,33 +94,34 @@ def compare(  # type: ignore[misc]
     '1.00'
     """
     views, other, measure = sorted_out(views, other, measure, options)
-    wanted = select(measure, on=("representation", "outputs", "networks"))  # known before any network has to run
-    null = Null(permutations_of(calibrate, within), within)
-    look = [m.key for m in wanted if m.info.on == "networks"]
-    if look and null.permutations:
+    asked = Asked.of(measure)  # before any network has to run
+    run = Run(reduce, engine, memory, seed, progress, permutations_of(calibrate, within), within)
+    look = [m.key for m in asked.measures if m.info.on == "networks"]
+    if look and run.permutations:
         raise InputError(f"calibrate shuffles inputs of activations, and {look[0]} looks at networks. Leave it out.")
-    how = {"batch_size": batch_size, "device": device, "head": head, "keep_networks": bool(look)}
-    views, other = shown(views, other, data, layers, reduce, store, **how)
-    several = isinstance(views, Mapping)
-    if several or is_set(measure):
-        return _compare_many(
-            views if several else {"x": views, "y": other},
-            measure if several else wanted,
-            asked=measure,
-            reduce=reduce,
-            store=store,
-            engine=engine,
-            memory=memory,
-            seed=seed,
-            progress=progress,
-            null=null,
-        )
-    return _compare_two((views, other), wanted[0], reduce, store, memory, seed, progress, null)
+    two = not isinstance(views, Mapping)
+    given = {"x": views, "y": other} if two else views
+    networks = any(isinstance(each, (str, Module)) for each in given.values())
+    if networks:
+        check_networks(given, data, {} if two else head)
+    with open_store(store) as place:
+        if networks:
+            how = Extraction(data, layers, reduce, head, batch_size, device, place, progress, bool(look))
+            given = extract_all(given, how, own_names=two)
+        if two and not asked.several:
+            return _compare_two(given, asked.measures[0], run, place)
+        return _compare_many(given, asked, run, place, any_outputs=two)
 
 
-class Null(NamedTuple):
-    """How scores are held against chance: by how many shuffles (0: not at all), within which labels."""
+@dataclass(frozen=True)
+class Run:
+    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance."""
 
+    reduce: Reduction | None
+    engine: Any
+    memory: str | int | None
+    seed: int
+    progress: bool
     permutations: int
     within: Any
 
@@ -134,27 +137,18 @@ def permutations_of(calibrate: bool | int, within: Any) -> int:
     return int(calibrate)
 
 
-def _compare_two(
-    given: tuple[Any, Any],
-    measure: Measure,
-    reduce: Any,
-    store: Any,
-    memory: Any,
-    seed: int,
-    progress: bool,
-    null: Null,
-) -> Score:
-    bound, started = seeded(measure, seed), time.perf_counter()
-    with one_thread(for_inputs=given):
-        a, b = as_views({"x": given[0], "y": given[1]}, reduce, [measure], keep_names=True).values()
-        workspace = Workspace(None if memory is None else parse_memory(memory))
+def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:
+    bound, started, inputs = seeded(measure, run.seed), time.perf_counter(), (given["x"], given["y"])
+    with one_thread(for_inputs=inputs):
+        a, b = as_views(given, run.reduce, [measure], keep_names=True).values()
+        workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
-        value = _stored_score(pair, bound, store)
+        value = measure_pair(pair, bound, store)
     seconds = time.perf_counter() - started
     calibration = None
-    if null.permutations:
-        how: dict[str, Any] = {"within": null.within, "memory": memory, "progress": progress}
-        calibration = calibrate_pair(a, b, bound, null.permutations, seed, **how)
+    if run.permutations:
+        how: dict[str, Any] = {"within": run.within, "memory": run.memory, "progress": run.progress}
+        calibration = calibrate_pair(a, b, bound, run.permutations, run.seed, **how)
     return Score(
         value,
         measure=bound.key,
@@ -168,91 +162,50 @@ def _compare_two(
         saturated=saturated(bound, value, (a.n, a.d, b.d)),
         calibration=calibration,
         call=call_of(bound),
-        judge=Judge.of(given, bound, reduce, seconds),
+        judge=Judge.of(inputs, bound, run.reduce, seconds),
     )
 
 
-def _stored_score(pair: Pair, measure: Measure, store: Any) -> float:
-    if store is None:
-        return measure.score(pair)
-    with open_store(store) as place:
-        key = score_key(pair.a.view, pair.b.view, measure)
-        value, reason = place.find([key]).get(key, (None, ""))
-        if value is None:
-            try:
-                value = measure.score(pair)
-            except (UndefinedError, InputError) as error:
-                value, reason = float("nan"), str(error)
-            place.put(key, value, reason, measure.key, pair.a.view.digest, pair.b.view.digest)
-    if reason:
-        raise UndefinedError(reason)
-    return value
-
-
 def _compare_many(
-    views: Mapping[str, Any],
-    measures: Any,
-    *,
-    reduce: Reduction | None,
-    store: Any,
-    engine: Any,
-    memory: str | int | None,
-    seed: int,
-    progress: bool,
-    null: Null,
-    asked: Any,
+    given: Mapping[str, Any], asked: Asked, run: Run, store: Store | None, *, any_outputs: bool
 ) -> SimilarityMatrix | Comparison:
-    if not views:
+    if not given:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
-    wanted = [seeded(m, seed) for m in select(measures, on=_looks_at(views))]
-    ready = as_views(views, reduce, wanted)
-    wanted = _installed(wanted, asked, ready)
+    wanted = [seeded(m, run.seed) for m in asked.measures]
+    if not any_outputs and not all(isinstance(v, Activations) and v.outputs is not None for v in given.values()):
+        wanted = [m for m in wanted if m.info.on != "outputs" or m.name not in asked.optional]
+    views = as_views(given, run.reduce, wanted)
+    wanted = _installed(wanted, asked, views)
     for m in wanted:
-        m.check_subjects(ready.values())
-        if m.info.on == "networks" and engine is not None:
+        m.check_subjects(views.values())
+        if m.info.on == "networks" and run.engine is not None:
             raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
-    job = Job(list(ready), list(ready.values()), wanted)
-    limit = parse_memory(memory)
-    with Progress(job.total, "comparing", shown=progress) as bar:
-        if store is None:
-            run(job, engine_of(engine), limit, None, bar)
-        else:
-            with open_store(store) as place:
-                run(job, engine_of(engine), limit, place, bar)
+    job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
+    with Progress(job.total, "comparing", shown=run.progress) as bar:
+        score_all(job, engine_of(run.engine), limit, store, bar)
     matrices = {m.key: job.matrix(m) for m in wanted}
-    if null.permutations:
+    if run.permutations:
         matrices = calibrate_matrices(
             matrices,
             job.views,
             wanted,
-            seed=seed,
+            seed=run.seed,
             limit=limit,
-            permutations=null.permutations,
-            within=null.within,
+            permutations=run.permutations,
+            within=run.within,
         )
-    return Comparison(matrices) if is_set(asked) else next(iter(matrices.values()))
+    return Comparison(matrices) if asked.several else next(iter(matrices.values()))
 
 
-def _installed(wanted: list[Measure], asked: Any, views: Mapping[str, Activations]) -> list[Measure]:
-    """The measures of "all" whose libraries are here; what was asked for by name stays and says so."""
-    if not (asked == "all" if isinstance(asked, str) else is_set(asked) and "all" in asked):
-        return wanted
-    named = [] if isinstance(asked, str) else [item for item in asked if item != "all"]
-    keep = {m.name for m in select(named, on=("representation", "outputs"))} if named else set()
+def _installed(wanted: list[Measure], asked: Asked, views: Mapping[str, Activations]) -> list[Measure]:
+    """The measures whose libraries are here; what was asked for by name stays and says what is missing."""
     n, widths = next(iter(views.values())).n, {view.d for view in views.values()}
     sizes = [(n, a, b) for a in widths for b in widths]
-    missing = {}
+    missing: dict[str, str] = {}
     for measure in wanted:
-        library = next(filter(None, map(measure.missing, sizes)), None)
-        if library is not None and measure.name not in keep:
-            missing[measure.key] = library.remedy
+        if measure.name in asked.optional:
+            library = next(filter(None, map(measure.missing, sizes)), None)
+            missing |= {} if library is None else {measure.key: library.remedy}
     if missing:
-        first = next(iter(missing.values()))
-        warn(f"left out of 'all': {', '.join(missing)}, since {first}")
+        warn(f"left out of 'all': {', '.join(missing)}, since {next(iter(missing.values()))}")
     return [measure for measure in wanted if measure.key not in missing]
-
-
-def _looks_at(views: Mapping[str, Any]) -> list[str]:
-    """Which kinds of measures "all" means: those on outputs too, if every view has some."""
-    have = all(isinstance(v, Activations) and v.outputs is not None for v in views.values())
-    return ["representation", "outputs"] if have else ["representation"]

@@ -18,13 +18,12 @@ from torch import Tensor, nn
 from likewise import __version__
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import seeded
-from likewise.comparison.schedule import attempt
+from likewise.comparison.schedule import score_items
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
 from likewise.measures.facts import Measure
 from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
-from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -194,11 +193,11 @@ def _pairwise(
     right = left if len(views) == 1 else [Representation(view) for view in views[1].values()]
     names = [list(part) for part in views]
     values, reasons = np.full((len(left), len(right)), np.nan), {}
-    for i, one in enumerate(left):
-        for j, other in enumerate(right):
-            values[i, j], reason = attempt(measure, Pair(one, other))
-            if reason:
-                reasons[names[0][i], names[-1][j]] = reason
+    items = [(0, i, j) for i in range(len(left)) for j in range(len(right))]
+    for (_, i, j), result in score_items(items, [measure], left, right):
+        values[i, j] = result.value
+        if result.reason:
+            reasons[names[0][i], names[-1][j]] = result.reason
     return values, names, reasons
 
 

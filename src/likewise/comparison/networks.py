@@ -3,71 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from torch.nn import Module
 
 from likewise.errors import InputError, quoted_list
+from likewise.views import Reduction
 from likewise.work.store import Store
 
 
-def shown(
-    views: Any,
-    other: Any,
-    data: Any,
-    layers: str,
-    reduce: Any,
-    store: Any,
-    head: str | Mapping[str, str] | None = None,
-    keep_networks: bool = False,
-    **how: Any,
-) -> tuple[Any, Any]:
-    """Networks as their views of the data; everything else as it is. `how` goes to `extract`.
+@dataclass(frozen=True)
+class Extraction:
+    """How networks are shown data, and where their views are kept.
 
     With `keep_networks`, views bring their network and the data along, for measures that look at networks.
     """
-    given = views.values() if isinstance(views, Mapping) else (views, other)
-    if not any(isinstance(each, (str, Module)) for each in given):
-        return views, other  # arrays need neither data nor networks
+
+    data: Any
+    layers: str
+    reduce: Reduction | None
+    head: str | Mapping[str, str] | None
+    batch_size: int
+    device: Any
+    store: Store | None
+    progress: bool
+    keep_networks: bool
+
+
+def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool) -> dict[str, Any]:
+    """Networks as their views of the data, everything else as it is; under their own names where asked."""
     from likewise.data import Data, dataset
+    from likewise.networks import network as load
+    from likewise.views.extract import extract
 
-    inputs = dataset(data) if isinstance(data, str) else data
+    data = dataset(how.data) if isinstance(how.data, str) else how.data
 
-    def view(network: Any, name: str | None = None) -> Any:
+    def view(name: str, network: Any) -> Any:
         if not isinstance(network, (str, Module)):
             return network
-        if data is None:
+        called = (network if isinstance(network, str) else None) if own_names else name
+        module = load(network, data=data if isinstance(data, Data) else None) if isinstance(network, str) else network
+        found = extract(
+            module,
+            data,
+            how.layers,
+            how.reduce,
+            how.store,
+            batch_size=how.batch_size,
+            device=how.device,
+            name=called,
+            head=how.head.get(str(called)) if isinstance(how.head, Mapping) else how.head,
+            progress=how.progress,
+        )
+        return found.of(module, data) if how.keep_networks else found
+
+    return {name: view(name, network) for name, network in networks.items()}
+
+
+def check_networks(given: Mapping[str, Any], data: Any, head: str | Mapping[str, str] | None) -> None:
+    """Refuse networks without data, and a classifier for a network that is not among those compared."""
+    if data is None:
+        name, network = next((n, each) for n, each in given.items() if isinstance(each, (str, Module)))
+        raise InputError(
+            f"{network if isinstance(network, str) else name} is a network, and compare needs to know what to show "
+            "it. Pass data=, like data='cifar10:test[:1000]'."
+        )
+    for name in head if isinstance(head, Mapping) else ():
+        if name not in given:
             raise InputError(
-                f"{network if isinstance(network, str) else name or 'a network'!s} is a network, and "
-                "compare needs to know what to show it. Pass data=, like data='cifar10:test[:1000]'."
-            )
-        from likewise.networks import network as build
-        from likewise.views.extract import extract
-
-        known = inputs if isinstance(inputs, Data) else None
-        called = name or (network if isinstance(network, str) else None)
-        built = build(network, data=known) if isinstance(network, str) else network
-        own = head.get(str(called)) if isinstance(head, Mapping) else head
-        found = extract(built, inputs, layers, reduce, store=store, name=called, head=own, **how)
-        return found.of(built, inputs) if keep_networks else found
-
-    if isinstance(views, Mapping) and isinstance(head, Mapping):
-        _check_names(head, views)
-    if isinstance(views, Mapping):
-        if store is not None and data is not None and not isinstance(store, Store):
-            with Store(store):  # the folder is ours before views are put into it
-                pass
-        return {name: view(network, name) for name, network in views.items()}, other
-    return view(views), view(other)
-
-
-def _check_names(head: Mapping[str, str], views: Mapping[str, Any]) -> None:
-    """Refuse a classifier for a network that is not among those compared."""
-    for name in head:
-        if name not in views:
-            raise InputError(
-                f"head names a layer of {name!r}, and the networks are {quoted_list(list(views))}. "
+                f"head names a layer of {name!r}, and the networks are {quoted_list(list(given))}. "
                 "Give head={network: layer} by these names."
             )
 

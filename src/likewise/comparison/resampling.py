@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from likewise.comparison.arguments import as_views, seeded
-from likewise.comparison.schedule import attempt
+from likewise.comparison.schedule import attempt, score_items
 from likewise.errors import InputError, brief
 from likewise.measures.facts import Measure
 from likewise.measures.families.functional import labelled
@@ -58,14 +58,13 @@ def score_table(
     tables: dict[Kernel, InnerProducts],
 ) -> np.ndarray:
     """Scores of all pairs of different networks; the diagonal is the network with itself."""
-    m = len(left)
+    m, both = len(left), not measure.info.symmetric
     values = np.full((m, m), np.nan)
-    for i in range(m):
-        for j in range(i + 1, m):
-            pair = Pair(left[i], right[j], tables)
-            values[i, j] = values[j, i] = attempt(measure, pair)[0]
-            if not measure.info.symmetric:
-                values[j, i] = attempt(measure, Pair(left[j], right[i], tables))[0]
+    items = [(0, i, j) for i in range(m) for j in range(m) if i < j or (both and i > j)]
+    for (_, i, j), result in score_items(items, [measure], left, right, tables):
+        values[i, j] = result.value
+        if not both:
+            values[j, i] = result.value
     if measure.info.identity is not None:
         np.fill_diagonal(values, measure.info.identity)
     return values

@@ -8,7 +8,7 @@ one thread. Scores stand in arrays: with many networks, an object per pair would
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ from likewise.work.engines import Engine, Local
 from likewise.work.store import Store
 
 Item = tuple[int, int, int]  # which measure, of which network, to which
+Networks = Mapping[int, Representation] | Sequence[Representation]
 
 
 class Outcome(NamedTuple):
@@ -245,7 +246,24 @@ class Ledger:
             self.bar.advance()
 
 
-def run(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:
+def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
+    """One score, from the store where it is there, else kept there."""
+    if store is None:
+        return measure.score(pair)
+    key = score_key(pair.a.view, pair.b.view, measure)
+    value, reason = store.find([key]).get(key, (None, ""))
+    if value is None:
+        try:
+            value = measure.score(pair)
+        except (UndefinedError, InputError) as error:
+            value, reason = float("nan"), str(error)
+        store.put(key, value, reason, measure.key, pair.a.view.digest, pair.b.view.digest)
+    if reason:
+        raise UndefinedError(reason)
+    return value
+
+
+def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:
     """Score what is not in the store, pair by pair, and keep each score as it comes."""
     if store is not None:
         job.files = [put_view(store.artifacts(VIEWS), view) for view in job.views]
@@ -279,7 +297,7 @@ def _work_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> N
         tables = filled_tables(measures, len(pairs), reps, workspace)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
-        return score_pair(items_of(todo, *pair), job.measures, reps, tables)
+        return list(score_items(items_of(todo, *pair), job.measures, reps, tables=tables))
 
     place = engine if beside else Local(1)  # where memory is short, one at a time on all cores
     with closing(place.run(score, _tiled(pairs, reps, limit))) as results:
@@ -300,21 +318,25 @@ def items_of(todo: np.ndarray, i: int, j: int) -> list[Item]:
     return items + [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
 
 
-def score_pair(
-    items: Sequence[Item],
+def score_items(
+    items: Iterable[Item],
     measures: Sequence[Measure],
-    reps: Mapping[int, Representation],
-    tables: dict[Kernel, InnerProducts],
-) -> list[tuple[Item, Outcome]]:
-    """All that is asked of two networks, in both directions, from one `Pair`."""
-    pairs: dict[tuple[int, int], Pair] = {}
-    results = []
+    left: Networks,
+    right: Networks | None = None,
+    tables: dict[Kernel, InnerProducts] | None = None,
+) -> Iterator[tuple[Item, Outcome]]:
+    """The one loop over pairs: measure k of network i on the left and network j on the right, for every (k, i, j).
+
+    Items of one pair, in both directions, belong next to each other: what they share is computed once. Without
+    `right`, both networks are on the left.
+    """
+    place, pair = (-1, -1), None
     for k, i, j in items:
-        if (i, j) not in pairs:
-            other = pairs.get((j, i))
-            pairs[i, j] = other.swapped if other else Pair(reps[i], reps[j], tables)
-        results.append(((k, i, j), outcome(measures[k], pairs[i, j])))
-    return results
+        if pair is None or place != (i, j):
+            back = right is None and place == (j, i)
+            pair = pair.swapped if pair is not None and back else Pair(left[i], (right or left)[j], tables)
+            place = (i, j)
+        yield (k, i, j), outcome(measures[k], pair)
 
 
 def filled_tables(

@@ -185,7 +185,7 @@ class Activations:
 
     def of(self, network: Any, data: Any) -> Activations:
         """The same view with its network and the data it was shown."""
-        return replace(self, subject=Subject(network, data), reduce=None)
+        return replace(self, subject=Subject(network, data), reduce=None).stored_in(self.files)
 
     def __repr__(self) -> str:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"

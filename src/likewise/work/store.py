@@ -178,9 +178,9 @@ class Store:
             ) from error
 
 
-def open_store(store: Store | str | os.PathLike[str]) -> AbstractContextManager[Store]:
-    """A store by its folder, closed after use; one that is open stays open."""
-    return nullcontext(store) if isinstance(store, Store) else Store(store)
+def open_store(store: Store | str | os.PathLike[str] | None) -> AbstractContextManager[Store | None]:
+    """A store by its folder, closed after use; one that is open stays open, and none stays none."""
+    return nullcontext(store) if store is None or isinstance(store, Store) else Store(store)
 
 
 def _ours(path: Path) -> bool:

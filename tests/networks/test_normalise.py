@@ -38,7 +38,7 @@ def test_a_deviation_of_zero_cannot_normalise() -> None:
     with pytest.raises(InputError) as error:
         Normalised(nn.Linear(2, 2), [0.5], [0.0])
     assert str(error.value) == (
-        "cannot normalise by mean [0.5] and std [0.0]. Give one of each per channel, and no deviation of 0."
+        "cannot normalise by mean [0.5] and std [0.0]. Give one of each a channel, and no deviation of 0."
     )
 
 

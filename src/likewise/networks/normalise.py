@@ -22,10 +22,11 @@ class Normalised(nn.Module):
 
     def __init__(self, net: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
+        # the code, its sentences included, is part of the fingerprint of every network inside
         if len(mean) != len(std) or not all(value > 0 for value in std):
             raise InputError(
                 f"cannot normalise by mean {list(mean)} and std {list(std)}. "
-                "Give one of each per channel, and no deviation of 0."
+                "Give one of each a channel, and no deviation of 0."
             )
         self.net = net
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)

@@ -25,8 +25,8 @@ Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
 class Classify:
     """The usual step: augment, mix, forward pass, and a loss.
 
-    The loss is cross-entropy, unless the network has a method `loss(logits, targets)`: targets are labels
-    `(n,)` or, of mixed inputs, shares of the classes `(n, classes)`.
+    The loss is cross-entropy, unless the network has a method `loss(logits, targets)`: targets are the shares of
+    the classes in every input `(n, classes)`, 1 and 0 where inputs are not mixed.
     """
 
     def __init__(self, settings: Settings, data: Data) -> None:
@@ -61,6 +61,8 @@ class Classify:
     def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor) -> Tensor:
         own = getattr(unwrapped(net), "loss", None)
         if callable(own):
+            if targets.ndim == 1:
+                targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
             return cast(Tensor, own(logits, targets))
         return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from likewise.networks.zoo.registry import ImageNetwork, architecture
 
@@ -66,8 +65,6 @@ class CapsNet(ImageNetwork):
         return (capsules.square().sum(dim=-1) + 1e-12).sqrt()
 
     def loss(self, lengths: Tensor, targets: Tensor) -> Tensor:
-        """Margin loss for labels `(n,)` or shares `(n, classes)`: present classes above 0.9, others below 0.1."""
-        if targets.ndim == 1:
-            targets = functional.one_hot(targets, lengths.shape[1]).to(lengths.dtype)
+        """Margin loss for targets `(n, classes)`: present classes above 0.9, others below 0.1."""
         short, long = (0.9 - lengths).relu().square(), (lengths - 0.1).relu().square()
         return (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()

@@ -82,8 +82,9 @@ class Encoder(nn.Module):
         return cast(Tensor, self.norm2(tokens + self.mlp(tokens)))
 
     def mlp(self, tokens: Tensor) -> Tensor:
-        """The feed-forward part of the block."""
         return cast(Tensor, self.linear2(self.act(self.linear1(tokens))))
+
+    mlp.__doc__ = "The feed-forward part of the block."  # beside it: the code is part of the network's fingerprint
 
 
 @architecture(

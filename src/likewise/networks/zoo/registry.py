@@ -106,5 +106,6 @@ class ImageNetwork(nn.Module):
         return self.answer(images)
 
     def answer(self, images: Tensor) -> Tensor:
-        """Logits of images that were checked."""
         raise NotImplementedError
+
+    answer.__doc__ = "Logits of images that were checked."  # beside it: the code is part of networks' fingerprints

@@ -38,6 +38,7 @@ COMMANDS = [
     ["--help"],
     ["--version"],
     ["measures", "--help"],
+    ["train", "--help"],
 ]
 
 

@@ -146,7 +146,7 @@ def _streamed(
             for part in _parts([list(rows.values()) for rows in seen], batch, batch_size, seed):
                 sums.add(part[0], part[1] if len(part) > 1 else None)
             bar.advance()
-    values, names = sums.values().numpy(), [list(watcher.chosen or ()) for watcher in watchers]
+    values, names = sums.values().numpy(), [watcher.layers for watcher in watchers]
     sides = zip([watchers[0], watchers[-1]], [names[0], names[-1]], sums.faults(), strict=True)
     faults = [
         [f"{name!r} of {watcher.label} {f}" if f else "" for name, f in zip(layers, told, strict=True)]

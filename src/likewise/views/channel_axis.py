@@ -1,4 +1,4 @@
-"""Where the channels lie in what a layer gives: on the second axis or on the last."""
+"""Which axis of what a layer gives holds the channels, the second or the last, and which the inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHANNELS_FIRST = (
 _CHANNELS_LAST = (nn.RNNBase, nn.MultiheadAttention, nn.Embedding)
 
 
-class Layouts:
+class ChannelAxes:
     """Which axis of what layers give holds the channels, learned while a network runs once.
 
     Nothing in a tensor says so, but some layers do: a convolution gives `(n, c, ...)`, a
@@ -34,17 +34,15 @@ class Layouts:
     last. A linear layer says nothing alone: it may mix positions as well as channels.
     """
 
-    def __init__(self) -> None:
-        self._known: Any = WeakTensorKeyDictionary()  # what passed between layers: `_Told` of it
+    def __init__(self, inputs: Any) -> None:
+        self._known: Any = WeakTensorKeyDictionary()  # what passed between layers: its `_Axis`
         self._last: dict[int, tuple[int, tuple[int, ...]]] = {}  # by rank: axis, sizes of an input
         self._met: set[tuple[int, int]] = set()
-
-    def start(self, inputs: Any) -> None:
-        """Images have one or three channels, which says where those are."""
+        # images have one or three channels, which says where those are
         if isinstance(inputs, Tensor) and inputs.ndim > 3:
             sides = [axis for axis in (1, -1) if inputs.shape[axis] in (1, 3)]
             if len(sides) == 1:
-                self._note(inputs, _Told(sides[0]))
+                self._note(inputs, _Axis(sides[0]))
 
     def after(self, module: nn.Module, args: Any, words: Any, output: Any) -> None:
         """A forward hook of every layer."""
@@ -52,22 +50,22 @@ class Layouts:
         if value is None or value.ndim < 3 or not value.is_floating_point():
             return
         given = first_tensor([*args, *words.values()])
-        told = self._by(module, given if given is None or given.ndim == value.ndim else None, value)
-        if told is not None:
-            self._note(value, told)
+        axis = self._by(module, given if given is None or given.ndim == value.ndim else None, value)
+        if axis is not None:
+            self._note(value, axis)
 
     def axis(self, value: Tensor) -> int:
         """1 or -1; 0 where it could be either."""
-        told = self._told(value)
-        return (-1 if value.ndim == 3 else 1) if told is None else told.axis
+        known = self._axis_of(value)
+        return default_axis(value) if known is None else known.axis
 
-    def _note(self, value: Tensor, told: _Told) -> None:
-        self._known[value] = told
-        if told.firm and told.axis:
-            self._last[value.ndim] = told.axis, tuple(value.shape[1:])
-            self._met.add((value.ndim, told.axis))
+    def _note(self, value: Tensor, axis: _Axis) -> None:
+        self._known[value] = axis
+        if axis.firm and axis.axis:
+            self._last[value.ndim] = axis.axis, tuple(value.shape[1:])
+            self._met.add((value.ndim, axis.axis))
 
-    def _told(self, value: Tensor) -> _Told | None:
+    def _axis_of(self, value: Tensor) -> _Axis | None:
         """The axis of a tensor by itself or by its sizes; None where nothing is known of it."""
         if value in self._known or value.ndim not in self._last:
             return self._known.get(value)
@@ -76,50 +74,67 @@ class Layouts:
         fitting = [side for side in (1, -1) if value.shape[side] == channels]
         if len(fitting) == 2:
             unsure = _rearranged(now, last) or (value.ndim, -axis) in self._met
-            return _Told(0 if unsure else axis)
+            return _Axis(0 if unsure else axis)
         if not fitting or (fitting == [-axis] and not _rearranged(now, last)):
             return None  # as large by chance
-        return _Told(fitting[0])
+        return _Axis(fitting[0])
 
-    def _by(self, module: nn.Module, given: Tensor | None, value: Tensor) -> _Told | None:
+    def _by(self, module: nn.Module, given: Tensor | None, value: Tensor) -> _Axis | None:
         if isinstance(module, _CHANNELS_FIRST):
-            return _Told(1)
+            return _Axis(1)
         if isinstance(module, _CHANNELS_LAST):
-            return _Told(-1)
+            return _Axis(-1)
         before = None
         if given is not None:  # a block was given it before the sizes that were last
-            before = self._known.get(given) if any(module.children()) else self._told(given)
+            before = self._known.get(given) if any(module.children()) else self._axis_of(given)
         if isinstance(module, (nn.Linear, nn.LayerNorm, nn.RMSNorm)):
             return self._by_last_axis(module, given, before, value)
         if type(module).__name__ == "Permute" and before is not None and before.axis:
             places: Any = getattr(module, "dims", ())
             if len(places) == value.ndim:
-                axis = list(places).index(before.axis % value.ndim)
-                return {1: _Told(1), value.ndim - 1: _Told(-1)}.get(axis)
+                place = list(places).index(before.axis % value.ndim)
+                return {1: _Axis(1), value.ndim - 1: _Axis(-1)}.get(place)
         if given is not None and given.shape == value.shape and given in self._known:
             return before
-        told = self._told(value)
-        if told is not None or given is None:
-            return told
+        known = self._axis_of(value)
+        if known is not None or given is None:
+            return known
         if any(module.children()):  # a block ends as its last layers do
-            return _Told(self._last[value.ndim][0]) if value.ndim in self._last else None
+            return _Axis(self._last[value.ndim][0]) if value.ndim in self._last else None
         return None if _rearranged(given.shape[1:], value.shape[1:]) else before
 
-    def _by_last_axis(self, module: nn.Module, given: Tensor | None, before: _Told | None, value: Tensor) -> _Told:
+    def _by_last_axis(self, module: nn.Module, given: Tensor | None, before: _Axis | None, value: Tensor) -> _Axis:
         linear = isinstance(module, nn.Linear)
         if _turns_inside(module, value):
-            return _Told(1)
+            return _Axis(1)
         if given is not None and given not in self._known and given.shape[1] == given.shape[-1]:
             # moved there for a normalisation surely, for another layer perhaps
             unsure = linear and before is not None and before.axis != -1
-            return _Told(0 if unsure else -1, firm=not linear or before is not None)
+            return _Axis(0 if unsure else -1, firm=not linear or before is not None)
         if before is not None and before.axis == 1:
             return before  # maps (n, c, h, w) as they are: it mixes positions, the channels stay
-        return _Told(-1, firm=not linear or (before is not None and before.firm))
+        return _Axis(-1, firm=not linear or (before is not None and before.firm))
+
+
+def default_axis(value: Tensor) -> int:
+    """Where channels are if nothing is known: last in tokens, second in maps."""
+    return -1 if value.ndim == 3 else 1
+
+
+def input_axis(module: nn.Module, value: Tensor, shown: int, few: Sequence[int]) -> int:
+    """The axis of the inputs: 0, or 1 where time comes first; `few` is the shape for fewer inputs, where known."""
+    if value.ndim != 3:
+        return 0
+    axes = [axis for axis in (0, 1) if value.shape[axis] == shown]
+    if len(few) == 3:
+        axes = [axis for axis in axes if few[axis] != value.shape[axis]]
+    if len(axes) == 2:
+        return int(not all(getattr(part, "batch_first", True) for part in module.modules()))
+    return axes[0] if axes else 0
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Axis:
     """The axis of the channels, 0 where it may be either; not firm where nothing confirms it."""
 
     axis: int

@@ -18,7 +18,7 @@ from likewise.views.activations import HALF
 from likewise.views.batches import batches, known_length
 from likewise.views.labels import Answers
 from likewise.views.sinks import OUTPUTS
-from likewise.views.watcher import Seen, Watcher
+from likewise.views.watcher import CallFacts, Seen, Watcher
 
 
 class Sink(Protocol):
@@ -41,8 +41,7 @@ class Pass:
     labels: Tensor | None
     n: int
     probe: str
-    kinds: Mapping[str, str]
-    dtypes: Mapping[str, str]
+    calls: Mapping[str, CallFacts]
     answers: Answers
 
     def labelled(self, n: int, count: int) -> tuple[Tensor | None, dict[str, str]]:
@@ -55,9 +54,9 @@ class Pass:
         rows = self.sinks[layer].n
         # rows that are positions must never be compared with rows that are inputs
         probe = self.probe if rows == self.n else f"{self.probe}:{rows} positions"
-        facts = {"layer": layer, "kind": self.kinds.get(layer, ""), "probe": probe}
-        given = self.dtypes.get(layer, "")
-        return facts | {"dtype": given} if given in HALF else facts
+        call = self.calls.get(layer)  # none for the answers
+        facts = {"layer": layer, "kind": call.kind if call else "", "probe": probe}
+        return facts | {"dtype": call.dtype} if call and call.dtype in HALF else facts
 
 
 def run(
@@ -100,7 +99,7 @@ def run(
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
     answers = Answers(watcher.network, data, watcher.label)
-    return Pass(sinks, _joined(labels), n, probe, watcher.kinds, watcher.dtypes, answers)
+    return Pass(sinks, _joined(labels), n, probe, watcher.settled.calls if watcher.settled else {}, answers)
 
 
 def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:

@@ -30,27 +30,27 @@ def watched(
     *,
     first: Mapping[nn.Module, Callable[..., None]] | None = None,
 ) -> Iterator[Callable[[], None]]:
-    """Hand on what these modules give (and what those are given); call the result before each pass.
+    """Hand on what these modules give, and what those in `inputs_of` are given, during one pass.
 
-    The second call of a module within one pass is handed on as `name#2`. Hooks in `first` are told
-    of a call (module, arguments, arguments by name, output) before it is handed on.
+    The second call of a module is handed on as `name#2`; whoever watches several passes calls the result
+    before each. Hooks in `first` get a call (module, arguments, arguments by name, output) before.
     """
     calls: Counter[str] = Counter()
 
-    def given(name: str, module: nn.Module, value: Any) -> None:
+    def hand_on(name: str, module: nn.Module, value: Any) -> None:
         calls[name] += 1
         receive(name if calls[name] == 1 else f"{name}#{calls[name]}", module, value)
 
     def after(name: str) -> Any:
-        return lambda module, _args, output: given(name, module, output)
+        return lambda module, _args, output: hand_on(name, module, output)
 
     def before(name: str) -> Any:
-        return lambda module, args, words: given(name, module, args or words)
+        return lambda module, args, words: hand_on(name, module, args or words)
 
     hooks = []
     try:
-        for module, told in (first or {}).items():
-            hooks.append(module.register_forward_hook(told, with_kwargs=True))
+        for module, on_call in (first or {}).items():
+            hooks.append(module.register_forward_hook(on_call, with_kwargs=True))
         for name, module in modules.items():
             hooks.append(module.register_forward_hook(after(name)))
         for name, module in inputs_of.items():
@@ -61,7 +61,7 @@ def watched(
             hook.remove()
 
 
-def answered(network: nn.Module, inputs: Any, batch: Batch, number: int, label: str) -> Any:
+def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label: str) -> Any:
     """The network's answer to a batch; where it fails, an error with the layer and the batch."""
     try:
         return call(network, inputs)
@@ -72,7 +72,7 @@ def answered(network: nn.Module, inputs: Any, batch: Batch, number: int, label: 
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ForwardError(
             f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
-            f"to {last}, {_described(inputs)}): {type(error).__name__}: {reason}. Check that the "
+            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {reason}. Check that the "
             "network takes inputs of this shape and type."
         ) from error
 
@@ -80,19 +80,14 @@ def answered(network: nn.Module, inputs: Any, batch: Batch, number: int, label: 
 def _failing_layer(network: nn.Module, error: Exception) -> str:
     """The innermost layer on the traceback: found afterwards, so that a good pass costs nothing."""
     names = {id(part): name for name, part in unwrapped(network).named_modules() if name}
-    found = None
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        part = frame.f_locals.get("self")
-        if id(part) in names:
-            found = part
-    if found is None:
-        return "its forward pass"
-    return f"layer {names[id(found)]!r} ({type(found).__name__})"
+    parts = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    layers = [part for part in parts if id(part) in names]
+    return f"layer {names[id(layers[-1])]!r} ({type(layers[-1]).__name__})" if layers else "its forward pass"
 
 
-def _described(inputs: Any) -> str:
+def _shapes(inputs: Any) -> str:
     if isinstance(inputs, Tensor):
         return f"{tuple(inputs.shape)} {str(inputs.dtype).removeprefix('torch.')}"
     if isinstance(inputs, Mapping):
-        return "; ".join(f"{key} {_described(value)}" for key, value in inputs.items())
+        return "; ".join(f"{key} {_shapes(value)}" for key, value in inputs.items())
     return type(inputs).__name__

@@ -15,7 +15,7 @@ from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
 from likewise.views.batches import Batch, batches
 from likewise.views.extract import as_data, resolved
-from likewise.views.hooks import answered, watched
+from likewise.views.hooks import answer_to, watched
 from likewise.views.layers import blocks, named_layers
 
 _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8))
@@ -71,7 +71,7 @@ def _calls(network: nn.Module, batch: Batch, label: str) -> dict[str, tuple[int,
         shapes[name] = None if value is None else tuple(value.shape[1:])
 
     with at_rest(network) as alone, watched(named_layers(network), receive, {}):
-        answered(alone, ready(alone, batch.inputs), batch, 1, label)
+        answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
     return shapes
 
 

@@ -1,6 +1,8 @@
 """Facts are declared once and tested both ways, for every measure and variant."""
 
+import doctest
 import inspect
+import io
 import sys
 
 import numpy as np
@@ -30,6 +32,16 @@ def test_all_of_resi_and_more_are_there():
     assert len(RESI) == 23
     assert known >= RESI
     assert len(measures.names()) >= 40
+
+
+@pytest.mark.parametrize("measure", list(registry), ids=lambda m: m.key)
+def test_every_measure_has_an_example_that_runs(measure):
+    function = measure.given
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, measure.name, function.__module__, 0)
+    assert any(f"{measure.name}" in step.source.replace("_", "-") for step in example.examples)
+    report = io.StringIO()
+    assert doctest.DocTestRunner().run(example, out=report.write).failed == 0, report.getvalue()
+    assert ">>>" not in measure.explain()
 
 
 def libraries():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.measures.families.rsm import pnka_points
+from likewise.measures.families.gram import pnka_points
 from likewise.measures.pair import pair_of
 
 

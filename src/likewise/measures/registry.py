@@ -15,11 +15,20 @@ from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Info, Measure, OfArrays, describe
 
-FAMILIES = ("rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional")
+FAMILIES = {  # with the files that hold them
+    "rsm": ("cka", "rsm", "gram"),
+    "cca": ("cca",),
+    "alignment": ("procrustes", "alignment"),
+    "neighbors": ("neighbors",),
+    "topology": ("topology",),
+    "statistics": ("statistics",),
+    "functional": ("functional",),
+}
+_FAMILY_OF = {f"likewise.measures.families.{file}": family for family, files in FAMILIES.items() for file in files}
 registry: Registry[Measure] = Registry(
     "measure",
     group="likewise.measures",
-    modules=(*(f"likewise.measures.families.{family}" for family in FAMILIES), "likewise.classes.measure"),
+    modules=(*_FAMILY_OF, "likewise.classes.measure"),
 )
 
 RESI = {  # the paper's abbreviations, in its order of families
@@ -56,7 +65,8 @@ def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Cal
         unknown = set(facts) - set(Info.__dataclass_fields__)
         if unknown:
             raise InputError(f"a measure has no fact {min(unknown)!r}; see likewise.measures.Info.")
-        info = Info(name=name, invariant_to=frozenset(invariant_to), **facts)
+        given = {"family": _FAMILY_OF.get(module_of(function), "custom"), **facts}
+        info = Info(name=name, invariant_to=frozenset(invariant_to), **given)
         made = Measure(describe(info, function), on_pairs(function))
         if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
             made.variant("resi", differs="Nothing in value.")(function)
@@ -82,7 +92,6 @@ def register(function: Callable[..., float] | None = None, *, name: str | None =
 
     def declare(function: Callable[..., float]) -> Measure:
         given = {
-            "family": "custom",
             "larger_is": "more alike",
             "bounds": (None, None),
             "source": "registered by the user",

@@ -21,7 +21,6 @@ from likewise.measures.registry import measure
 from likewise.views.activations import UNLABELLED, Activations, Outputs
 
 FACTS: dict[str, Any] = {
-    "family": "functional",
     "on": "outputs",
     "cost": "n·c",
     "invariant_to": {SCALE},  # the most likely class stays the most likely
@@ -124,6 +123,12 @@ def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
     """How much more often one network is right than the other.
 
     |accuracy of X - accuracy of Y|. 0: equally often, though perhaps on different inputs.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> truth = x.argmax(axis=1)
+    >>> f'{likewise.measures.get("accuracy-difference", labels=truth)(x + noise, x + 2 * noise):.3f}'
+    '0.170'
     """
     a, b = _correct(pair, labels)
     return abs(float(a.double().mean() - b.double().mean()))
@@ -144,6 +149,11 @@ def disagreement(pair: Pair) -> float:
 
     Share of inputs whose most likely class differs. 0: never; independent networks of accuracy q disagree
     on at least |q - q'|.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> f"{likewise.measures.disagreement(x, x + noise):.3f}"
+    '0.600'
     """
     p, q = _predictions(pair)
     return float((p != q).double().mean())
@@ -163,6 +173,12 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
 
     (d - |e - e'|) / (min(e + e', 1) - |e - e'|), d the disagreement, e and e' the error rates. 0: as alike as the
     accuracies allow; 1: as different. Undefined where the accuracies leave no choice.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> truth = x.argmax(axis=1)
+    >>> f'{likewise.measures.get("disagreement-normalised", labels=truth)(x + noise, x + 2 * noise):.3f}'
+    '0.120'
     """
     a, b = (1 - float(right.double().mean()) for right in _correct(pair, labels))
     least, most = abs(a - b), min(a + b, 1.0)
@@ -188,6 +204,11 @@ def jsd(pair: Pair) -> float:
 
     Mean over inputs of the Jensen-Shannon divergence, base 2, of the softmax of the logits. 0: the same
     probabilities; 1: never the same class possible.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> f"{likewise.measures.jsd(x, x + noise):.3f}"
+    '0.134'
     """
     p, q = (logits.double().log_softmax(dim=1) for logits in shared_logits(pair))
     mid = torch.logaddexp(p, q) - math.log(2)
@@ -209,6 +230,12 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
 
     Cohen's kappa of correctness: (o - e) / (1 - e), o the share of inputs both get right or both wrong, e the
     share expected of independent networks of their accuracies. 1: the same inputs; 0: chance; below: opposite.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> truth = x.argmax(axis=1)
+    >>> f'{likewise.measures.get("error-consistency", labels=truth)(x + noise, x + 2 * noise):.3f}'
+    '0.619'
     """
     a, b = (right.double() for right in _correct(pair, labels))
     expected = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean()))
@@ -233,6 +260,12 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
 
     Of the inputs both get wrong, the share with the same predicted class. 1: always; undefined where they
     are never wrong together.
+
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+    >>> truth = x.argmax(axis=1)
+    >>> f'{likewise.measures.get("same-mistake", labels=truth)(x + noise, x + 2 * noise):.3f}'
+    '0.833'
     """
     a, b = _correct(pair, labels)
     both = ~a & ~b

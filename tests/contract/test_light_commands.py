@@ -82,18 +82,18 @@ def test_unknown_names_are_refused_without_torch_too() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_what_was_read_with_stand_ins_is_forgotten_and_arrays_need_no_networks() -> None:
+def test_what_was_read_with_placeholders_is_forgotten_and_arrays_need_no_networks() -> None:
     """In one process: a list, then a declaration that needs torch itself, then real comparisons."""
     done = run(
         """
-from likewise._base.declarations import reading
+from likewise._base.declarations import read_declarations
 
 def task():
     import torch
     return 1 + int(torch.zeros(1))
 
 printed(["measures"])
-print(reading(task), "torch" in sys.modules)
+print(read_declarations(task), "torch" in sys.modules)
 import numpy as np, likewise
 x, y = np.random.default_rng(0).normal(size=(2, 30, 4))
 likewise.compare(x, y).explain()

@@ -1,10 +1,9 @@
-"""Read what is declared in the sources without the libraries that compute.
+"""Read names, facts and summaries from our modules without importing torch, which takes seconds.
 
-`likewise measures`, `networks` and `data` print names, facts and summaries that stand beside the code.
-Importing torch for a list of names takes seconds, so while they read, torch and scipy are stand-ins: their
-names can be imported, subclassed and used as decorators, and nothing of them runs. Afterwards everything that
-was imported with a stand-in is forgotten, so that a later import is real. Where torch is loaded anyway, where
-plug-ins of others are installed, and where a stand-in does not do, the libraries themselves are imported.
+`likewise measures`, `networks` and `data` print what is declared beside the code. While they read, placeholders stand
+for the libraries that compute: names can be imported from them, subclassed and used as decorators, and nothing of
+them runs. Afterwards every module imported with a placeholder is removed, so that a later import is real. The real
+libraries are used where torch is loaded already, where plug-ins are installed, and where a placeholder does not do.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ LIBRARIES = ("numpy", "torch", "scipy", "safetensors", "threadpoolctl")
 T = TypeVar("T")
 
 
-def reading(task: Callable[[], T]) -> T:
-    """The result of a task that only reads declarations; plain values, nothing that computes."""
+def read_declarations(task: Callable[[], T]) -> T:
+    """The result of a task that only reads declarations and gives plain values."""
     if "torch" in sys.modules or any(group.startswith("likewise.") for group in entry_points().groups):
         return task()
     try:
-        with stand_ins():
+        with placeholders():
             return task()
     except LikewiseError:
         raise
@@ -37,11 +36,11 @@ def reading(task: Callable[[], T]) -> T:
         return task()
 
 
-class Name(type):
-    """Whatever a library calls so: a class to inherit from, a decorator, a constant."""
+class Placeholder(type):
+    """Any name of a library: a class to inherit from, a decorator, a constant."""
 
     def __getattr__(cls, name: str) -> Any:
-        return _name(name)
+        return _placeholder(name)
 
     def __call__(cls, *given: Any, **options: Any) -> Any:
         decorates = len(given) == 1 and not options and callable(given[0])
@@ -56,32 +55,30 @@ class Name(type):
     __ror__ = __or__
 
 
-def _name(name: str) -> Any:
+def _placeholder(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return Name(name, (), {})
-
-
-class _Module(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        return _name(name)
+    return Placeholder(name, (), {})
 
 
 class _Finder(MetaPathFinder, Loader):
+    """Finds an empty module for every library, with any name in it."""
+
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        ours = name.partition(".")[0] in LIBRARIES
-        return ModuleSpec(name, self, is_package=True) if ours else None
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in LIBRARIES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Module(spec.name)
+        module = ModuleType(spec.name)
+        vars(module)["__getattr__"] = _placeholder
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """A stand-in has nothing to run."""
+        """There is nothing to run."""
 
 
 @contextmanager
-def stand_ins() -> Iterator[None]:
-    """Import stand-ins inside; afterwards forget them and what was imported with them."""
+def placeholders() -> Iterator[None]:
+    """Import placeholders for the libraries inside; afterwards remove them and what was imported with them."""
     before, finder = set(sys.modules), _Finder()
     sys.meta_path.insert(0, finder)
     try:
@@ -90,11 +87,7 @@ def stand_ins() -> Iterator[None]:
         sys.meta_path.remove(finder)
         for name in set(sys.modules) - before:
             if name.partition(".")[0] in ("likewise", *LIBRARIES):
-                _forget(name)
-
-
-def _forget(name: str) -> None:
-    parent, _, child = name.rpartition(".")
-    del sys.modules[name]
-    if parent in sys.modules:
-        vars(sys.modules[parent]).pop(child, None)
+                parent, _, child = name.rpartition(".")
+                del sys.modules[name]
+                if parent in sys.modules:
+                    vars(sys.modules[parent]).pop(child, None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._base.declarations import reading
+from likewise._base.declarations import read_declarations
 
 
 def data(
@@ -15,7 +15,7 @@ def data(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List datasets, their splits and what they are."""
-    typer.echo(reading(lambda: _list(pattern, as_json)))
+    typer.echo(read_declarations(lambda: _list(pattern, as_json)))
 
 
 def _list(pattern: str, as_json: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._base.declarations import reading
+from likewise._base.declarations import read_declarations
 
 
 def measures(
@@ -17,7 +17,7 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
-    typer.echo(reading(lambda: _all(family, as_json) if name is None else _one(name, as_json)))
+    typer.echo(read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json)))
 
 
 def _one(name: str, as_json: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._base.declarations import reading
+from likewise._base.declarations import read_declarations
 
 
 def networks(
@@ -17,7 +17,7 @@ def networks(
 ) -> None:
     """List networks and their addresses."""
     of_zoo = not pattern or pattern.startswith("zoo:")  # others ask timm and torchvision for names
-    text = reading(lambda: _list(pattern, as_json)) if of_zoo else _list(pattern, as_json)
+    text = read_declarations(lambda: _list(pattern, as_json)) if of_zoo else _list(pattern, as_json)
     typer.echo(text)
     if not pattern and not as_json:
         typer.echo("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.", err=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from likewise._base.declarations import reading
+from likewise._base.declarations import read_declarations
 
 
 def train(
@@ -75,7 +75,7 @@ def _settings() -> list[inspect.Parameter]:
 def _with_settings(signature: inspect.Signature) -> inspect.Signature:
     """The signature of the command, its `**settings` spelled out."""
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    return signature.replace(parameters=[*own, *reading(_settings)])
+    return signature.replace(parameters=[*own, *read_declarations(_settings)])
 
 
 train.__signature__ = _with_settings(inspect.signature(train, eval_str=True))  # type: ignore[attr-defined]

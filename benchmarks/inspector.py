@@ -20,7 +20,7 @@ import numpy as np
 import likewise
 from benchmarks.common import write
 from likewise.classes import Inspector
-from likewise.classes.tap import Tap
+from likewise.classes.classifier import Tap
 from likewise.errors import MissingDataError
 from likewise.networks import train
 

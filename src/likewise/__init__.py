@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.views import Outputs as Outputs
     from likewise.views.cache import Views as Views
     from likewise.views.extract import extract as extract
-    from likewise.views.layer_table import layers as layers
+    from likewise.views.layers import layers as layers
 
 __version__ = "0.1.0"
 
@@ -54,7 +54,7 @@ _HOMES = {
     "dataset": "likewise.data",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
-    "layers": "likewise.views.layer_table",
+    "layers": "likewise.views.layers",
     "layerwise": "likewise.comparison.layerwise",
     "measures": "likewise.measures",
     "network": "likewise.networks",

@@ -109,7 +109,7 @@ def test_a_room_imports_only_rooms_before_it() -> None:
         ("import likewise.views", "likewise.views"),
         ("from likewise.views.cache import Views", "likewise.views.cache"),
         ("from likewise import compare, __version__", "likewise.comparison.compare"),
-        ("import likewise\nlikewise.layers('zoo:mlp')", "likewise.views.layer_table"),
+        ("import likewise\nlikewise.layers('zoo:mlp')", "likewise.views.layers"),
         ("def f():\n    from likewise import networks", "likewise.networks"),
         ("def f():\n    return import_module('likewise.classes.films')", "likewise.classes.films"),
         ("if TYPE_CHECKING:\n    from likewise.classes import Inspector", "likewise.classes"),

@@ -13,7 +13,7 @@ import likewise
 from likewise.errors import InputError
 from likewise.networks import Normalised, head
 from likewise.views.extract import extract
-from likewise.views.layers import blocks, named_layers
+from likewise.views.selection import blocks, named_layers
 
 
 def test_layers_are_listed_with_shapes_and_parameters_one_entry_a_call() -> None:

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrizations
 
 from likewise._base.compat import prepare_torchvision
 from likewise.classes import Inspector, from_weights
-from likewise.classes.tap import Tap
+from likewise.classes.classifier import Tap
 from likewise.data import Data
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import head, train

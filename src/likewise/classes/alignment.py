@@ -55,17 +55,19 @@ class Scaled:
     @cached_property
     def ranked(self) -> Scaled:
         """The ranks of the entries, ties sharing theirs, scaled in turn."""
+        from scipy.stats import rankdata  # slow to import, and needed for one metric
+
         grid, c = np.round(self.grid, DECIMALS), len(self.grid)
         if np.isnan(grid).any():
             return self
         ranks = np.zeros_like(grid)
         if np.array_equal(grid, grid.T):  # both triangles hold the same order
             upper = np.triu_indices(c, 1)
-            ranks[upper] = _average_ranks(grid[upper])
+            ranks[upper] = rankdata(grid[upper])
             ranks += ranks.T
         else:
             off = ~np.eye(c, dtype=bool)
-            ranks[off] = _average_ranks(grid[off])
+            ranks[off] = rankdata(grid[off])
         return Scaled(ranks)
 
     @cached_property
@@ -85,17 +87,6 @@ class Scaled:
         moved = object.__new__(Scaled)
         moved.grid, moved.pairs = self.grid[np.ix_(order, order)], self.pairs
         return moved
-
-
-def _average_ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1, equal values sharing their mean rank."""
-    order = np.argsort(values)
-    ordered = values[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    counts = np.diff(np.append(first, len(values)))
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat(first + (counts + 1) / 2, counts)
-    return ranks
 
 
 def _blur(grid: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ def from_weights(
     [[1.0, 0.707], [0.707, 1.0]]
     """
     if hasattr(weight, "named_modules"):
-        from likewise.classes.of_network import classifier_rows, row_order
+        from likewise.classes.classifier import classifier_rows, row_order
 
         count = None if classes is None else len(classes)
         weight, known = classifier_rows(weight, head, inputs, count)

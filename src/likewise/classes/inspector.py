@@ -204,7 +204,7 @@ class Inspector:
 
     def begin(self, net: Any, epoch: int) -> None:
         """Get ready for an epoch of our own training."""
-        from likewise.classes.tap import Tap
+        from likewise.classes.classifier import Tap
 
         self.reset()
         self._epoch = epoch

@@ -10,8 +10,8 @@ import torch
 
 from likewise._base.files import is_folder
 from likewise._base.progress import tracked
+from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
-from likewise.classes.tap import Tap
 from likewise.data import Data, dataset
 from likewise.errors import InputError
 from likewise.networks import network

@@ -70,7 +70,7 @@ class Images:
 
 
 @contextmanager
-def opened(path: Path, pil: Any) -> Iterator[Any]:
+def open_image(path: Path, pil: Any) -> Iterator[Any]:
     """An image file, or a sentence that names it; one that would unpack to gigabytes is refused."""
     with (
         reading(path, f"{path} cannot be read as an image. Remove or repair it."),
@@ -111,7 +111,7 @@ class ImageFiles:
     def read(self, path: Path) -> Tensor:
         """One image as `(3, size, size)` in [0, 1]."""
         pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-        with opened(path, pil) as file:
+        with open_image(path, pil) as file:
             image = file.convert("RGB")
         array = np.asarray(self._fitted(image, pil.Resampling.BILINEAR, path))
         return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255

@@ -95,7 +95,7 @@ class Data:
         for start in range(0, len(self), batch_size):
             rows = slice(start, start + batch_size)
             index = rows if order is None else order[rows].tolist()
-            yield moved(take(self.inputs, index), device), moved(self.labels[index], device)
+            yield to_device(take(self.inputs, index), device), to_device(self.labels[index], device)
 
 
 def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
@@ -151,14 +151,14 @@ def _content(inputs: Any) -> Iterator[str | bytes | Tensor]:
             yield repr(text)
 
 
-def moved(value: Any, device: Any) -> Any:
+def to_device(value: Any, device: Any) -> Any:
     """A batch, or a part of one, on the device; as it is where none is named."""
     if device is None:
         return value
     if hasattr(value, "to"):
         return value.to(device)
     if isinstance(value, dict):
-        return {key: moved(part, device) for key, part in value.items()}
+        return {key: to_device(part, device) for key, part in value.items()}
     return value
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import tensor_from_numpy
-from likewise.data.inputs import Data, moved, take
+from likewise.data.inputs import Data, take, to_device
 from likewise.errors import InputError
 
 
@@ -83,7 +83,7 @@ def _pairs(data: Any, batch_size: int, shuffle: int | None, device: Any) -> Iter
         yield from data.batches(batch_size, shuffle=shuffle, device=device)
         return
     for inputs, labels in _loose(data, batch_size, shuffle):
-        yield moved(inputs, device), labels
+        yield to_device(inputs, device), labels
 
 
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:

@@ -26,7 +26,7 @@ from likewise.views.batches import known_length
 from likewise.views.cache import InFolder, InMemory
 from likewise.views.forward_pass import run
 from likewise.views.labels import room
-from likewise.views.layers import is_pattern
+from likewise.views.selection import is_pattern
 from likewise.views.watcher import Watcher
 
 

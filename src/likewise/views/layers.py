@@ -1,180 +1,94 @@
-"""Which layers: names, globs, and the words `all`, `blocks`, `penultimate` and `logits`.
-
-A layer is named as in `network.named_modules()`; wrappers that add nothing to look at
-(DataParallel, a compiled network, normalisation of the input) do not show in names. A layer called
-several times in one pass has one name a call: `attention`, `attention#2`. How often that is shows
-only in a pass, so patterns are matched twice: before the first batch against modules, after it
-against calls.
-"""
+"""The layers of a network: names, what they are, what they give, how many parameters they hold."""
 
 from __future__ import annotations
 
-import fnmatch
-import glob
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 
-from likewise.errors import InputError, UnknownNameError
-from likewise.networks.heads import has_matrix, named_parts
+from likewise.data import Data
+from likewise.errors import ForwardError
+from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
+from likewise.views.batches import Batch, batches
+from likewise.views.extract import as_data, resolved
+from likewise.views.hooks import answer_to, watched
+from likewise.views.selection import blocks, named_layers
 
-LOGITS, PENULTIMATE = "logits", "penultimate"
-_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-
-
-def is_pattern(layers: str | Sequence[str]) -> bool:
-    """Whether a request may mean several layers."""
-    if not isinstance(layers, str):
-        return True
-    return layers in ("all", "blocks") or any(mark in layers for mark in "*?[")
+_SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8))
 
 
-class Selection:
-    """A request for layers, resolved against a network."""
+@dataclass(frozen=True)
+class Layer:
+    """One layer, or one call of it; `shape` is what it gives for one input, None where unknown."""
 
-    def __init__(self, network: nn.Module, layers: str | Sequence[str], label: str) -> None:
-        self.asked = [layers] if isinstance(layers, str) else list(layers)
-        self.label = label
-        self.modules = named_layers(network)
-        if not self.asked:
-            raise InputError(f"no layers of {label} were asked for. Name at least one, or 'all'.")
-        if set(self.asked) != {LOGITS}:
-            self._check_open(unwrapped(network))
-        self._patterns = {asked: self._expanded(asked) for asked in self.asked}
-
-    def hooked(self) -> dict[str, nn.Module]:
-        """The modules that may hold what was asked for; an error where a request has none."""
-        found: dict[str, nn.Module] = {}
-        for asked, patterns in self._patterns.items():
-            names = _matching(self.modules, [pattern.partition("#")[0] for pattern in patterns])
-            if not names and asked not in (LOGITS, PENULTIMATE):
-                raise UnknownNameError(f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}")
-            found |= {name: self.modules[name] for name in names}
-        return found
-
-    def chosen(self, calls: Sequence[str]) -> list[str]:
-        """The calls of one pass that were asked for, in the order of the requests."""
-        found: dict[str, None] = {}
-        for asked, patterns in self._patterns.items():
-            names = _matching(calls, patterns)
-            if not names:
-                raise UnknownNameError(
-                    f"{asked!r} of {self.label} is not called in its forward pass. `likewise layers` lists what is."
-                )
-            found |= dict.fromkeys(names)
-        return list(found)
-
-    def _check_open(self, network: nn.Module) -> None:
-        """Refuse networks that cannot be looked into, or not yet."""
-        if any(isinstance(part, torch.jit.ScriptModule) for part in network.modules()):
-            raise InputError(
-                f"{self.label} is compiled by TorchScript, so nothing but its 'logits' can be "
-                "watched. Pass the module it was made from."
-            )
-        for name, part in self.modules.items():
-            if any(is_lazy(value) for value in part.parameters(recurse=False)):
-                raise InputError(
-                    f"{name!r} of {self.label} is a {type(part).__name__}, whose size shows with "
-                    "its first inputs. Show it some before: network(inputs)."
-                )
-
-    def _expanded(self, asked: str) -> list[str]:
-        if asked == "all":
-            return ["*"]
-        if asked == "blocks":
-            names = [glob.escape(name) for name in blocks(self.modules)]
-            return [*names, *(f"{name}#*" for name in names)]
-        return [asked]
+    name: str
+    kind: str
+    shape: tuple[int, ...] | None
+    parameters: int
+    block: bool
 
 
-def named_layers(network: nn.Module) -> dict[str, nn.Module]:
-    """Every part of a network by name, without the network itself."""
-    return named_parts(unwrapped(network))
+def layers(network: str | nn.Module, data: Any = None, *, name: str | None = None) -> list[Layer]:
+    """The layers of a network in the order they answer, one entry a call.
 
+    Shapes show in a pass over two inputs of `data`; without data over zeros of a size the network
+    takes, and where none fits they stay unknown.
 
-def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
-    """The repeated parts a network is built of: residual blocks, transformer layers, convolutions.
-
-    A block is an entry of a Sequential, ModuleList or ModuleDict, or one of several attributes that
-    differ by a number (`inception3a`, `inception3b`), that has parts of its own and whose class
-    comes at least twice in such a place; what stands in the same row as a block is one too. The
-    outermost count, except stages, whose own part is a row of such blocks. Where there are none,
-    the layers with weights of their own are the blocks.
-
-    >>> blocks(named_layers(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
-    ['0', '2']
+    >>> for layer in layers(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.zeros(2, 4)):
+    ...     print(layer.name, layer.kind, layer.shape, layer.parameters)
+    0 Linear (3,) 15
+    1 ReLU (3,) 0
     """
-    entries = _entries(modules)
-    often = Counter(type(modules[name]) for name in entries)
-    repeated = [name for name in entries if often[type(modules[name])] > 1]
-    # a class is a stage only if all of its instances are: some blocks lack the part that differs
-    parts = {type(modules[name]) for name in repeated if not _is_row(modules[name], often)}
-    places = {_place(name) for name in repeated if type(modules[name]) in parts}
-    whole = [name for name in entries if _place(name) in places]
-    outer = [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
-    return outer or [name for name, part in modules.items() if has_matrix(part)]
+    module, called = resolved(network, name)
+    parts = named_layers(module)
+    if data is not None:
+        shown = as_data(data)
+        few = shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown
+        calls = _calls(module, next(batches(few, 2)), repr(called))
+    else:
+        calls = next(_tried(module, repr(called)), {})
+    names = list(calls) or list(parts)
+    in_blocks = set(blocks(parts))
+    found = []
+    for entry in names:
+        part = parts[entry.partition("#")[0]]
+        held = sum(value.numel() for value in part.parameters())
+        kind, block = type(part).__name__, entry.partition("#")[0] in in_blocks
+        found.append(Layer(entry, kind, calls.get(entry), held, block))
+    return found
 
 
-def nearest(asked: str, names: Iterable[str]) -> str:
-    """' The nearest are ...' for an error sentence; the first where none is near."""
-    known = list(names)
-    plain = asked.replace("*", "").replace("?", "").rstrip(".")
-    close = get_close_matches(plain, known, n=3, cutoff=0.3)
-    shown = ", ".join(repr(name) for name in close or known[:3])
-    return f" The {'nearest' if close else 'first'} are {shown}; `likewise layers` lists all."
+def _calls(network: nn.Module, batch: Batch, label: str) -> dict[str, tuple[int, ...] | None]:
+    """What every call in one pass gives for one input."""
+    shapes: dict[str, tuple[int, ...] | None] = {}
+
+    def receive(name: str, _module: nn.Module, output: Any) -> None:
+        value = first_tensor(output)
+        shapes[name] = None if value is None else tuple(value.shape[1:])
+
+    with at_rest(network) as alone, watched(named_layers(network), receive, {}):
+        answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
+    return shapes
 
 
-def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
+def _tried(network: nn.Module, label: str) -> Iterator[dict[str, tuple[int, ...] | None]]:
+    for inputs in _guesses(network):
+        try:
+            yield _calls(network, Batch(inputs, None, 0), label)
+        except (ForwardError, ValueError):
+            continue
 
 
-def _is_container(part: nn.Module) -> bool:
-    """Whether a module only holds others: those that do work of their own are blocks themselves."""
-    if type(part) in _CONTAINERS:
-        return True
-    children = list(part.children())
-    return isinstance(part, _CONTAINERS) and all(any(child.children()) for child in children)
-
-
-def _entries(modules: Mapping[str, nn.Module]) -> list[str]:
-    """What has parts and weights, and stands in a row: in a container, or by its number."""
-    able = [name for name, part in modules.items() if _is_built(part)]
-    held = [name for name in able if _is_held(name, modules)]
-    rows = Counter(_place(name) for name in able)
-    # attributes inside an entry of a container are parts of that entry
-    free = [name for name in able if not any(name.startswith(f"{other}.") for other in held)]
-    own = {name: name.rpartition(".")[2] for name in free}
-    numbered = {n for n in free if _place(own[n]) != own[n] and rows[_place(n)] > 1}
-    return [name for name in able if name in held or name in numbered]
-
-
-def _is_held(name: str, modules: Mapping[str, nn.Module]) -> bool:
-    above, _, own = name.rpartition(".")
-    return isinstance(modules.get(above), _CONTAINERS) or (not above and own.isdigit())
-
-
-def _is_built(part: nn.Module) -> bool:
-    if not any(named_parts(part)) or _is_container(part):
-        return False
-    # a wrapped normalisation is no block
-    return any(value.ndim > 1 for value in part.parameters()) or any(has_matrix(inside) for inside in part.modules())
-
-
-def _place(name: str) -> str:
-    """A name without its numbers: the same for all that stand in one row."""
-    return re.sub(r"\d+[a-z]?(?![a-z])", "#", name)
-
-
-def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:
-    """Whether a module holds one row of blocks of one class; several are branches of a block."""
-    rows = 0
-    for child in part.children():
-        kinds = {type(entry) for entry in child.children()}
-        rows += type(child) in _CONTAINERS and len(kinds) == 1 and often.get(kinds.pop(), 0) > 1
-    return rows == 1
+def _guesses(network: nn.Module) -> Iterator[Any]:
+    """Inputs the network may take: its own words on it first."""
+    if hasattr(network, "tokenize"):
+        yield ["one sentence", "another"]
+        return
+    own = getattr(unwrapped(network), "default_cfg", None) or {}
+    sizes = [tuple(own["input_size"])] if "input_size" in own else []
+    for size in [*sizes, *_SIZES]:
+        yield torch.zeros(2, *size)

@@ -1,15 +1,15 @@
 """What is penultimate: the input of the layer that answers, found by what the network does.
 
-The one answer to that question, for extraction and for class similarity alike. A layer that was named
-or that the network declares is taken at its word. Otherwise the network is watched in a forward
-pass: the call of a layer (`fc`, or `fc#2` for the second one) whose output is the answer, else the
-last call the answer changes with. The order in which layers are written down is no evidence.
+The one answer to that question, for extraction and for class similarity. A layer that was named or that the
+network declares is believed. Otherwise the network is watched in a forward pass: the call of a layer (`fc`,
+or `fc#2` for the second one) whose output is the answer, else the last call the answer changes with. The
+order in which layers are declared is no evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -30,39 +30,32 @@ from likewise.views.hooks import watched
 Calls = dict[str, Tensor | None]
 
 
-def answering_call(network: nn.Module, ask: Callable[[], Any], told: str | None = None) -> str:
-    """The call of the layer that answers, asked for by `ask` where nobody has told it."""
-    told = stated_head(network, told)
-    if told is not None:
-        return told
+def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> str:
+    """The call of the layer that answers: the layer named, else found by a pass that `ask` starts."""
+    named = named_head(network, layer)
+    if named is not None:
+        return named
     found = None
     with suppress(ForwardError):  # where this fails, the pass itself will, and says so better
-        with recorded(network) as calls:
+        calls: Calls = {}
+
+        def record(call: str, _module: nn.Module, output: Any) -> None:
+            calls.pop(call, None)  # in the order of the last calls
+            calls[call] = first_tensor(output)
+
+        with watched(weighted_parts(unwrapped(network)), record, {}):
             whole = ask()
-        found = answering(network, calls, whole, ask)
+        found = find_call(network, calls, whole, ask)
     return found if found is not None else head(network).layer_name
 
 
-def stated_head(network: nn.Module, told: str | None = None) -> str | None:
+def named_head(network: nn.Module, layer: str | None = None) -> str | None:
     """The classifier that was named, or that the network declares; None where neither is."""
-    stated = told if told is not None else declared_head(network)
-    return None if stated is None else head(network, layer=stated).layer_name
+    named = layer if layer is not None else declared_head(network)
+    return None if named is None else head(network, layer=named).layer_name
 
 
-@contextmanager
-def recorded(network: nn.Module) -> Iterator[Calls]:
-    """What the layers with weights give, by call and in the order of calls."""
-    calls: Calls = {}
-
-    def receive(call: str, _module: nn.Module, output: Any) -> None:
-        calls.pop(call, None)
-        calls[call] = first_tensor(output)
-
-    with watched(weighted_parts(unwrapped(network)), receive, {}):
-        yield calls
-
-
-def answering(
+def find_call(
     network: nn.Module,
     calls: Mapping[str, Tensor | None],
     whole: Any,
@@ -85,12 +78,12 @@ def answering(
     if ask is None:
         return None
     layers, whole = weighted_parts(net), ask()
-    calm = first_tensor(whole)
-    if calm is None:
+    undisturbed = first_tensor(whole)
+    if undisturbed is None:
         return None
 
     def matters(call: str) -> bool:
-        return not same(first_tensor(_asked_disturbed(layers, call, ask)), calm)
+        return not same(first_tensor(_answer_disturbed(layers, call, ask)), undisturbed)
 
     try:
         return last_that_matters(net, calls, matters)
@@ -98,12 +91,12 @@ def answering(
         guess = last_declared(net)
         if guess is None or guess not in calls or matters(guess):
             raise
-        if _all_same(_asked_disturbed(layers, guess, ask), whole):
+        if _all_same(_answer_disturbed(layers, guess, ask), whole):
             raise
         return guess
 
 
-def _asked_disturbed(layers: Mapping[str, nn.Module], call: str, ask: Callable[[], Any]) -> Any:
+def _answer_disturbed(layers: Mapping[str, nn.Module], call: str, ask: Callable[[], Any]) -> Any:
     """The answer if one call of a layer gives something else; None where it cannot be changed."""
     name, _, number = call.partition("#")
     changed: list[Any] = []

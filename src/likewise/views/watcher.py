@@ -25,9 +25,9 @@ from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, default_axis, input_axis
 from likewise.views.hooks import answer_to, watched
-from likewise.views.layers import LOGITS, PENULTIMATE, Selection
 from likewise.views.penultimate import answering_call
 from likewise.views.reduction import check_reduction, reduced
+from likewise.views.selection import LOGITS, PENULTIMATE, Selection
 
 
 class _NoRowsError(InputError):

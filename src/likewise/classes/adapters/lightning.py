@@ -12,8 +12,8 @@ from typing import Any
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
+from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
-from likewise.classes.tap import Tap
 from likewise.errors import InputError
 
 Get = Callable[[Any, Any], tuple[Any, Any]]

@@ -13,8 +13,8 @@ import numpy as np
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
+from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
-from likewise.classes.tap import Tap
 
 
 def hook(inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None) -> Any:

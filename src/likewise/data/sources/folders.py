@@ -8,7 +8,7 @@ from pathlib import Path
 from likewise._base.files import check_name
 from likewise._base.optional import require
 from likewise.data.address import data_source
-from likewise.data.images import ImageFiles, opened
+from likewise.data.images import ImageFiles, open_image
 from likewise.data.inputs import Data
 from likewise.data.locations import existing_folder
 from likewise.errors import InputError, MissingDataError
@@ -76,5 +76,5 @@ def from_groups(
 def natural_size(path: Path) -> int:
     """The shorter side of an image, at most 224: small images keep their size."""
     pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-    with opened(path, pil) as image:
+    with open_image(path, pil) as image:
         return int(min(*image.size, 224))

@@ -1,0 +1,173 @@
+"""The classifier of a network: the rows of its weights, and what it is given, recorded as it passes.
+
+No second forward pass is needed for the features. Which layer classifies is what `likewise.views.penultimate`
+says: the layer that was named or that the network declares, else the one whose output is the answer in the
+first batch. Loops that call parts of a network rather than the network itself (a step of Lightning may) say
+what the answer was when they take the features.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likewise.errors import LikewiseError
+from likewise.networks.class_names import class_names
+from likewise.networks.forward import at_rest, call, first_tensor
+from likewise.networks.heads import head as find_head
+from likewise.networks.heads import weighted_parts
+from likewise.networks.normalise import unwrapped
+from likewise.views.hooks import watched
+from likewise.views.penultimate import answering_call, find_call, named_head, same
+from likewise.wordnet import ClassNames, match
+
+_INPUT = "input of "
+
+
+def classifier_rows(
+    net: nn.Module, head: str | None, inputs: Any, count: int | None
+) -> tuple[Tensor, ClassNames | None]:
+    """The classifier's weights `(classes, width)`, and its classes where the network knows them.
+
+    With `inputs`, one batch, the network is asked which layer answers.
+    """
+    if head is None and inputs is not None:
+        with at_rest(net) as resting:
+            head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
+    weight = find_head(net, layer=head, classes=count).weight
+    names = class_names(net, len(weight))
+    return weight, names if names is not None and len(names) == len(weight) else None
+
+
+def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:
+    """The rows of the named classes, where the network has all of them and counts them otherwise."""
+    if len(classes) != len(names):
+        return None
+    places = [place for place in match(ClassNames(tuple(map(str, classes))), names) if place is not None]
+    return None if len(places) < len(names) or places == sorted(places) else places
+
+
+class Tap:
+    """Keeps the last input of the classifier; gives none for a network without one.
+
+    `layer` is the name of the classifier as soon as it is known. Where the loop may use what the network
+    returns for something else than the answer, `trusts_network` is False, and only logits given to `take`
+    count.
+    """
+
+    def __init__(self, net: nn.Module, head: str | None = None, *, trusts_network: bool = True) -> None:
+        self.layer: str | None = None
+        self._net, self._trusts, self._learns = unwrapped(net), trusts_network, False
+        self._hooks = ExitStack()
+        self._new_pass: Callable[[], None] = lambda: None
+        self._outputs: dict[str, Tensor | None] = {}
+        self._inputs: dict[str, Tensor | None] = {}
+        self._returned: tuple[Any, Callable[[], Any]] | None = None
+        self._call, self._last = 1, deque[Tensor | None](maxlen=1)
+        try:
+            named = named_head(net, head)
+        except LikewiseError:
+            if head is not None:
+                raise
+            return  # it says itself that it has none
+        if named is None:
+            self._learn()
+        else:
+            self._listen(named, calls=1)
+
+    def start(self) -> None:
+        """Forget the pass so far: another begins."""
+        self._outputs, self._inputs, self._returned = {}, {}, None
+        self._last.clear()
+        self._new_pass()
+
+    def take(self, logits: Any = None) -> Tensor | None:
+        """The features of the last batch, once; `logits` are what the network answered to it."""
+        if self._learns and isinstance(logits, Tensor):
+            returned, ask = self._returned or (None, None)
+            is_answer = same(first_tensor(returned), logits)
+            self._settle(logits, ask if is_answer else None)
+        whole = len(self._last) == self._last.maxlen
+        features = self._last[self._call - 1] if whole else None
+        self.start()
+        return features
+
+    def close(self) -> None:
+        """Leave the network as it was."""
+        self._hooks.close()
+        self._learns = False
+
+    def _learn(self) -> None:
+        """Record every layer with weights until the answer of a pass is known."""
+        self._learns = True
+        parts = weighted_parts(self._net)
+        inputs_of = {f"{_INPUT}{name}": part for name, part in parts.items()}
+        self._new_pass = self._hooks.enter_context(watched(parts, self._record, inputs_of))
+        before = self._net.register_forward_pre_hook(lambda _net, _args: self.start())
+        after = self._net.register_forward_hook(self._after_pass, with_kwargs=True)
+        self._hooks.callback(before.remove)
+        self._hooks.callback(after.remove)
+
+    def _record(self, name: str, _part: nn.Module, value: Any) -> None:
+        if name.startswith(_INPUT):
+            self._inputs[name.removeprefix(_INPUT)] = _features(value)
+        else:
+            self._outputs[name] = first_tensor(value)
+
+    def _after_pass(self, net: nn.Module, args: Any, words: dict[str, Any], output: Any) -> None:
+        ask = partial(_answer_again, net, args, words)
+        if self._trusts:
+            self._settle(output, ask)
+        else:
+            self._returned = output, ask
+
+    def _settle(self, answer: Any, ask: Callable[[], Any] | None) -> None:
+        """Find the call that answered, and listen to no other layer from now on."""
+        outputs, inputs = self._outputs, self._inputs
+        if not outputs:
+            return
+        if ask is not None:
+            self.close()  # asked again, the network would be recorded again
+        try:
+            found = find_call(self._net, outputs, answer, ask)
+        except LikewiseError:
+            found = None
+        if found is None:
+            self.start()
+            return
+        self.close()
+        name, _, number = found.partition("#")
+        calls = [value for call, value in inputs.items() if call.partition("#")[0] == name]
+        self._call = int(number or 1)
+        self._listen(name, calls=len(calls))
+        self._last.extend(calls)
+
+    def _listen(self, name: str, *, calls: int) -> None:
+        """Keep what this layer is given in its last calls, as many as there are in one pass."""
+        self.layer = name
+        self._last = deque(maxlen=calls)
+        inputs_of = {name: self._net.get_submodule(name)}
+        self._hooks.enter_context(
+            watched({}, lambda _call, _part, given: self._last.append(_features(given)), inputs_of)
+        )
+
+
+def _features(given: Any) -> Tensor | None:
+    """What a layer is given, one row per input; None where it is no such thing."""
+    value = first_tensor(given)
+    if value is not None and value.ndim == 4:  # a 1 x 1 convolution on maps
+        value = value.mean(dim=(2, 3))
+    return value.detach() if value is not None and value.ndim == 2 else None
+
+
+def _answer_again(net: nn.Module, args: Any, words: dict[str, Any]) -> Any:
+    """The answer to the same inputs again, in evaluation mode and without a trace."""
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices=devices), at_rest(net):
+        return net(*args, **words)

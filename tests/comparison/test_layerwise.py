@@ -235,7 +235,7 @@ def test_inputs_that_are_not_finite_are_refused(measure: str) -> None:
         ),
         (
             {"measure": ["cka", "rsa"]},
-            "layerwise takes one measure and was given 2. Call it once a measure.",
+            "layerwise takes one measure and was given 2. Call it once per measure.",
         ),
         (
             {"data": None, "b": "digits:test[:20]"},

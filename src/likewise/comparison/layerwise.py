@@ -68,37 +68,32 @@ def layerwise(
     """
     if data is None:
         raise InputError(_without_data(b))
-    chosen = _one_measure(measure, seed)
+    bound = _one_measure(measure, seed)
     nets = [resolved(a)] if b is None or b is a else [resolved(a), resolved(b)]
-    shown = as_data(data)
+    inputs = as_data(data)
     wanted = [layers] if isinstance(layers, str) else list(layers)
-    how = reduce or ("mean" if _is_text(shown) else "flatten")
-    if chosen.key == STREAMED:
+    how = reduce or ("mean" if _is_text(inputs) else "flatten")
+    if bound.key == STREAMED:
         watchers = [Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets]
-        values, names, reasons = _streamed(watchers, shown, batch_size, seed, progress)
+        values, names, reasons = _stream(watchers, inputs, batch_size, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
-        views = [
-            extract(
-                m, shown, wanted, how, store, batch_size=batch_size, device=device, name=n, head=head, progress=progress
-            )
-            for m, n in nets
-        ]
-        values, names, reasons = _pairwise(views, chosen)
-        saturation = _saturated(views, chosen, values)
-    about = _about(shown, how, batch_size, seed)
+        options = {"batch_size": batch_size, "device": device, "head": head, "progress": progress}
+        views = [extract(m, inputs, wanted, how, store, name=n, **options) for m, n in nets]
+        values, names, reasons = _pairwise(views, bound)
+        saturation = _saturation(views, bound, values)
     return LayerMatrix(
         nets[0][1],
         nets[-1][1],
         names[0],
         names[-1],
         values,
-        chosen.key,
-        about,
+        bound.key,
+        _about(inputs, how, batch_size, seed),
         reasons,
         saturation,
-        chosen.info.larger_is,
-        chosen.info.bounds,
+        bound.info.larger_is,
+        bound.info.bounds,
     )
 
 
@@ -114,7 +109,7 @@ def _one_measure(measure: Any, seed: int) -> Measure:
     """The measure that is meant, before any network has to run."""
     found = select(measure, on=("representation", "outputs"))
     if len(found) > 1:
-        raise InputError(f"layerwise takes one measure and was given {len(found)}. Call it once a measure.")
+        raise InputError(f"layerwise takes one measure and was given {len(found)}. Call it once per measure.")
     if found[0].info.on == "outputs":
         raise InputError(
             f"{found[0].name} looks at what a network answers, which is the same for all its "
@@ -130,7 +125,7 @@ def _is_text(data: Any) -> bool:
     return isinstance(first[0] if isinstance(first, tuple) and first else first, str)
 
 
-def _streamed(
+def _stream(
     watchers: list[Watcher], data: Any, batch_size: int, seed: int, progress: bool
 ) -> tuple[np.ndarray, list[list[str]], Reasons]:
     sums = MinibatchCKA()
@@ -139,7 +134,7 @@ def _streamed(
         bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
         for watcher in watchers:
             stack.enter_context(watcher)
-        steps = _large_enough(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
+        steps = _merge_small(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
         for number, batch in enumerate(steps, start=1):
             seen = [watcher.see(batch, number).rows for watcher in watchers]
             _check_rows(seen, [watcher.label for watcher in watchers], number)
@@ -149,8 +144,8 @@ def _streamed(
     values, names = sums.values().numpy(), [watcher.layers for watcher in watchers]
     sides = zip([watchers[0], watchers[-1]], [names[0], names[-1]], sums.faults(), strict=True)
     faults = [
-        [f"{name!r} of {watcher.label} {f}" if f else "" for name, f in zip(layers, told, strict=True)]
-        for watcher, layers, told in sides
+        [f"{name!r} of {watcher.label} {fault}" if fault else "" for name, fault in zip(layers, own, strict=True)]
+        for watcher, layers, own in sides
     ]
     reasons = {
         (row, column): faults[0][i] or faults[1][j]
@@ -201,7 +196,7 @@ def _pairwise(
     return values, names, reasons
 
 
-def _saturated(views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray) -> Reasons:
+def _saturation(views: Sequence[Mapping[str, Activations]], measure: Measure, values: np.ndarray) -> Reasons:
     """Pairs of layers whose score any layers of their widths would get; not a layer with itself."""
     if measure.saturation is None:
         return {}
@@ -215,22 +210,22 @@ def _saturated(views: Sequence[Mapping[str, Activations]], measure: Measure, val
     return {pair: reason for pair, reason in found.items() if reason}
 
 
-def _large_enough(steps: Iterable[Batch]) -> Iterator[Batch]:
+def _merge_small(steps: Iterable[Batch]) -> Iterator[Batch]:
     """The batches, with one too small for HSIC1 joined to the one before it."""
-    held: Batch | None = None
+    last: Batch | None = None
     for batch in steps:
-        if held is not None and min(held.size, batch.size) < SMALLEST_BATCH:
-            held = Batch(_joined(held.inputs, batch.inputs), None, held.start)
+        if last is not None and min(last.size, batch.size) < SMALLEST_BATCH:
+            last = Batch(_join(last.inputs, batch.inputs), None, last.start)
             continue
-        if held is not None:
-            yield held
-        held = batch
-    if held is not None:
-        yield held
+        if last is not None:
+            yield last
+        last = batch
+    if last is not None:
+        yield last
 
 
 def _parts(rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int) -> Iterator[list[list[Tensor]]]:
-    """A graph comes in one batch however large it is: its nodes in parts of the size wished for."""
+    """A graph comes in one batch however large it is: its nodes in parts of the batch size."""
     if batch.rows is None or batch.size <= batch_size:
         yield rows
         return
@@ -239,7 +234,7 @@ def _parts(rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int) -
         yield [[values[part] for values in layers] for layers in rows]
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _join(first: Any, second: Any) -> Any:
     if isinstance(first, Tensor) and first.shape[1:] == second.shape[1:]:
         return torch.cat([first, second])
     if isinstance(first, list):

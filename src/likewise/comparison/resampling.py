@@ -1,4 +1,4 @@
-"""What nulls and intervals have in common: networks prepared for many looks, and tables of their scores."""
+"""Scores of networks that are looked at again and again: what nulls, intervals and layers have in common."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def scores(measures: list[Measure], pair: Pair, confounder: np.ndarray) -> list[
 
 
 def _with(measure: Measure, confounder: np.ndarray) -> Measure:
-    return measure.bind(confounder=confounder) if "confounder" in measure.missing else measure
+    return measure.bind(confounder=confounder) if "confounder" in measure.missing_options else measure
 
 
 def fresh_scores(cell: Cell, draw: int) -> dict[str, float]:

@@ -48,7 +48,7 @@ def matrix(n: int, imd: bool, target: float, reference: float, *, d: int = 512, 
 def every() -> list[measures.Measure]:
     """All measures of representations, in their published form."""
     found = [measures.get(name) for name in measures.names()]
-    return [m_ for m_ in found if m_.info.on == "representation" and not m_.missing]
+    return [m_ for m_ in found if m_.info.on == "representation" and not m_.missing_options]
 
 
 def undefined(matrices: likewise.Comparison) -> str:

@@ -46,7 +46,7 @@ def rows(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[dict[str, Any]]
 def everything() -> list[measures.Measure]:
     """All measures of representations that need no option, and the reference's forms after them."""
     found = [measures.get(name) for name in measures.names()]
-    found = [m for m in found if m.info.on == "representation" and not m.missing]
+    found = [m for m in found if m.info.on == "representation" and not m.missing_options]
     return found + [m.variants["resi"] for m in found if "resi" in m.variants]
 
 

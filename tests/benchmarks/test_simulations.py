@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmarks import coverage, false_positives
 from benchmarks.parts import load_parts, run_parts
 
 import likewise
+from benchmarks import coverage, false_positives
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups, interval_of
 from likewise.measures.registry import registry

@@ -9,6 +9,7 @@ import likewise
 from likewise.comparison.compare import compare
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
+from likewise.networks import Training
 
 
 def calls() -> None:
@@ -28,3 +29,10 @@ def calls() -> None:
     assert_type(compare({"a": x, "b": y}, "cka")["a", "b"], float)
     assert_type(compare({"a": x, "b": y}, "cka")["a"], dict[str, float])
     assert_type(likewise.compare(x, y), Score)
+    assert_type(likewise.train("zoo:mlp", "digits:train[:20]", epochs=1, lr=0.1, augment="flip"), Training)
+
+
+def refused() -> None:
+    """Every setting of a training is a keyword with its type: mypy reports an ignore that is not needed."""
+    likewise.train("zoo:mlp", "digits", epoch=1)  # type: ignore[call-arg]
+    likewise.train("zoo:mlp", "digits", lr="fast")  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 import likewise
 from likewise.attacks import pgd
+from likewise.errors import InputError
 
 
 class Small(nn.Module):
@@ -196,3 +197,16 @@ def test_it_works_where_gradients_are_off(mode: type[torch.no_grad]) -> None:
     assert facts(net) == before
     functional.cross_entropy(net(images), labels).backward()  # training goes on
     assert net.fc.weight.grad is not None
+
+
+@pytest.mark.parametrize(
+    "images",
+    [torch.full((1, 1, 2, 2), 1.5), torch.full((1, 1, 2, 2), -0.1), torch.ones(1, 1, 2, 2).int()],
+    ids=["above 1", "below 0", "whole numbers"],
+)
+def test_only_images_between_0_and_1_are_attacked(images: Tensor) -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    with pytest.raises(InputError) as error:
+        pgd(net, images)
+    assert str(error.value) == "an attack needs images as floats between 0 and 1. Scale them first."
+    assert net.training

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from torch import nn
 
 from likewise import classes, wordnet
 from likewise.classes import (
-    ClassSimilarity,
+    Inspector,
+    alignment,
     from_confusion,
     from_features,
     from_logits,
@@ -23,11 +24,13 @@ from likewise.classes import (
     from_wordnet,
 )
 from likewise.data import Data
+from likewise.errors import InputError, LikewiseError, UnknownNameError
+from tests.classes.helpers import METRICS, NAMES, NET, PATHS, TEXTS, WEIGHTS, refused, warned
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
-NAMES = ("cat", "dog", "frog", "ship", "truck")
+
+
 SYNSETS = ("cat.n.01", "dog.n.01", "frog.n.01", "ship.n.01", "truck.n.01")
-PATHS = from_wordnet(SYNSETS, names=NAMES)
 
 
 def drawn(*shape: int, seed: int = 0) -> np.ndarray:
@@ -43,7 +46,100 @@ def cosines(rows: np.ndarray) -> list[list[float]]:
     return [[cosine(a, b) for b in rows] for a in rows]
 
 
-# From weights
+SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
+    "weights must be (classes, width), got (3,). Pass one row per class.": (
+        InputError,
+        lambda: from_weights([1.0, 2.0, 3.0]),
+    ),
+    "weights must be (classes, width), got (4, 3, 3, 3). Pass one row per class.": (
+        InputError,
+        lambda: from_weights(np.ones((4, 3, 3, 3))),
+    ),
+    "the matrix of weights holds str32 entries, not numbers. Pass an array of one numeric type.": (
+        InputError,
+        lambda: from_weights([["a", "b"], ["c", "d"]]),
+    ),
+    "Sequential has no classifier that could be found: it has no layers with weights. Name the layer "
+    "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
+        InputError,
+        lambda: from_weights(nn.Sequential(nn.ReLU())),
+    ),
+    "Sequential has no classifier that could be found: its last layer with weights, '0', is a Conv2d. "
+    "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
+        InputError,
+        lambda: from_weights(nn.Sequential(nn.Conv2d(3, 4, 3))),
+    ),
+    "Sequential has no layer named '9'.": (
+        UnknownNameError,
+        lambda: from_weights(nn.Sequential(nn.Linear(3, 4)), head="9"),
+    ),
+    "a confusion matrix is square, one row per true class; got (2, 3). Or pass labels and predictions.": (
+        InputError,
+        lambda: from_confusion(np.zeros((2, 3))),
+    ),
+    "a confusion matrix is square, one row per true class; got (4,). Or pass labels and predictions.": (
+        InputError,
+        lambda: from_confusion([0, 1, 2, 1]),
+    ),
+    "a confusion matrix holds counts; some entries are negative or not finite.": (
+        InputError,
+        lambda: from_confusion([[1, -1], [0, 2]]),
+    ),
+    "predictions must be 3 whole numbers from 0, got int64 of shape (2,). Give one class index per input.": (
+        InputError,
+        lambda: from_confusion([0, 1, 1], [0, 1]),
+    ),
+    "there are no labels and no predictions. Give one of each per input.": (
+        InputError,
+        lambda: from_confusion(np.zeros(0, int), np.zeros(0, int)),
+    ),
+    "predictions must be 2 whole numbers from 0, got float64 of shape (2,). Give one class index per input.": (
+        InputError,
+        lambda: from_confusion([0, 1], [0.5, 1.0]),
+    ),
+    "labels must be whole numbers from 0 to 2, got numbers from 0 to 3. Give one class index per input.": (
+        InputError,
+        lambda: from_confusion([0, 3], [0, 1], NAMES),
+    ),
+    "predictions must be 2 whole numbers from 0, got numbers from -1 to 0. Give one class index per input.": (
+        InputError,
+        lambda: from_confusion([0, 1], [0, -1]),
+    ),
+    "labels must be 4 whole numbers from 0, got int64 of shape (3,). Give one class index per input.": (
+        InputError,
+        lambda: from_features(np.ones((4, 2)), [0, 1, 1]),
+    ),
+    "features must be (inputs, width), got (0, 2). Give one row per input.": (
+        InputError,
+        lambda: from_features(np.ones((0, 2)), np.zeros(0, int)),
+    ),
+    "labels must be 2 whole numbers from 0 to 2, got numbers from 1 to 3. Give one class index per input.": (
+        InputError,
+        lambda: from_features(np.ones((2, 2)), [1, 3], NAMES),
+    ),
+    "logits must be (inputs, classes), at least two inputs; got (1, 3).": (
+        InputError,
+        lambda: from_logits(np.ones((1, 3))),
+    ),
+    "'words' carries no WordNet ids. Name its classes yourself: from_wordnet(['dog.n.01', ...], names=...).": (
+        InputError,
+        lambda: from_wordnet(TEXTS),
+    ),
+    "no synset 'catt.n.01' in WordNet 3.0. Did you mean 'catty.n.01'?": (
+        UnknownNameError,
+        lambda: from_wordnet(["catt.n.01", "cat.n.01"]),
+    ),
+    "the noun 'mouse' has 4 senses in WordNet 3.0: mouse.n.01 (a kind of rodent.n.01), shiner.n.01 (a "
+    "kind of bruise.n.01), mouse.n.03 (a kind of person.n.01), mouse.n.04 (a kind of "
+    "electronic_device.n.01). Give the name or the id of the one that is meant.": (
+        InputError,
+        lambda: from_wordnet(["mouse", "cat.n.01"]),
+    ),
+    "no measure of WordNet named 'paht'. Known are path, wup, lch. Did you mean 'path'?": (
+        UnknownNameError,
+        lambda: from_wordnet("cifar10", measure="paht"),
+    ),
+}
 
 
 @settings(deadline=None, max_examples=30)
@@ -126,9 +222,6 @@ def test_parallel_weights_are_exactly_alike_and_opposite_ones_exactly_unlike() -
     np.testing.assert_allclose(values[0], [1, 1, -1], **CLOSE)
 
 
-# From mistakes
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_labels_and_their_confusion_matrix_agree(seed: int, count: int) -> None:
@@ -168,9 +261,6 @@ def test_the_split_of_mistakes_and_features_is_part_of_their_name() -> None:
     assert from_logits(drawn(4, 3)).short == "LCSM-test"
 
 
-# From features and logits
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 4))
 def test_features_give_the_cosines_of_class_means(seed: int, count: int, width: int) -> None:
@@ -199,9 +289,6 @@ def test_logits_give_numpys_correlation(seed: int, inputs: int, count: int) -> N
     np.testing.assert_allclose(shifted.values, found.values, rtol=0, atol=1e-9)
 
 
-# From WordNet
-
-
 def test_a_list_data_and_synsets_give_the_same_similarity() -> None:
     known = wordnet.classes("cifar10")
     data = Data("ten", "image", torch.zeros(0, 3, 2, 2), torch.zeros(0, dtype=torch.long), known.names, known.wnids)
@@ -228,97 +315,64 @@ def test_the_measure_of_wordnet_can_be_chosen(measure: str) -> None:
     assert found.about == {"measure": measure}
 
 
-def test_imagenets_two_cranes_have_different_names() -> None:
-    found = from_wordnet("imagenet1k")
-    assert len(set(found.classes)) == 1000
-    both = [found.classes.index(name) for name in ("crane", "crane#2")]
-    assert [wordnet.find(found.wnids[i]).name for i in both] == ["crane.n.05", "crane.n.04"]
-    assert found["crane", "bittern"] > found["crane#2", "bittern"]
-
-
-def test_a_number_behind_a_repeated_name_is_one_that_is_free() -> None:
-    found = ClassSimilarity(np.eye(4), ["crane", "crane", "crane#2", "crane"])
-    assert found.classes == ("crane", "crane#3", "crane#2", "crane#4")
-
-
-# What a matrix can do
-
-
-def test_entries_are_read_by_the_names_of_their_classes() -> None:
-    found = ClassSimilarity([[1, 0.9, 0.1], [0.8, 1, 0.2], [0.3, 0.4, 1]], ["a", "b", "c"])
-    assert (found["a", "b"], found["b", "a"], found["c", "c"]) == (0.9, 0.8, 1.0)
-    assert found.to_frame().loc["c", "b"] == 0.4
-    assert repr(found) == "ClassSimilarity(CSM, 3 classes)"
-    assert ClassSimilarity(np.eye(2)).classes == ("0", "1")
-
-
-def test_a_matrix_is_a_copy_that_nobody_changes() -> None:
-    given = np.eye(3)
-    found = ClassSimilarity(given)
-    given[0, 1] = 5
-    assert found["0", "1"] == 0
-    with pytest.raises(ValueError, match="read-only"):
-        found.values[0, 1] = 1
-
-
-def test_the_closest_are_sorted_without_the_class_itself_and_what_is_undefined() -> None:
-    row = [0.3, 1, np.nan, 0.9, 0.3]
-    found = ClassSimilarity([[1, 0, 0, 0, 0], row, *np.eye(5)[2:]], list("abcde"))
-    assert found.closest("b") == [("d", 0.9), ("a", 0.3), ("e", 0.3)]
-    assert found.closest("b", 1) == [("d", 0.9)]
-
-
-def test_some_classes_in_another_order_keep_their_values_and_ids() -> None:
-    found = PATHS.only(["ship", "cat"])
-    assert found.classes == ("ship", "cat")
-    assert found.wnids == (PATHS.wnids[3], PATHS.wnids[0])
-    assert found["ship", "cat"] == PATHS["ship", "cat"]
-    assert (found.kind, found.about) == (PATHS.kind, PATHS.about)
-
-
-def test_kin_are_side_by_side_where_meanings_are_known() -> None:
-    mixed = PATHS.only(["truck", "cat", "ship", "frog", "dog"])
-    assert mixed.order() == PATHS.order() == ["frog", "dog", "cat", "ship", "truck"]
-    assert mixed.sorted().classes == tuple(mixed.order())
-    for a in NAMES:
-        for b in NAMES:
-            assert mixed.sorted()[a, b] == PATHS[a, b]
-    weights = from_weights(drawn(5, 3), NAMES, wnids=PATHS.wnids)
-    assert weights.order() == PATHS.order()  # by meaning, whatever the network finds
-
-
-def test_without_meanings_the_alike_are_side_by_side() -> None:
-    two_kinds = np.array([[1.0, 0], [0, 1], [0.9, 0.1], [0.1, 0.9], [0.95, 0]])
-    order = from_weights(two_kinds, list("abcde")).order()
-    places = sorted(order.index(name) for name in "ace")
-    assert sorted(order) == list("abcde")
-    assert places[2] - places[0] == 2
-
-
-def test_groups_are_the_branches_of_wordnet() -> None:
-    found = from_wordnet("cifar10")
-    assert found.groups() == list(wordnet.branches(found.wnids))
-    assert set(found.groups()) == {"vehicle.n.01", "vertebrate.n.01"}
-    assert from_weights(drawn(4, 3)).groups() is None
-    half = from_weights(drawn(3, 3), wnids=["n02084071", None, "n02123045"])
-    assert (half.ids, half.groups()) == (None, None)
-
-
-@pytest.mark.parametrize("wnids", [None, ("n02084071", None, "n02123045")])
-def test_a_saved_matrix_comes_back_as_it_was(tmp_path: Path, wnids: Any) -> None:
-    values = [[1, np.nan, 0.1], [0.3, 1, 1 / 3], [0.1, 0.2, 1]]
-    made = ClassSimilarity(values, ["a", "é", "c"], "features", "train", wnids, {"width": 7})
-    path = made.save(tmp_path / "deep" / "matrix.safetensors")
-    assert path == tmp_path / "deep" / "matrix.safetensors"
-    back = ClassSimilarity.load(path)
-    assert np.array_equal(back.values, made.values, equal_nan=True)
-    for fact in ("classes", "kind", "split", "wnids", "about", "short"):
-        assert getattr(back, fact) == getattr(made, fact)
-    assert repr(back) == "ClassSimilarity(TNCSM-train, 3 classes, 1 entries undefined)"
-
-
 def test_everything_the_room_names_is_there() -> None:
     assert all(getattr(classes, name) is not None for name in classes.__all__)
     with pytest.raises(AttributeError) as error:
         classes.nothing  # noqa: B018
     assert str(error.value) == "module 'likewise.classes' has no attribute 'nothing'"
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_an_error_is_a_sentence(sentence: str) -> None:
+    error, act = SENTENCES[sentence]
+    assert refused(error, act) == sentence
+
+
+def test_a_class_without_samples_leaves_a_row_of_zeros_in_the_confusion() -> None:
+    found, said = warned(from_confusion, [[3, 1, 0], [0, 0, 0], [0, 0, 2]], classes=NAMES)
+    assert said == ["no sample of 'dog' was classified: its row of the confusion matrix is zero."]
+    assert found.values.tolist() == [[1, 0.25, 0], [0, 1, 0], [0, 0, 1]]
+    _, said = warned(from_confusion, [0, 5], [0, 1])
+    assert said == ["no sample of '1', '2', '3' and 1 more was classified: its row of the confusion matrix is zero."]
+
+
+def test_a_class_without_samples_has_no_mean_feature() -> None:
+    found, said = warned(from_features, WEIGHTS[:2], [0, 2], NAMES)
+    assert said == [
+        "the similarity of 'dog' is undefined: it has no sample, or its mean feature is zero, or not finite."
+    ]
+    assert np.isnan(found.values).tolist() == [
+        [False, True, False],
+        [True] * 3,
+        [False, True, False],
+    ]
+
+
+def test_a_logit_that_never_changes_correlates_with_nothing() -> None:
+    logits = [[0.1, 1.0, 3.0], [0.1, 2.0, 2.0], [0.1, 4.0, 1.0]]  # the mean of three 0.1 is not 0.1
+    found, said = warned(from_logits, logits, NAMES)
+    assert said == ["the similarity of 'cat' is undefined: its logit is the same for every input, or not finite."]
+    assert np.isnan(found.values[0]).all()
+    assert np.isfinite(found.values[1:, 1:]).all()
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+def test_a_weight_row_without_direction_is_undefined_and_nothing_is_raised(value: float) -> None:
+    weights = WEIGHTS.copy()
+    weights[1] = value
+    found, said = warned(from_weights, weights, NAMES, wnids=PATHS.wnids)
+    assert said == ["the similarity of 'dog' is undefined: its weights are all zero, or not finite."]
+    assert repr(found) == "ClassSimilarity(NCSM, 3 classes, 5 entries undefined)"
+    assert found["cat", "ship"] == NET["cat", "ship"]
+    for metric in METRICS:
+        agreement = alignment(found, PATHS, metric, permutations=5)
+        assert math.isnan(agreement)
+        assert math.isnan(agreement.z)
+        assert math.isnan(agreement.p)
+        assert math.isnan(agreement.calibrated)
+    assert math.isnan(classes.wsi(found).mean)
+    assert math.isnan(classes.idm(found, [[1, 0, 0], [1, 1, 0], [0, 0, 1]]))
+    assert sorted(found.order()) == sorted(NAMES)
+    assert found.closest("dog") == []
+    _, said = warned(Inspector(NAMES, reference=PATHS).report, weights)
+    assert said[0].startswith("the similarity of 'dog' is undefined: ")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import likewise
+from likewise import wordnet
 from likewise._base.compat import prepare_torchvision
-from likewise.classes import Inspector, inspect
+from likewise.classes import ClassSimilarity, Inspector, from_wordnet, inspect
+from likewise.classes.adapters.lightning import logits_and_labels
+from likewise.data import Data
+from likewise.errors import InputError, LikewiseError
 from likewise.networks import train
+from tests.classes.helpers import IMAGES, LABELS, LOGITS, NAMES, NET, PATHS, WEIGHTS, confused, refused
 from tests.conftest import ROOT
 
 EPOCHS = 3
+
+
 CLASSES = ("cat", "dog", "frog", "ship", "truck")
+
+
 MEANINGS = ("cat.n.01", "dog.n.01", "frog.n.01", "ship.n.01", "truck.n.01")
 
 
@@ -128,6 +138,73 @@ def lightning_run(folder: Path, watch: Inspector, epochs: int, checkpoint: Path 
     return trainer
 
 
+def _loader(data: tuple[Tensor, Tensor]) -> Any:
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*data), batch_size=20)
+
+
+SCRIPT = """
+import sys, time
+import likewise
+from likewise.classes import Inspector
+from likewise.networks import train
+out, slow = sys.argv[1], float(sys.argv[2])
+inspector = Inspector(likewise.dataset("digits:test[:60]"), out=out + "/inspection")
+train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
+      out=out + "/run", callbacks=[inspector, lambda *_: time.sleep(slow)])
+"""
+
+
+DISTRIBUTED = """
+import sys, warnings
+import torch
+from torch import distributed
+sys.path.insert(0, sys.argv[3])
+from tests.classes.test_inspector import TEST, Net, inspector
+rank, file = int(sys.argv[1]), sys.argv[2]
+distributed.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
+torch.set_num_threads(1)
+watch, net = inspector(out=file + "-out"), Net()
+with torch.no_grad():
+    x, y = TEST[0][rank::2], TEST[1][rank::2]
+    watch.update(net(x), y, net.hidden(x))
+report = watch.report(net)
+distributed.destroy_process_group()
+"""
+
+
+MINI = wordnet.classes("mini-imagenet")  # in Ravi and Larochelle's order, not that of the ids
+
+
+SORTED = sorted(MINI.wnids)
+
+
+SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
+    "an inspector needs at least two classes. Give their names or their number.": (
+        InputError,
+        lambda: Inspector(["cat"]),
+    ),
+    "every_n_epochs is 0. Give at least 1.": (InputError, lambda: Inspector(3, every_n_epochs=0)),
+    "adversarial_every is -1. Give at least 1.": (InputError, lambda: Inspector(3, adversarial_every=-1)),
+    "the reference has no class that is surely 'newt'; it has 'cat', 'dog', 'ship'. Classes are "
+    "matched by WordNet id or by name, never by position: name them as it does, or give one WordNet "
+    "id per class.": (InputError, lambda: Inspector(["dog", "cat", "newt"], reference=PATHS)),
+    "the reference 'cifar10' has no class that is surely '0', '1', '2' and 7 more; it has 'airplane', "
+    "'automobile', 'bird' and 7 more. Classes are matched by WordNet id or by name, never by position: "
+    "name them as it does, or give one WordNet id per class.": (InputError, lambda: Inspector(10, reference="cifar10")),
+    "split is 'valid'. Give 'test', 'train' or 'adversarial'.": (
+        InputError,
+        lambda: confused(LOGITS, LABELS, split="valid"),
+    ),
+    "no curve named 'wsi_max'. There are none.": (InputError, lambda: Inspector(3).phases()),
+    "the step returned neither logits and labels nor logits beside a batch of (inputs, labels). Return "
+    "{'logits': ..., 'labels': ...} from it, or say where they are: inspector.lightning(get=lambda "
+    "outputs, batch: (logits, labels)).": (
+        InputError,
+        lambda: logits_and_labels(torch.tensor(0.5), (torch.ones(4, 2), torch.ones(4))),
+    ),
+}
+
+
 @QUIET
 def test_lightning_gives_the_report_of_a_plain_loop(tmp_path: Path) -> None:
     plain, watched = inspector(), inspector()
@@ -153,10 +230,6 @@ def test_lightning_goes_on_from_a_checkpoint_without_a_gap_or_a_double_epoch(
     assert resumed.curves().index.tolist() == [1, 2, 3]
     same(resumed, plain)
     same(inspector(out=out), plain)
-
-
-def _loader(data: tuple[Tensor, Tensor]) -> Any:
-    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*data), batch_size=20)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -257,18 +330,6 @@ def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() 
     assert attacked.matrices(2)["confusion_adversarial"].short == "CCSM-adversarial"
 
 
-SCRIPT = """
-import sys, time
-import likewise
-from likewise.classes import Inspector
-from likewise.networks import train
-out, slow = sys.argv[1], float(sys.argv[2])
-inspector = Inspector(likewise.dataset("digits:test[:60]"), out=out + "/inspection")
-train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
-      out=out + "/run", callbacks=[inspector, lambda *_: time.sleep(slow)])
-"""
-
-
 def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -323,24 +384,6 @@ def test_epochs_come_back_from_the_folder_as_they_were(tmp_path: Path) -> None:
     assert theirs["weights"].wnids == ours["weights"].wnids
 
 
-DISTRIBUTED = """
-import sys, warnings
-import torch
-from torch import distributed
-sys.path.insert(0, sys.argv[3])
-from tests.classes.test_inspector import TEST, Net, inspector
-rank, file = int(sys.argv[1]), sys.argv[2]
-distributed.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
-torch.set_num_threads(1)
-watch, net = inspector(out=file + "-out"), Net()
-with torch.no_grad():
-    x, y = TEST[0][rank::2], TEST[1][rank::2]
-    watch.update(net(x), y, net.hidden(x))
-report = watch.report(net)
-distributed.destroy_process_group()
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="gloo by file needs a POSIX system")
 def test_sums_are_added_over_processes_that_train_together(tmp_path: Path) -> None:
     here = str(ROOT)
@@ -355,3 +398,86 @@ def test_sums_are_added_over_processes_that_train_together(tmp_path: Path) -> No
     alone.report(net)
     together = inspector(out=str(tmp_path / "meet-out"))
     np.testing.assert_allclose(together.curves(), alone.curves(), rtol=1e-9, atol=1e-12)
+
+
+def test_a_named_reference_is_matched_with_ids_in_another_order() -> None:
+    inspector = Inspector(SORTED, reference="mini-imagenet")
+    assert inspector.reference is not None
+    assert inspector.classes == tuple(SORTED)
+    np.testing.assert_array_equal(inspector.reference.values, wordnet.similarity(SORTED))
+    assert list(inspector.reference.wnids or ()) == SORTED
+
+
+def test_a_named_reference_is_matched_with_names_in_another_order() -> None:
+    names = sorted(wordnet.classes("cifar100").names, reverse=True)
+    inspector = Inspector([name.title() for name in names], reference="cifar100")
+    assert inspector.reference is not None
+    expected = from_wordnet("cifar100").only(names)
+    np.testing.assert_array_equal(inspector.reference.values, expected.values)
+
+
+def test_data_brings_its_ids_to_a_named_reference() -> None:
+    order = [2, 0, 1]
+    ids = [MINI.wnids[i] for i in order]
+    images = torch.rand(3, 3, 4, 4)
+    data = Data("folder", "image", images, [0, 1, 2], ("a", "b", "c"), tuple(ids))
+    inspector = Inspector(data, reference="mini-imagenet")
+    assert inspector.reference is not None
+    np.testing.assert_array_equal(inspector.reference.values, wordnet.similarity(ids))
+
+
+def test_what_a_reference_does_not_have_is_refused_by_name() -> None:
+    names = ["dog", "cat", "newt", "unicorn"]
+    assert refused(InputError, lambda: Inspector(names, reference="cifar10")) == (
+        "the reference 'cifar10' has no class that is surely 'newt', 'unicorn'; it has 'airplane', "
+        "'automobile', 'bird' and 7 more. Classes are matched by WordNet id or by name, never by "
+        "position: name them as it does, or give one WordNet id per class."
+    )
+
+
+def test_a_matrix_without_names_is_no_reference_for_named_classes() -> None:
+    nameless = ClassSimilarity(np.eye(2))
+    assert refused(InputError, lambda: Inspector(["cat", "dog"], reference=nameless)) == (
+        "the reference has no class that is surely 'cat', 'dog'; it has '0', '1'. Classes are matched "
+        "by WordNet id or by name, never by position: name them as it does, or give one WordNet id "
+        "per class."
+    )
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_an_error_is_a_sentence(sentence: str) -> None:
+    error, act = SENTENCES[sentence]
+    assert refused(error, act) == sentence
+
+
+def test_an_unknown_curve_lists_those_there_are() -> None:
+    inspector = Inspector(NAMES)
+    inspector.update(LOGITS, LABELS)
+    inspector.report()
+    assert refused(InputError, inspector.phases, "wsi") == (
+        "no curve named 'wsi'. There are samples, errors, accuracy."
+    )
+
+
+def test_a_network_without_a_classifier_can_be_reported_after_all() -> None:
+    inspector = Inspector(NAMES)
+    inspector.update(LOGITS, LABELS)
+    with pytest.raises(InputError):
+        inspector.report(nn.Sequential(nn.ReLU()))
+    assert inspector.report()["samples"] == 4
+
+
+def test_data_with_a_class_name_that_repeats_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    # ImageNet has the crane that is a bird and the one that lifts
+    cranes = ("n02012849", "n02009912", "n03126707")
+    data = Data("birds", "image", IMAGES.inputs, [0, 1, 2], ("crane", "egret", "crane"), cranes)
+    inspector = Inspector(data, out=tmp_path)
+    assert inspector.classes == inspector.reference.classes == ("crane", "egret", "crane#2")
+    inspector.update(LOGITS, LABELS)
+    inspector.report(WEIGHTS)
+    assert Inspector(data, out=tmp_path).next_epoch == 2
+
+
+def test_a_reference_stands_beside_classes_given_as_a_matrix() -> None:
+    assert Inspector(NET).reference is NET
+    assert Inspector(NET, reference=PATHS).reference is PATHS

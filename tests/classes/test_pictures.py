@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
-import math
-import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,11 +18,23 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from likewise import classes
-from likewise.classes import Inspector, from_confusion, from_weights, from_wordnet, ranks
+from likewise.classes import (
+    Inspector,
+    from_confusion,
+    from_weights,
+    from_wordnet,
+    ranks,
+)
 from likewise.data import Data
+from likewise.errors import InputError, LikewiseError
+from tests.classes.helpers import IMAGES, NET, TEXTS, refused
 
 TEN = from_wordnet("cifar10")
+
+
 ORDER = TEN.order()
+
+
 GREY = "#dddddd"
 
 
@@ -52,9 +62,6 @@ def texts(labels: Any) -> list[str]:
     return [label.get_text() for label in labels]
 
 
-# Matrices
-
-
 @pytest.fixture(scope="module")
 def three() -> dict[str, classes.ClassSimilarity]:
     mixed = TEN.only(sorted(TEN.classes, reverse=True))
@@ -64,6 +71,54 @@ def three() -> dict[str, classes.ClassSimilarity]:
         "mistakes": from_confusion(table, classes=TEN.classes),
         "meaning": mixed,
     }
+
+
+EPOCHS = pd.Index([0, 1, 2], name="epoch")
+
+
+def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
+    inspector = Inspector(classes_)
+    count = len(inspector.classes)
+    for epoch in range(epochs):
+        draw = np.random.default_rng(epoch)
+        truth = np.arange(8 * count) % count
+        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
+        seen = draw.normal(size=(len(truth), 3)) if features else None
+        inspector.update(answers, truth, seen)
+        inspector.report(draw.normal(size=(count, 6)))
+    return inspector
+
+
+def frames(film: dict[str, Any], size: int) -> np.ndarray:
+    stored = np.frombuffer(base64.b64decode(film["frames"]["data"]), np.uint8)
+    return stored.reshape(film["frames"]["count"], size, size)
+
+
+SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
+    "there are no templates to draw. Give at least one.": (InputError, lambda: classes.histogram({})),
+    "there is no matrix to draw. Give at least one.": (InputError, lambda: classes.matrices({})),
+    "none of the curves asked for was reported. See inspector.curves().columns.": (
+        InputError,
+        lambda: classes.curves({"": pd.DataFrame({"loss": [1.0]})}, columns=["accurcy"]),
+    ),
+    "no image of 'three' is misclassified: there is nothing to show.": (
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1, 2], NET),
+    ),
+    "count is 0. Give at least 1.": (InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
+    "predictions must be 3 whole numbers from 0 to 2, got int64 of shape (2,). Give one class index per input.": (
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1], NET),
+    ),
+    "'words' holds no images but text data. Give image data.": (
+        InputError,
+        lambda: classes.mistakes(TEXTS, [0, 1, 1], NET),
+    ),
+    "'three' has 3 classes and the similarity 2. Both must hold the same classes.": (
+        InputError,
+        lambda: classes.mistakes(IMAGES, [0, 1, 1], NET.only(["cat", "dog"])),
+    ),
+}
 
 
 def test_matrices_are_side_by_side_in_the_order_of_meaning(three: Any) -> None:
@@ -130,11 +185,6 @@ def test_undefined_classes_and_perfect_classifiers_can_be_drawn(tmp_path: Path) 
         assert picture.size == (int(150 * wide), int(150 * high))
 
 
-# Curves
-
-EPOCHS = pd.Index([0, 1, 2], name="epoch")
-
-
 def test_curves_are_drawn_as_reported_with_chance_dotted() -> None:
     frame = pd.DataFrame(
         {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "loss": [3.0, 2.0, 1.0]},
@@ -178,9 +228,6 @@ def test_an_inspectors_plot_has_its_chance_levels() -> None:
     assert drawn_levels["SAI(NCSM, SCSM) cosine"] == [chance["sai_ncsm_scsm"]]
     assert drawn_levels["WIDM, errors only"] == [pytest.approx(8 / 18)]  # (c - 2) / (2 (c - 1))
     assert drawn_levels["accuracy"] == []
-
-
-# Mistakes
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -236,130 +283,27 @@ def test_a_histogram_counts_the_mistakes() -> None:
     assert outline[:, 0].min() == pytest.approx(found.cosines.min())
 
 
-# Films
+def test_mistakes_are_ranked_by_the_rows_of_their_own_classes() -> None:
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    names = ("cat", "dog", "newt", "ship")
+    data = Data("few", "image", torch.rand(4, 1, 3, 3), [0, 1, 2, 3], names)
+    turned = from_weights(rows, names).only(names[::-1])
+    expected = classes.mistakes(data, [1, 2, 3, 0], from_weights(rows, names), count=4)
+    found = classes.mistakes(data, [1, 2, 3, 0], turned, count=4)
+
+    def said(figure: Any) -> list[str]:
+        return [text.get_text() for axis in figure.axes for text in axis.texts]
+
+    assert said(found) == said(expected)
+    other = from_weights(rows, ["cat", "dog", "newt", "boat"])
+    assert refused(InputError, lambda: classes.mistakes(data, [1, 2, 3, 0], other)) == (
+        "the similarity NCSM has no class that is surely 'ship'; it has 'cat', 'dog', 'newt' and 1 "
+        "more. Classes are matched by WordNet id or by name, never by position: name them as it does, "
+        "or give one WordNet id per class."
+    )
 
 
-def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
-    inspector = Inspector(classes_)
-    count = len(inspector.classes)
-    for epoch in range(epochs):
-        draw = np.random.default_rng(epoch)
-        truth = np.arange(8 * count) % count
-        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
-        seen = draw.normal(size=(len(truth), 3)) if features else None
-        inspector.update(answers, truth, seen)
-        inspector.report(draw.normal(size=(count, 6)))
-    return inspector
-
-
-def film_of(page: Path) -> dict[str, Any]:
-    text = page.read_text(encoding="utf-8")
-    (found,) = re.findall(r"^const data = (.*);$", text, flags=re.MULTILINE)
-    return json.loads(found)
-
-
-def frames(film: dict[str, Any], size: int) -> np.ndarray:
-    stored = np.frombuffer(base64.b64decode(film["frames"]["data"]), np.uint8)
-    return stored.reshape(film["frames"]["count"], size, size)
-
-
-def entries(film: dict[str, Any], size: int, power: int = 1) -> np.ndarray:
-    """The numbers that the bytes of a film stand for, NaN for undefined ones."""
-    low, high = (film["frames"][end] ** (1 / power) for end in ("low", "high"))
-    steps = frames(film, size).astype(float)
-    return np.where(steps == 0, np.nan, low + (steps - 1) / 254 * (high - low)) ** power
-
-
-def test_a_film_holds_the_matrices_of_every_epoch(tmp_path: Path) -> None:
-    inspector = watched(3, features=True)
-    page = classes.animate(inspector, tmp_path / "new" / "film.html", title="Ten", seconds=0.2)
-    film = film_of(page)
-    assert (film["title"], film["epochs"], film["seconds"]) == ("Ten", [1, 2, 3], 0.2)
-    assert (film["classes"], film["size"], film["borders"]) == (ORDER, 10, [0.6])
-    assert [part["title"] for part in film["films"]] == [
-        "weights (NCSM)",
-        "mistakes (CCSM)",
-        "features (TNCSM)",
-        "meaning (WordNet)",
-    ]
-    for part, kind in zip(film["films"], ("weights", "confusion", "features"), strict=False):
-        power = 2 if kind == "confusion" else 1  # most mistakes are rare, so their roots are kept
-        truth = np.stack([hollow(inspector.matrices(n)[kind].only(ORDER).values) for n in (1, 2, 3)])
-        step = (np.nanmax(truth) - np.nanmin(truth)) / 254
-        np.testing.assert_allclose(entries(part, 10, power), truth, rtol=0, atol=power * step + 1e-4)
-        assert frames(part, 10).max() == 255
-        assert part["frames"]["high"] == round(float(np.nanmax(truth)), 4)
-    still = entries(film["films"][3], 10)
-    np.testing.assert_allclose(still, [hollow(TEN.only(ORDER).values)], rtol=0, atol=2e-3)
-    assert film["colours"][0] == [68, 1, 84]
-    assert len(film["colours"]) == 256
-
-
-def test_a_film_has_the_curves_and_their_chance(tmp_path: Path) -> None:
-    inspector = watched(3)
-    film = film_of(classes.animate(inspector, tmp_path / "film.html", epochs=[1, 3]))
-    curves = inspector.curves()
-    assert film["epochs"] == [1, 3]
-    assert film["curves"]["accuracy"] == curves["accuracy"].loc[[1, 3]].round(5).tolist()
-    assert film["curves"]["WSI max"] == curves["wsi_max"].loc[[1, 3]].round(5).tolist()
-    assert film["chance"]["WIDM, errors only"] == round(8 / 18, 5)
-    assert frames(film["films"][0], 10).shape == (2, 10, 10)
-
-
-def test_a_title_cannot_end_the_script(tmp_path: Path) -> None:
-    title = "</script><b>é"
-    page = classes.animate(watched(1), tmp_path / "film.html", title=title)
-    assert film_of(page)["title"] == title
-    assert page.read_text(encoding="utf-8").count("</script>") == 1
-
-
-def test_many_classes_are_averaged_down(tmp_path: Path) -> None:
-    inspector = Inspector(250)
-    inspector.update(np.arange(250), np.arange(250))
-    inspector.report(drawn(250, 6))
-    film = film_of(classes.animate(inspector, tmp_path / "film.html"))
-    order = film["classes"]
-    matrix = inspector.matrices(1)["weights"]
-    assert (film["size"], order, film["borders"]) == (200, matrix.order(), [])
-    values = hollow(matrix.only(order).values)
-    cuts = [(math.floor(i * 1.25), math.floor((i + 1) * 1.25)) for i in range(200)]
-    found = entries(film["films"][0], 200)[0]
-    for i, j in [*np.random.default_rng(0).integers(0, 200, (300, 2)), (3, 3), (199, 199)]:
-        block = values[slice(*cuts[i]), slice(*cuts[j])]
-        assert found[i, j] == pytest.approx(np.nanmean(block), abs=5e-3)
-    assert np.isnan(found[0, 0])  # one class alone has nothing but its diagonal
-    assert cuts[0] == (0, 1)
-
-
-def test_a_film_of_undefined_matrices_is_grey(tmp_path: Path) -> None:
-    inspector = Inspector(3)
-    inspector.update([0, 1, 2], [0, 1, 2])
-    with pytest.warns(UserWarning, match=r"^the similarity of '0', '1', '2' is undefined: "):
-        inspector.report(np.zeros((3, 2)))
-    film = film_of(classes.animate(inspector, tmp_path / "film.html"))
-    assert frames(film["films"][0], 3).max() == 0
-    with Image.open(classes.animate(inspector, tmp_path / "film.gif")) as picture:
-        colours = {c: n for n, c in picture.convert("RGB").getcolors(1 << 20)}
-    assert colours[221, 221, 221] > 10_000
-    assert film["curves"]["WSI max"] == [None]
-
-
-def test_a_gif_has_a_picture_an_epoch_in_one_order_and_on_one_scale(tmp_path: Path) -> None:
-    inspector = watched(3, 5)
-    path = classes.animate(inspector, tmp_path / "film.gif", seconds=0.2)
-    orders = [inspector.matrices(n)["weights"].order() for n in (1, 2, 3)]
-    assert orders[0] != orders[1]  # without meanings, the first epoch says it for all
-    with Image.open(path) as film:
-        assert film.n_frames == 3
-        pauses, pictures = [], []
-        for number in range(3):
-            film.seek(number)
-            pauses.append(film.info["duration"])
-            pictures.append(np.asarray(film.convert("L"), dtype=float))
-    assert pauses == [200, 200, 800]  # it rests at the end
-    wide = pictures[0].shape[1]
-    for picture in pictures[1:]:
-        gaps = np.abs(picture - pictures[0])[40:]
-        assert gaps[:, : wide // 20].max() < 40  # the names of the classes stay where they are
-        assert gaps[:, -wide // 16 :].max() < 40  # and so does the scale
-        assert gaps.max() > 100
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_an_error_is_a_sentence(sentence: str) -> None:
+    error, act = SENTENCES[sentence]
+    assert refused(error, act) == sentence

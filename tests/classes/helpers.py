@@ -1,0 +1,73 @@
+"""Three classes, a network's weights and answers, and what the tests of refusals share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from likewise.classes import (
+    Inspector,
+    from_weights,
+    from_wordnet,
+)
+from likewise.data import Data
+from likewise.errors import LikewiseError
+
+METRICS = ("cosine", "ssim", "mse", "mae", "pearson", "spearman")
+
+
+NAMES = ("cat", "dog", "ship")
+
+
+WEIGHTS = np.array([[1.0, 0.2, 0.1], [0.9, 0.3, 0.3], [-1.0, 0.0, 0.5]])
+
+
+NET = from_weights(WEIGHTS, NAMES)
+
+
+PATHS = from_wordnet(["cat.n.01", "dog.n.01", "ship.n.01"], names=NAMES)
+
+
+LOGITS, LABELS = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
+
+
+IMAGES = Data("three", "image", torch.rand(3, 1, 4, 4), [0, 1, 2], NAMES)
+
+
+TEXTS = Data("words", "text", ["a", "b", "c"], [0, 1, 2], NAMES)
+
+
+EYE = np.eye(3, dtype=int)
+
+
+def refused(error: type[LikewiseError], act: Callable[..., Any], *given: Any, **named: Any) -> str:
+    with pytest.raises(error) as caught:
+        act(*given, **named)
+    return str(caught.value)
+
+
+def warned(act: Callable[..., Any], *given: Any, **named: Any) -> tuple[Any, list[str]]:
+    """What it gives, and its warnings, all of which must point here."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = act(*given, **named)
+    assert {warning.filename for warning in caught} == {__file__}
+    return found, [str(warning.message) for warning in caught]
+
+
+def confused(*given: Any, **named: Any) -> None:
+    Inspector(3).update(*given, **named)
+
+
+def reported(out: Path | None, epochs: int = 2) -> Inspector:
+    inspector = Inspector(NAMES, reference=PATHS, out=out)
+    for _ in range(epochs):
+        inspector.update(LOGITS, LABELS)
+        inspector.report(WEIGHTS)
+    return inspector

@@ -1,0 +1,218 @@
+"""Indices of mistakes: IDM, steps through WordNet, intervals over samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import classes
+from likewise.classes import (
+    ClassSimilarity,
+    from_weights,
+    from_wordnet,
+    hierarchical_distance,
+    idm,
+    interval,
+    ranks,
+)
+from likewise.errors import InputError, LikewiseError
+from tests.classes.helpers import EYE, LABELS, LOGITS, NET, PATHS, refused
+
+few = settings(deadline=None, max_examples=30)
+
+
+seeds = st.integers(0, 10**6)
+
+
+def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
+    rows = np.random.default_rng(seed).normal(size=(count, width))
+    return from_weights(rows, None if like is None else like.classes)
+
+
+def matrix(count: int, seed: int, symmetric: bool = True, levels: int = 1000) -> ClassSimilarity:
+    """Random similarities; of few levels, so that there are ties."""
+    values = np.random.default_rng(seed).integers(0, levels, (count, count)) / levels
+    values = np.triu(values, 1) + np.triu(values, 1).T if symmetric else values
+    np.fill_diagonal(values, 1)
+    return ClassSimilarity(values)
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def rank_loop(row: np.ndarray, truth: int, answer: int) -> float:
+    """The mean place of the answer among the others, over all orders of equals."""
+    if truth == answer:
+        return 0.0
+    others = [j for j in range(len(row)) if j not in (truth, answer)]
+    more = sum(row[j] > row[answer] for j in others)
+    equal = sum(row[j] == row[answer] for j in others)
+    return 1 + more + equal / 2
+
+
+def accuracy(table: np.ndarray) -> float:
+    return float(np.trace(table) / table.sum())
+
+
+SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
+    "the similarity is over 3 classes and the confusion matrix over 2. Both must hold the same classes.": (
+        InputError,
+        lambda: classes.idm(NET, [[1, 1], [1, 1]]),
+    ),
+    "steps can be counted in a path similarity only, and this is NCSM. Give from_wordnet(..., measure='path').": (
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS, LABELS, NET),
+    ),
+    "logits must be (inputs, 3), got (4, 2). Give one row per input.": (
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS),
+    ),
+    "k is 4. Give 1 to 3, the number of classes.": (
+        InputError,
+        lambda: classes.hierarchical_distance(LOGITS, LABELS, PATHS, k=4),
+    ),
+    "no sample was counted, so there is nothing to draw from.": (
+        InputError,
+        lambda: classes.interval(np.zeros((2, 2)), np.trace),
+    ),
+    "level is 1.5 and resamples 500. Give 0 < level < 1 and at least 1.": (
+        InputError,
+        lambda: classes.interval(EYE, np.trace, level=1.5),
+    ),
+}
+
+
+@few
+@given(seeds, st.integers(2, 7), st.sampled_from([3, 1000]))
+def test_idm_of_a_confusion_matrix_is_the_mean_over_its_samples(seed: int, count: int, levels: int) -> None:
+    similarity = matrix(count, seed, symmetric=False, levels=levels)
+    draw = np.random.default_rng(seed)
+    samples = draw.integers(0, count, (30, 2))
+    table = np.zeros((count, count), int)
+    for truth, answer in samples:
+        table[truth, answer] += 1
+    shift = {(int(t), int(a)): rank_loop(similarity.values[t], t, a) for t, a in samples}
+    each = [shift[int(t), int(a)] for t, a in samples]
+    wrong = [rank for rank, (t, a) in zip(each, samples, strict=True) if t != a]
+    found = idm(similarity, table)
+    assert found == pytest.approx(1 - mean(each) / (count - 1), abs=1e-12)
+    assert found.accuracy == pytest.approx(1 - len(wrong) / 30, abs=1e-12)
+    only = idm(similarity, table, errors_only=True)
+    assert only == pytest.approx(1 - mean(wrong) / (count - 1), abs=1e-12)
+
+
+def test_equals_share_their_mean_rank() -> None:
+    row = [1, 0.5, 0.9, 0.5, 0.5, 0.1]  # after one better one, three equals: (2 + 3 + 4) / 3
+    assert ranks(np.array([row] * 6))[0].tolist() == [0, 3, 1, 3, 3, 5]
+
+
+@pytest.mark.parametrize("right", [0, 3])
+@pytest.mark.parametrize("count", [2, 3, 10])
+def test_chance_is_the_mean_over_all_mistakes_and_the_ceiling_that_of_the_nearest(count: int, right: int) -> None:
+    similarity = matrix(count, 3, symmetric=False, levels=10**6)
+    every = np.ones((count, count), int)
+    np.fill_diagonal(every, right)
+    nearest, farthest = (right * np.eye(count, dtype=int) for _ in range(2))
+    for i in range(count):
+        by = sorted((j for j in range(count) if j != i), key=lambda j: similarity.values[i, j])
+        farthest[i, by[0]] += 1
+        nearest[i, by[-1]] += 1
+    for errors_only in (True, False):
+        random = idm(similarity, every, errors_only=errors_only)
+        best = idm(similarity, nearest, errors_only=errors_only)
+        worst = idm(similarity, farthest, errors_only=errors_only)
+        assert random == pytest.approx(random.chance, abs=1e-12)
+        assert best == pytest.approx(best.ceiling, abs=1e-12)
+        if count == 2:  # the only other class is the nearest and the farthest
+            assert math.isnan(best.unit)
+        else:
+            assert best.unit == pytest.approx(1, abs=1e-12)
+            assert worst.unit == pytest.approx(0, abs=1e-12)
+    assert idm(similarity, every, errors_only=True).chance == pytest.approx((count - 2) / (2 * (count - 1)), abs=1e-12)
+
+
+def test_idm_does_not_depend_on_the_order_of_the_classes() -> None:
+    reference, draw = from_wordnet("cifar10"), np.random.default_rng(0)
+    table = draw.integers(0, 9, (10, 10))
+    order = draw.permutation(10)
+    moved = reference.only([reference.classes[i] for i in order])
+    expected = float(idm(reference, table, errors_only=True))
+    found = idm(moved, table[np.ix_(order, order)], errors_only=True)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_without_mistakes_there_is_nothing_to_rank() -> None:
+    found = idm(noise(4), np.eye(4, dtype=int), errors_only=True)
+    assert math.isnan(found)
+    whole = idm(noise(4), np.eye(4, dtype=int))
+    assert (float(whole), whole.accuracy, whole.ceiling) == (1, 1, 1)
+    assert math.isnan(whole.unit)
+    assert repr(whole) == "Idm(1.0000, chance=1.0000, ceiling=1.0000)"
+
+
+@few
+@given(seeds, st.sampled_from([1, 3]))
+def test_steps_through_wordnet_are_those_of_a_plain_loop(seed: int, k: int) -> None:
+    reference = from_wordnet("cifar10")
+    draw = np.random.default_rng(seed)
+    logits, labels = draw.normal(size=(12, 10)), draw.integers(0, 10, 12)
+    every, wrong = [], []
+    for row, label in zip(logits, labels, strict=True):
+        likeliest = sorted(range(10), key=lambda j: -row[j])[:k]
+        steps = mean([round(1 / reference.values[label, j] - 1) for j in likeliest])
+        every.append(steps)
+        if likeliest[0] != label:
+            wrong.append(steps)
+    expected = (mean(every), mean(wrong))
+    assert hierarchical_distance(logits, labels, reference, k) == pytest.approx(expected)
+    tensors = torch.from_numpy(logits), torch.from_numpy(labels)
+    assert hierarchical_distance(*tensors, reference, k) == pytest.approx(expected)
+
+
+def test_a_dog_taken_for_a_cat_is_four_steps_away() -> None:
+    reference = from_wordnet(["dog.n.01", "cat.n.01"])
+    found = hierarchical_distance([[0.0, 1.0], [1.0, 0.0]], [0, 0], reference)
+    assert found == pytest.approx((2, 4))  # dog - canine - carnivore - feline - cat
+    assert math.isnan(hierarchical_distance([[1.0, 0.0]], [0], reference).mistakes)
+
+
+def test_an_interval_of_accuracy_is_the_binomial_one() -> None:
+    table = np.array([[700, 100], [100, 100]])
+    found = interval(table, accuracy, resamples=4000)
+    wide = 1.96 * math.sqrt(0.8 * 0.2 / 1000)
+    assert found == pytest.approx((0.8, 0.8 - wide, 0.8 + wide), abs=0.002)
+    assert interval(table, accuracy) == interval(table, accuracy)
+    assert interval(table, accuracy, seed=1) != interval(table, accuracy)
+
+
+def test_an_interval_covers_the_truth_as_often_as_it_says() -> None:
+    chances = np.array([0.3, 0.1, 0.2, 0.4])
+    draw, covered = np.random.default_rng(0), 0
+    for _ in range(200):
+        table = draw.multinomial(150, chances).reshape(2, 2)
+        found = interval(table, accuracy, level=0.9, resamples=150)
+        covered += found.low <= 0.7 <= found.high
+    assert covered / 200 == pytest.approx(0.9, abs=0.05)
+
+
+def test_an_interval_of_what_is_undefined_is_undefined() -> None:
+    perfect = np.eye(3, dtype=int)
+    found = interval(perfect, lambda table: idm(noise(3), table, errors_only=True))
+    assert all(math.isnan(part) for part in found)
+    once = np.array([[20, 1, 0], [0, 20, 0], [0, 0, 20]])  # many draws have no mistake at all
+    found = interval(once, lambda table: idm(noise(3), table, errors_only=True))
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_an_error_is_a_sentence(sentence: str) -> None:
+    error, act = SENTENCES[sentence]
+    assert refused(error, act) == sentence

@@ -1,0 +1,90 @@
+"""Epochs on disk: kept, read again, and refused where they are damaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from likewise.classes import (
+    Inspector,
+)
+from likewise.errors import InputError, LikewiseError, StoreError
+from tests.classes.helpers import (
+    NAMES,
+    PATHS,
+    WEIGHTS,
+    refused,
+    reported,
+    warned,
+)
+
+SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
+    "epoch 7 was not kept. There are: none.": (InputError, lambda: Inspector(3).matrices(7)),
+}
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_an_error_is_a_sentence(sentence: str) -> None:
+    error, act = SENTENCES[sentence]
+    assert refused(error, act) == sentence
+
+
+def test_a_folder_with_another_inspection_is_left_alone(tmp_path: Path) -> None:
+    reported(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert refused(InputError, Inspector, ["cat", "dog", "car"], out=tmp_path) == (
+        f"{tmp_path} holds an inspection of other classes (3, first 'cat'). Give another folder."
+    )
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "another file"])
+def test_a_damaged_epoch_is_named(tmp_path: Path, damage: str) -> None:
+    reported(tmp_path)
+    path = tmp_path / "0002.safetensors"
+    if damage == "another file":
+        save_file({"fc.weight": np.eye(3)}, path)
+    else:
+        path.write_bytes(path.read_bytes()[:-9] if damage == "cut" else b"")
+    assert refused(StoreError, Inspector, NAMES, out=tmp_path) == (
+        f"{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
+    )
+    path.unlink()
+    assert list(Inspector(NAMES, out=tmp_path).curves().index) == [1]
+
+
+def test_reports_from_a_checkpoint_come_without_matrices() -> None:
+    inspector = Inspector(NAMES)
+    inspector.load_state_dict(reported(None).state_dict())
+    assert list(inspector.curves().index) == [1, 2]
+    assert refused(InputError, inspector.matrices, 1) == "epoch 1 was not kept. There are: none."
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["in a folder", "in memory"])
+def test_an_empty_epoch_has_weights_but_no_mistakes(tmp_path: Path, kept: bool) -> None:
+    out = tmp_path if kept else None
+    inspector = reported(out, epochs=1)
+    first = inspector.curves().loc[1]
+    report, said = warned(inspector.report, WEIGHTS)
+    assert said == ["epoch 2 is empty: no test batch was counted, so its mistakes are unknown."]
+    assert report["wsi_max"] == first["wsi_max"]
+    assert report["sai_ncsm_scsm"] == first["sai_ncsm_scsm"]
+    again = Inspector(NAMES, reference=PATHS, out=out) if kept else inspector
+    assert math.isnan(again.curves().loc[2, "accuracy"])
+    assert math.isnan(again.curves().loc[2, "widm_errors"])
+    pd.testing.assert_series_equal(again.curves().loc[1], first)
+    assert sorted(again.matrices(1)) == ["confusion", "weights"]
+    assert sorted(again.matrices(2)) == ["weights"]
+
+
+def test_an_epoch_with_nothing_at_all_does_not_close_the_folder(tmp_path: Path) -> None:
+    warned(Inspector(NAMES, out=tmp_path).report)
+    again = Inspector(NAMES, out=tmp_path)
+    assert (again.next_epoch, again.matrices(1)) == (2, {})

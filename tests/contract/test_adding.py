@@ -135,8 +135,7 @@ def night(net, images, labels=None):
         "likewise.engines",
         """
 import os
-from likewise.work.engines.base import engine
-from likewise.work.engines.local import Local
+from likewise.work.engines.base import Local, engine
 
 @engine("turns")
 def turns(argument):

@@ -24,8 +24,7 @@ from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.views.batches import known_length
 from likewise.views.cache import InFolder, InMemory
-from likewise.views.forward_pass import run
-from likewise.views.labels import room
+from likewise.views.forward_pass import room, run
 from likewise.views.selection import is_pattern
 from likewise.views.watcher import Watcher
 

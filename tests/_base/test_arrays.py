@@ -198,3 +198,9 @@ def test_nothing_is_compared_or_extracted_where_tensors_have_no_values():
         with torch.device("meta"), pytest.raises(InputError) as refusal:
             call()
         assert str(refusal.value) == META
+
+
+def test_masked_arrays_are_refused_and_long_doubles_taken():
+    with pytest.raises(InputError, match="Fill it, or leave those rows or columns out"):
+        Activations(np.ma.masked_array(np.ones((4, 3))))
+    assert Activations(np.ones((4, 3), np.longdouble)).values.dtype == torch.float64

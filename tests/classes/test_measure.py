@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import pearsonr
@@ -57,3 +59,33 @@ def test_two_classes_have_nothing_to_align() -> None:
     with pytest.raises(UndefinedError) as error:
         measures.class_alignment(LOGITS[:, :2], OTHER[:, :2])
     assert str(error.value) == ("class alignment is undefined for 'x' and 'y': 2 classes have one similarity only.")
+
+
+def test_classes_that_are_all_equally_alike_have_no_alignment():
+    rng = np.random.default_rng(0)
+    simplex = (np.eye(10) - 0.1) @ np.linalg.qr(rng.normal(size=(64, 64)))[0][:10]
+    other = rng.random((10, 10))
+    alike = likewise.classes.from_weights(simplex)
+    reference = likewise.classes.ClassSimilarity((other + other.T) / 2)
+    assert math.isnan(float(likewise.classes.alignment(alike, reference)))
+
+
+N = 24
+
+
+def related():
+    rng = np.random.default_rng(0)
+    x = np.maximum(rng.normal(size=(N, 5)), -0.3)
+    return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
+
+
+@pytest.mark.parametrize("power", [-900, 900])
+def test_classes_of_logits_of_any_scale_are_alike(power):
+    x, y = related()
+    measure = measures.get("class-alignment")
+    far = math.ldexp(1.0, power)
+    assert measure(x * far, y[:, :5]) == pytest.approx(measure(x, y[:, :5]), rel=1e-12)
+    crowded = x + 1e15  # digits that a division would round away
+    assert measure(crowded * far, y[:, :5]) == measure(crowded, y[:, :5])
+    tiny = x * np.where(np.arange(5) == 2, 1e-160, 1.0)
+    assert measure(tiny, y[:, :5]) == pytest.approx(measure(x, y[:, :5]), rel=1e-12)

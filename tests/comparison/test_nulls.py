@@ -3,6 +3,8 @@
 Networks that share the confounder only are no more alike than chance.
 """
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -260,3 +262,32 @@ def test_pairs_in_a_table_have_the_null_of_single_pairs():
     alone = likewise.calibrate(views["a"], views["b"], measure, 9)
     table = likewise.calibrate(views, measure=measure, permutations=9)
     assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
+
+
+def test_shuffles_without_a_score_do_not_count():
+    labels = np.arange(60) % 6
+    a, b = labels.copy(), labels.copy()
+    a[:4], b[3:7] = (labels[:4] + 1) % 6, (labels[3:7] + 2) % 6
+    views = [Activations(np.eye(6)[v], outputs=Outputs(np.eye(6)[v], labels)) for v in (a, b)]
+    result = likewise.calibrate(*views, "same-mistake", permutations=99)
+    assert (result.value, result.p) == (0, 1)
+    assert math.isfinite(result.null_mean)
+
+
+@pytest.mark.parametrize("name", ["procrustes-size", "rsm-difference", "permutation-procrustes"])
+def test_chance_does_not_depend_on_the_unit_of_measure(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 5))
+    y = x + 0.3 * rng.normal(size=(80, 5))
+    plain, small = (likewise.calibrate(s * x, s * y, name, permutations=49) for s in (1, 1e-12))
+    assert small.p == plain.p == 0.02
+    assert small.calibrated == pytest.approx(plain.calibrated)
+
+
+def test_a_confounder_is_drawn_with_its_inputs_and_named_apart():
+    rng = np.random.default_rng(0)
+    x, y, inputs, others = rng.normal(size=(4, 60, 5))
+    one, two = (measures.get("cka-deconfounded", confounder=c) for c in (inputs, others))
+    interval = likewise.bootstrap(x, y, one, groups=20)
+    assert interval.low < interval.value < interval.high
+    assert len(likewise.compare({"a": x, "b": y}, [one, two])) == 2

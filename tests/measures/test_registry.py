@@ -68,3 +68,21 @@ def test_a_function_that_is_no_measure():
     assert sentence(ValueError, likewise.compare, {"a": X, "b": X}, [3]) == (
         "3 is not a measure. Pass a name, a measure or a function."
     )
+
+
+N = 24
+
+
+def related():
+    rng = np.random.default_rng(0)
+    x = np.maximum(rng.normal(size=(N, 5)), -0.3)
+    return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
+
+
+def test_a_function_of_two_arrays_sees_them_as_they_were_given():
+    x, y = related()
+    measures.register(lambda a, b: float(np.abs(a).max()), name="peak")
+    try:
+        assert likewise.compare(x * 1e-200, y, "peak") == np.abs(x).max() * 1e-200
+    finally:
+        measures.unregister("peak")

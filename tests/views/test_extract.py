@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import math
 import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import likewise
+from likewise import measures
 from likewise.errors import ForwardError, InputError, UnknownNameError
 from likewise.networks.normalise import unwrapped
 from likewise.views.cache import Views
@@ -481,3 +484,17 @@ def test_views_of_arrays_need_neither_networks_nor_data() -> None:
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_half_precision_of_a_network_is_remembered(tmp_path, stored):
+    net = torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Linear(5, 12), torch.nn.ReLU())
+    store = tmp_path if stored else None
+    x = torch.randn(200, 5)
+    view = likewise.extract(net.bfloat16(), x, "1", store=store)
+    assert view.values.dtype == torch.float32
+    assert view.eps == torch.finfo(torch.bfloat16).eps
+    assert likewise.extract(net.float(), x, "1", store=store).eps == torch.finfo(torch.float32).eps
+    # five inputs and a bias: rank five, not the twelve that rounding would make of it
+    other = np.random.default_rng(0).normal(size=(200, 12))
+    assert measures.gulp(view, other) < math.sqrt(5 + 12)

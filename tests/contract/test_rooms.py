@@ -162,11 +162,16 @@ def test_a_command_is_a_thin_file() -> None:
     assert long == []
 
 
-def test_two_arrays_touch_neither_data_nor_networks_nor_wordnet() -> None:
-    """In a process of its own, so that nothing is imported already. `scripts/walk.py` prints the files."""
+def test_two_arrays_take_the_way_that_contributors_are_told() -> None:
+    """None of data, networks or WordNet, in a process of its own; `scripts/walk.py` prints the files."""
     program = "import sys; sys.path.insert(0, 'scripts'); import walk; print(*walk.files(walk.two_arrays), sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=SOURCE.parents[1])
-    walked = done.stdout.split()
+    root = SOURCE.parents[1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root)
+    walked = set(done.stdout.split())
     assert "comparison/compare.py" in walked, done.stderr
-    assert [name for name in walked if name.split("/")[0] in ("data", "networks", "wordnet")] == []
-    assert len(walked) <= 22, walked
+    assert {name for name in walked if name.split("/")[0] in ("data", "networks", "wordnet")} == set()
+    assert len(walked) <= 22
+    told = (root / "CONTRIBUTING.md").read_text().partition("## How a number is made")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+/[\w/]+\.py)`", told))
+    outside = {name for name in walked if "/" not in name or name.startswith("measures/families/")}
+    assert walked - outside == named - {"scripts/walk.py"}

@@ -44,12 +44,13 @@ def test_a_mean_a_thousand_times_the_spread_costs_few_digits() -> None:
 
 def test_the_squares_beside_a_centred_matrix_are_those_of_its_parts() -> None:
     rows = torch.randn(9, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 2
-    gram, squares, spread, rest = centred_gram(rows)
+    gram, (own, terms, trace, squares, spread) = centred_gram(rows)
     assert squares == pytest.approx(float(rows.square().sum()))
     centred = rows - rows.mean(dim=0)
     assert spread == pytest.approx(float(centred.square().sum()))
     whole = (centred @ centred.T).fill_diagonal_(0)
-    assert rest + float(gram.square().sum()) == pytest.approx(float(whole.square().sum()))
+    assert (own, terms) == pytest.approx((float(gram.square().sum()), float(whole.square().sum())))
+    assert trace == pytest.approx(spread**2)
     torch.testing.assert_close(gram.sum(dim=1), torch.zeros(9, dtype=torch.float64), atol=1e-12, rtol=0)
 
 

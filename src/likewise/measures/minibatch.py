@@ -9,9 +9,10 @@ short last one adds no noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,33 +21,21 @@ from likewise.errors import InputError, UndefinedError
 SMALLEST_BATCH = 4  # HSIC1 divides by n - 3
 
 
-@dataclass(frozen=True)
-class Side:
-    """Layers of one network on one batch: U-centred Gram matrices `(layers, n, n)`, and `numbers` `(3, layers)`:
-    the squares of the rows, of what is left of them without their mean, and of the matrix before its row means
-    were taken off; and the rounding of the rows' type."""
+class Side(NamedTuple):
+    """Layers of one network on one batch: their U-centred Gram matrices, `(layers, n, n)`, what `centred_gram` gives
+    beside each of them, `(layers, 5)`, and the rounding of the rows' type."""
 
     grams: Tensor
-    numbers: Tensor
-    eps: Tensor
+    numbers: np.ndarray
+    eps: list[float]
 
     @classmethod
     def of(cls, layers: Iterable[Tensor]) -> Side:
         """From the rows of every layer."""
-        grams, numbers, eps = [], [], []
-        for rows in layers:
-            gram, *facts = centred_gram(rows)
-            grams.append(gram)
-            numbers.append(facts)
-            eps.append(torch.finfo(rows.dtype).eps)
-        return cls(torch.stack(grams), torch.tensor(numbers, dtype=torch.float64).T, torch.tensor(eps))
-
-    def sums(self, weight: float) -> Tensor:
-        """What adds up over batches, `(5, layers)`: HSIC1 with itself, its terms and scale, and the squares."""
-        own = torch.linalg.vector_norm(self.grams, dim=(1, 2)).square().cpu() * weight
-        squares, spread, rest = self.numbers
-        terms = (own / weight + rest) / self.grams.shape[-1]
-        return torch.stack([own, terms, spread.square() * weight, squares, spread])
+        rows = list(layers)
+        grams, numbers = zip(*(centred_gram(each) for each in rows), strict=True)
+        whole = torch.stack(grams) if len(grams) > 1 else grams[0][None]  # one needs no copy
+        return cls(whole, np.array(numbers), [torch.finfo(each.dtype).eps for each in rows])
 
 
 class MinibatchCKA:
@@ -54,8 +43,9 @@ class MinibatchCKA:
 
     def __init__(self) -> None:
         self.n = 0
-        self._sums: list[Tensor] = []
-        self._eps: list[Tensor] = []
+        self._cross: Tensor | None = None
+        self._sums: list[np.ndarray] = []
+        self._eps: list[list[float]] = []
 
     def add(self, a: Iterable[Tensor], b: Iterable[Tensor] | None) -> None:
         """One batch: rows of every layer of `a` and of `b`, the same inputs in the same order."""
@@ -63,42 +53,46 @@ class MinibatchCKA:
         right = left if b is None else Side.of(b)
         n = left.grams.shape[-1]
         weight = 1 / (n - 3)  # n for the inputs, over the n (n - 3) of HSIC1
-        cross = (left.grams.flatten(1) @ right.grams.flatten(1).T) * weight
-        new = [cross.cpu(), left.sums(weight), right.sums(weight)]
-        self._sums = [o + v for o, v in zip(self._sums, new, strict=True)] if self._sums else new
+        cross = (left.grams.flatten(1) @ right.grams.flatten(1).T).cpu() * weight
+        sums = [side.numbers * [weight, weight, weight, 1, 1] for side in (left, right)]
+        if self._cross is None:
+            self._cross, self._sums = cross, sums
+        else:
+            self._cross += cross
+            self._sums = [total + new for total, new in zip(self._sums, sums, strict=True)]
         self._eps = [left.eps, right.eps]
         self.n += n
 
     @property
     def cross(self) -> Tensor:
         """The sum of HSIC1(a, b), layers of `a` by layers of `b`."""
-        if not self._sums:
+        if self._cross is None:
             raise InputError("the data gave no inputs. Pass at least four.")
-        return self._sums[0]
+        return self._cross
 
     @property
-    def own(self) -> list[tuple[Tensor, Tensor]]:
-        """Of `a` and of `b`: the sum of HSIC1 of every layer with itself, and of the terms it is a rest of."""
-        return [(side[0], side[1]) for side in self._sums[1:]]
+    def own(self) -> list[np.ndarray]:
+        """Of `a` and of `b`: sums of HSIC1 of a layer with itself and of the terms it is a rest of, `(layers, 2)`."""
+        return [side[:, :2] for side in self._sums]
 
     def values(self) -> Tensor:
         """HSIC1(a, b) / √(HSIC1(a, a) · HSIC1(b, b)), layers of `a` by layers of `b`.
 
         NaN where a layer has nothing to compare: `faults` says why.
         """
-        cross, ((left, _), (right, _)) = self.cross, self.own
-        values = cross / (left.sqrt()[:, None] * right.sqrt()[None, :])
+        cross, (left, right) = self.cross, (torch.from_numpy(side[:, 0]).sqrt() for side in self.own)
         sound = [torch.tensor([not fault for fault in side]) for side in self.faults()]
-        return torch.where(sound[0][:, None] & sound[1][None, :], values, torch.nan)
+        return torch.where(sound[0][:, None] & sound[1][None, :], cross / (left[:, None] * right[None, :]), torch.nan)
 
     def faults(self) -> list[list[str]]:
         """Why a layer of either network has no value with any other; empty where it has."""
         return [
-            [self._fault(*numbers) for numbers in zip(*side[[0, 2, 3, 4]].tolist(), eps.tolist(), strict=True)]
-            for side, eps in zip(self._sums[1:], self._eps, strict=True)
+            [self._fault(numbers, each) for numbers, each in zip(side.tolist(), eps, strict=True)]
+            for side, eps in zip(self._sums, self._eps, strict=True)
         ]
 
-    def _fault(self, own: float, scale: float, squares: float, spread: float, eps: float) -> str:
+    def _fault(self, numbers: Sequence[float], eps: float) -> str:
+        own, _, scale, squares, spread = numbers
         if spread <= (2 * eps) ** 2 * squares:
             return (
                 f"is constant: all {self.n} rows are the same, so there is nothing to compare. Look at another layer."
@@ -111,13 +105,13 @@ class MinibatchCKA:
         return ""
 
 
-def centred_gram(rows: Tensor) -> tuple[Tensor, float, float, float]:
-    """The U-centred Gram matrix `(n, n)` of rows `(n, d)`: HSIC1 is a product of two of them.
+def centred_gram(rows: Tensor) -> tuple[Tensor, tuple[float, ...]]:
+    """The U-centred Gram matrix U `(n, n)` of rows `(n, d)`: HSIC1 is a product of two of them.
 
     Diagonal 0, K_ij - r_i - r_j + s off it, where r_i = Σ_j K_ij / (n - 2) and
     s = Σ_ij K_ij / ((n - 1)(n - 2)). Shifts of the columns do not change it, so they are taken out
-    before the product, where they would cost digits. Beside it sums of squares: of the rows as
-    they came, of the rows without their mean, and of r_i + r_j - s, i ≠ j.
+    before the product, where they would cost digits. Beside it sums of squares: of U, of K off its
+    diagonal, of K's trace, of the rows as they came and of the rows without their mean.
     """
     n = len(rows)
     if n < SMALLEST_BATCH:
@@ -128,10 +122,12 @@ def centred_gram(rows: Tensor) -> tuple[Tensor, float, float, float]:
     sums = gram.sum(dim=1) / (n - 2)
     total = sums.sum() / (n - 1)
     gram -= sums[:, None]
-    gram -= sums[None, :] - total
-    halves = sums - total / 2
-    rest = 2 * (n - 2) * float(halves.square().sum()) + 2 * float(halves.sum()) ** 2
-    return gram.fill_diagonal_(0), spread + n * shift, spread, rest
+    gram -= sums - total
+    flat = gram.fill_diagonal_(0).view(-1)
+    own = float(flat @ flat)
+    halves = sums - total / 2  # U and r_i + r_j - s are orthogonal, so their squares add up to those of K
+    rest = 2 * (n - 2) * float(halves @ halves) + 2 * float(halves.sum().square())
+    return gram, (own, own + rest, spread * spread, spread + n * shift, spread)
 
 
 def _products(rows: Tensor) -> tuple[Tensor, float]:

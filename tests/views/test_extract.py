@@ -77,6 +77,45 @@ def _seeded() -> None:
     torch.manual_seed(0)
 
 
+def _state(net: nn.Module) -> dict[str, object]:
+    return {
+        "modes": [part.training for part in net.modules()],
+        "hooks": [(dict(part._forward_hooks), dict(part._forward_pre_hooks)) for part in net.modules()],
+        "needs": [value.requires_grad for value in net.parameters()],
+        "devices": [value.device for value in net.parameters()],
+    }
+
+
+def _prepared() -> tuple[nn.Module, dict[str, Tensor], list[Tensor]]:
+    """A network in use: part of it in evaluation mode, with a hook and with gradients."""
+    net = Tiny().train()
+    net.norm.eval()
+    net.fc.bias.requires_grad_(False)
+    net.conv.register_forward_hook(lambda *_: None)
+    net(torch.rand(4, 3, 6, 6)).sum().backward()
+    grads = [value.grad.clone() for value in net.parameters() if value.grad is not None]
+    return net, copy.deepcopy(net.state_dict()), grads
+
+
+def _check_unchanged(
+    net: nn.Module, before: dict[str, object], weights: dict[str, Tensor], grads: list[Tensor]
+) -> None:
+    assert _state(net) == before
+    assert all(torch.equal(value, weights[key]) for key, value in net.state_dict().items())
+    now = [value.grad for value in net.parameters() if value.grad is not None]
+    assert len(now) == len(grads)
+    assert all(torch.equal(old, new) for old, new in zip(grads, now, strict=True))
+    assert torch.is_grad_enabled()
+
+
+def shown(*args: object, **options: object) -> object:
+    return extract(*args, progress=False, **options)
+
+
+def _tiny() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
+
+
 def test_all_layers_come_from_one_pass() -> None:
     net = Tiny()
     passes: list[int] = []
@@ -277,37 +316,6 @@ def test_views_of_several_layers_are_a_mapping_in_the_order_of_the_request() -> 
     assert views["fc"].name == "Tiny/fc"
 
 
-def _state(net: nn.Module) -> dict[str, object]:
-    return {
-        "modes": [part.training for part in net.modules()],
-        "hooks": [(dict(part._forward_hooks), dict(part._forward_pre_hooks)) for part in net.modules()],
-        "needs": [value.requires_grad for value in net.parameters()],
-        "devices": [value.device for value in net.parameters()],
-    }
-
-
-def _prepared() -> tuple[nn.Module, dict[str, Tensor], list[Tensor]]:
-    """A network in use: part of it in evaluation mode, with a hook and with gradients."""
-    net = Tiny().train()
-    net.norm.eval()
-    net.fc.bias.requires_grad_(False)
-    net.conv.register_forward_hook(lambda *_: None)
-    net(torch.rand(4, 3, 6, 6)).sum().backward()
-    grads = [value.grad.clone() for value in net.parameters() if value.grad is not None]
-    return net, copy.deepcopy(net.state_dict()), grads
-
-
-def _check_unchanged(
-    net: nn.Module, before: dict[str, object], weights: dict[str, Tensor], grads: list[Tensor]
-) -> None:
-    assert _state(net) == before
-    assert all(torch.equal(value, weights[key]) for key, value in net.state_dict().items())
-    now = [value.grad for value in net.parameters() if value.grad is not None]
-    assert len(now) == len(grads)
-    assert all(torch.equal(old, new) for old, new in zip(grads, now, strict=True))
-    assert torch.is_grad_enabled()
-
-
 def test_the_network_is_left_as_it_was() -> None:
     net, weights, grads = _prepared()
     before = _state(net)
@@ -498,3 +506,14 @@ def test_half_precision_of_a_network_is_remembered(tmp_path, stored):
     # five inputs and a bias: rank five, not the twelve that rounding would make of it
     other = np.random.default_rng(0).normal(size=(200, 12))
     assert measures.gulp(view, other) < math.sqrt(5 + 12)
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "cuda"])
+def test_a_device_that_is_not_there_is_refused(device: str) -> None:
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is one here")
+    with pytest.raises(InputError) as caught:
+        shown(_tiny(), torch.rand(10, 8), "0", device=device)
+    assert str(caught.value) == (
+        f"device {device!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
+    )

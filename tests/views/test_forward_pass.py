@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import likewise
 from likewise import measures, wordnet
@@ -19,6 +20,28 @@ from likewise.networks.class_names import record_classes
 from likewise.views.extract import extract
 from likewise.wordnet import ClassNames
 from tests.networks.helpers import PETS, Blind, named, pets, refused
+
+
+def answers(names: tuple[str, ...], order: list[int], store: Path | None = None) -> Any:
+    draw = torch.Generator().manual_seed(3)
+    net = Blind(4)
+    nn.init.normal_(net.fc.weight, generator=draw)
+    net.fc.weight.data, net.fc.bias.data = net.fc.weight.data[order], net.fc.bias.data[order]
+    record_classes(net, ClassNames(tuple(names[i] for i in order)))
+    return extract(net, pets(names[:3]), name="".join(map(str, order)), store=store)
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def shown(*args: object, **options: object) -> object:
+    return extract(*args, progress=False, **options)
+
+
+def _tiny() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
 
 
 def test_labels_of_other_classes_are_not_kept_and_what_needs_them_says_why() -> None:
@@ -123,15 +146,6 @@ def test_a_header_holds_many_long_names(tmp_path: Path) -> None:
     assert lost.unlabelled.startswith("the labels of 'pets' do not fit")
 
 
-def answers(names: tuple[str, ...], order: list[int], store: Path | None = None) -> Any:
-    draw = torch.Generator().manual_seed(3)
-    net = Blind(4)
-    nn.init.normal_(net.fc.weight, generator=draw)
-    net.fc.weight.data, net.fc.bias.data = net.fc.weight.data[order], net.fc.bias.data[order]
-    record_classes(net, ClassNames(tuple(names[i] for i in order)))
-    return extract(net, pets(names[:3]), name="".join(map(str, order)), store=store)
-
-
 @pytest.mark.parametrize("stored", [False, True])
 def test_the_same_network_with_its_outputs_in_another_order_is_the_same(stored: bool, tmp_path: Path) -> None:
     place = tmp_path if stored else None
@@ -210,3 +224,62 @@ def test_a_folder_of_pets_has_no_labels_for_imagenet(vision: None, tmp_path: Pat
     both = likewise.compare(dict(zip("ab", nets, strict=True)), ["cka", "error-consistency"], **shown)
     assert 0 <= both["cka"].values[0, 1] <= 1
     assert np.isnan(both["error-consistency"].values[0, 1])
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["in memory", "in a folder"])
+@pytest.mark.parametrize(
+    ("labels", "what"),
+    [
+        (torch.tensor([0, -100, 2, 1]), "numbers from -100 to 2"),
+        (torch.tensor([[0, 1]] * 4), "int64 of shape (4, 2)"),
+        (torch.rand(4).bfloat16(), "bfloat16 of shape (4,)"),
+    ],
+)
+def test_labels_that_are_no_classes_cost_no_rows(labels: Tensor, what: str, folder: bool, tmp_path: Path) -> None:
+    batches = [{"input": torch.rand(4, 8), "labels": labels}]
+    store = tmp_path if folder else None
+    sentence = (
+        f"the labels for 'Sequential' must be 4 whole numbers from 0, got {what}. Its outputs are kept without labels."
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(sentence)}$"):
+        view = shown(_tiny(), batches, "0", store=store)
+    assert view.n == 4
+    assert view.outputs.labels is None
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["good", "bad"], [torch.zeros(2, 3), torch.zeros(2, 5)], [torch.tensor(1), torch.tensor(2)]],
+    ids=["words", "as many as tokens", "one a batch"],
+)
+def test_what_stands_in_the_place_of_labels_costs_no_rows(labels: list) -> None:
+    batches = [{"input": torch.rand(2, 8), "labels": value} for value in labels]
+    view = shown(_tiny(), batches, "0")
+    assert view.n == 4
+    assert view.outputs.labels is None
+
+
+def test_targets_in_half_precision_are_no_labels() -> None:
+    view = shown(_tiny(), [(torch.rand(4, 8), torch.rand(4).bfloat16())], "0")
+    assert view.outputs.labels is None
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["in memory", "in a folder"])
+def test_an_infinite_answer_costs_no_rows(folder: bool, tmp_path: Path) -> None:
+    class Masked(nn.Module):
+        def forward(self, rows: Tensor) -> Tensor:
+            return rows.masked_fill(rows > 0.99, -torch.inf)
+
+    net, rows = nn.Sequential(nn.Identity(), Masked()), torch.rand(10, 3) / 2
+    rows[7, 1] = 1
+    sentence = "'Sequential' answers with numbers that are not finite. Its rows are kept without outputs."
+    store = tmp_path if folder else None
+    with pytest.warns(UserWarning, match=sentence):
+        view = shown(net, rows, "0", store=store, batch_size=5)
+    assert view.outputs is None
+    assert torch.equal(view.values, rows)
+    with (
+        pytest.warns(UserWarning, match=sentence),
+        pytest.raises(InputError, match="has NaN or infinite entries in 1 of 10 rows"),
+    ):
+        shown(net, rows, "logits", store=store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
+import likewise
 from likewise._base.compat import prepare_torchvision
 from likewise.classes import Inspector, from_weights
 from likewise.classes.classifier import Tap
@@ -88,6 +90,8 @@ NETS: dict[str, Callable[[], nn.Module]] = {
     "called twice, then changed": Reused,
     "called twice": ReusedExactly,
 }
+
+
 WRAPPERS: dict[str, Callable[[nn.Module], Any]] = {
     "bare": lambda net: net,
     "DataParallel": nn.DataParallel,
@@ -104,6 +108,44 @@ def net(request: pytest.FixtureRequest) -> Any:
 def rows_of(net: Any) -> Tensor:
     weight: Tensor = net.fc.weight.detach()
     return weight.flatten(1)
+
+
+def refused(act: Callable[[], Any]) -> str:
+    with pytest.raises(InputError) as error:
+        act()
+    return str(error.value)
+
+
+def images() -> Data:
+    draw = torch.Generator().manual_seed(2)
+    return Data("few", "image", torch.rand(12, 1, 2, 2, generator=draw), torch.arange(12) % 3, tuple("abc"))
+
+
+class Imaged(Backwards):
+    def forward(self, rows: Tensor) -> Any:
+        return super().forward(rows.flatten(1))
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def shown(*args: object, **options: object) -> object:
+    return extract(*args, progress=False, **options)
+
+
+class HeadFirst(nn.Module):
+    """A classifier that is written down before the body."""
+
+    def __init__(self, after: nn.Module | None = None) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 3)
+        self.body = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 6), nn.ReLU())
+        self.after = after or nn.Identity()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.after(self.head(self.body(rows)))
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS)
@@ -155,12 +197,6 @@ def test_without_inputs_the_one_layer_that_no_other_takes_up_is_the_classifier()
     np.testing.assert_array_equal(from_weights(net).values, from_weights(rows_of(net)).values)
 
 
-def refused(act: Callable[[], Any]) -> str:
-    with pytest.raises(InputError) as error:
-        act()
-    return str(error.value)
-
-
 def test_where_several_layers_could_be_the_classifier_none_is_guessed() -> None:
     assert refused(lambda: from_weights(TwoHeads())) == (
         "TwoHeads has no classifier that could be found: 'fc', 'aux' could each be it, and only a "
@@ -188,7 +224,6 @@ def test_a_layer_can_be_named_wherever_the_refusal_says_so(tmp_path: Path) -> No
 
 
 def test_compare_and_layerwise_take_the_name_too() -> None:
-    import likewise
 
     net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
     options: dict[str, Any] = {"data": ROWS, "progress": False}
@@ -204,16 +239,6 @@ def test_compare_and_layerwise_take_the_name_too() -> None:
     for measure in ("cka-debiased", "cka"):  # streamed, and not
         matrix = likewise.layerwise(net, layers=["0", "penultimate"], head="2", measure=measure, **options)
         assert list(matrix.rows) == ["0", "penultimate"]
-
-
-def images() -> Data:
-    draw = torch.Generator().manual_seed(2)
-    return Data("few", "image", torch.rand(12, 1, 2, 2, generator=draw), torch.arange(12) % 3, tuple("abc"))
-
-
-class Imaged(Backwards):
-    def forward(self, rows: Tensor) -> Any:
-        return super().forward(rows.flatten(1))
 
 
 def test_the_inspector_sees_features_and_weights_of_the_layer_that_answers() -> None:
@@ -373,3 +398,75 @@ def test_weights_follow_the_classes_that_are_asked_for() -> None:
     assert own.classes == ("a", "b", "c")  # the network knows them
     turned = from_weights(net, ["c", "a", "b"])
     np.testing.assert_array_equal(turned.values, own.only(["c", "a", "b"]).values)
+
+
+@pytest.mark.parametrize("after", [nn.Identity(), nn.LogSoftmax(1), nn.Flatten(0)])
+def test_the_classifier_is_the_layer_that_answers_wherever_it_is_written(after: nn.Module) -> None:
+    net, rows = HeadFirst(after).eval(), torch.rand(10, 8)
+    with torch.no_grad():
+        expected = net.body(rows)
+    torch.testing.assert_close(shown(net, rows).values, expected)
+
+
+def test_a_body_that_ends_in_a_normalisation_does_not_hide_the_classifier() -> None:
+    net, rows = HeadFirst().eval(), torch.rand(10, 8)
+    net.body.append(nn.BatchNorm1d(6).eval())
+    with torch.no_grad():
+        torch.testing.assert_close(shown(net, rows).values, net.body(rows))
+
+
+@pytest.mark.usefixtures("vision")
+def test_the_classifier_of_a_segmentation_network_is_not_its_auxiliary_one() -> None:
+    from torchvision.models.segmentation import deeplabv3_mobilenet_v3_large
+
+    net = deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None, aux_loss=True)
+    assert shown(net, torch.rand(2, 3, 64, 64), reduce="mean").d == 256
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["outputs", "last state"])
+def test_the_linear_layer_before_a_recurrent_answer_is_no_classifier(part: int) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(5, 4, batch_first=True)
+            self.enter = nn.Linear(8, 5)
+
+        def forward(self, series: Tensor) -> Tensor:
+            return self.rnn(self.enter(series))[part].reshape(len(series), -1)
+
+    with pytest.raises(InputError, match="the last layer its answer needs, 'rnn', is a GRU"):
+        shown(Recurrent(), torch.rand(10, 6, 8), reduce="mean")
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.usefixtures("vision")
+def test_of_an_encoder_of_text_the_pooled_state_is_penultimate() -> None:
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+    )
+    net = transformers.BertModel(config).eval()
+    words = {"input_ids": torch.randint(0, 50, (6, 9))}
+    with torch.no_grad():
+        expected = net(**words).last_hidden_state[:, 0]
+    torch.testing.assert_close(shown(net, [words], reduce="mean").values, expected)
+
+
+def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said() -> None:
+    net = nn.Sequential(nn.Linear(8, 5), nn.LayerNorm(5))
+    net.register_module("beside", nn.Linear(2, 2))
+    net.forward = lambda rows: net[1](net[0](rows))
+    with pytest.raises(InputError) as caught:
+        shown(net, torch.rand(10, 8))
+    assert str(caught.value) == (
+        "Sequential has no classifier that could be found: the last layer its answer needs, '1', "
+        "is a LayerNorm. Name the layer yourself: head='name' where it is asked for, or "
+        "net.head_layer = 'name'."
+    )
+    net.head_layer = "0"
+    assert shown(net, torch.rand(10, 8)).d == 8

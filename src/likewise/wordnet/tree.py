@@ -30,7 +30,7 @@ def order(synsets: Sequence[str], groups: Sequence[str] | None = None) -> list[i
     if groups is None:
         return found
     if len(groups) != len(ways):
-        raise InputError(f"there are {len(ways)} synsets and {len(groups)} groups. Give one group a synset.")
+        raise InputError(f"there are {len(ways)} synsets and {len(groups)} groups. Give one group per synset.")
     first = {group: at for at, group in reversed(list(enumerate(groups[i] for i in found)))}
     return sorted(found, key=lambda i: first[groups[i]])
 

@@ -48,7 +48,7 @@ def test_a_training_without_room_says_so(tmp_path: Path) -> None:
     )
     assert told == (
         f"likewise: no room to write {tmp_path / 'checkpoint.safetensors'}. Nothing of it was kept; "
-        "make room and run again to go on."
+        "make room and run again to resume."
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -256,7 +256,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
     done = subprocess.run([sys.executable, "-c", FULL_DISK, str(folder)], capture_output=True, text=True, check=True)
     sentence = done.stdout.strip()
     assert sentence.startswith(f"no room to write {folder / 'views'}{os.sep}")
-    assert sentence.endswith(".safetensors. Nothing of it was kept; make room and run again to go on.")
+    assert sentence.endswith(".safetensors. Nothing of it was kept; make room and run again to resume.")
     names = sorted(path.suffix for path in (folder / "views").iterdir())
     assert names == [".safetensors", ".safetensors"]  # those of the first comparison, no part file
     with Store(folder) as store:
@@ -276,6 +276,6 @@ def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views):
     kept = len(store)
     assert str(caught.value) == (
         f"cannot write to {tmp_path / 's' / 'scores.sqlite'}: database or disk is full. The {kept} scores "
-        "in it are safe; make room and run again to go on."
+        "in it are safe; make room and run again to resume."
     )
     store.close()

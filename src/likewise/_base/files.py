@@ -40,7 +40,7 @@ class guarded:  # noqa: N801
         if isinstance(error, OSError) and not isinstance(error, StoreError):
             if error.errno in FULL:
                 raise StoreError(
-                    f"no room to write {self.path}. Nothing of it was kept; make room and run again to go on."
+                    f"no room to write {self.path}. Nothing of it was kept; make room and run again to resume."
                 ) from error
             raise StoreError(f"cannot write {self.path}: {error.strerror or error}.") from error
 

@@ -8,10 +8,10 @@ at all, and holds arrays and numbers.
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.files import renamed_at_end
 from likewise._base.hashing import digest
 from likewise.errors import InputError, WorkerError
 from likewise.measures.facts import Measure
@@ -99,15 +100,11 @@ class SharedFolder:
         if not all(kinds) or seconds < LEAST + size / SPEED or size > self._room:
             return
         self._room -= size
-        part_path = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            with part_path.open("wb") as file:
-                file.write(json.dumps([isinstance(value, tuple), kinds]).encode() + b"\n")
-                for part in parts:
-                    np.save(file, part.numpy() if isinstance(part, Tensor) else np.array(part))
-            part_path.replace(path)
-        except OSError:  # no room, or no such folder here: others compute it for themselves
-            part_path.unlink(missing_ok=True)
+        # no room, or no such folder here: others compute it for themselves
+        with suppress(OSError), renamed_at_end(path) as new, new.open("wb") as file:
+            file.write(json.dumps([isinstance(value, tuple), kinds]).encode() + b"\n")
+            for part in parts:
+                np.save(file, part.numpy() if isinstance(part, Tensor) else np.array(part))
 
 
 def _kind(part: Any) -> str:

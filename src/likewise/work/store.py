@@ -174,7 +174,7 @@ class Store:
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"cannot write to {self._scores}: {error}. The {len(self)} scores in it are safe; make "
-                "room and run again to go on."
+                "room and run again to resume."
             ) from error
 
 

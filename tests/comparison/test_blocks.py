@@ -9,8 +9,11 @@ import torch
 from torch import nn
 
 import likewise
+from likewise import measures
 from likewise.comparison.blocks import Blocks, disjoint
 from likewise.comparison.schedule import Job, Ledger
+from likewise.errors import InputError
+from likewise.measures import transport
 from likewise.measures.registry import select
 from likewise.measures.transport import SharedFolder
 from likewise.views import Activations
@@ -152,3 +155,46 @@ def test_a_folder_that_is_not_there_costs_nothing_but_time(tmp_path):
         return 2.0
 
     assert folder.get((0, "x"), compute) == 2.0
+
+
+VIEWS = {name: RNG.normal(size=(30, 4)) for name in "abcd"}
+
+
+def corner(x, y):
+    return float(x[0, 0] + y[0, 0])
+
+
+def expected(function=corner):
+    return np.array([[function(x, y) for y in VIEWS.values()] for x in VIEWS.values()])
+
+
+@measures.register(name="needs-many", rows=31)
+def needs_many(x, y):
+    return 1.0
+
+
+measures.unregister("needs-many")
+
+
+def test_functions_of_two_arrays_run_in_other_processes():
+    factor = 2.0
+    found = likewise.compare(VIEWS, [corner, lambda x, y: factor * corner(x, y)], engine="processes:2")
+    assert np.array_equal(found["corner"].values, expected())
+    assert np.array_equal(found["<lambda>"].values, 2 * expected())
+
+
+def test_facts_of_a_registered_measure_hold_in_other_processes():
+    here, there = (likewise.compare(VIEWS, needs_many, engine=engine) for engine in (None, "processes:2"))
+    assert here.reasons["a", "b"].startswith("needs-many needs at least 31 rows, got 30.")
+    assert there.reasons == here.reasons
+
+
+def test_what_cannot_be_sent_is_said(monkeypatch):
+    monkeypatch.setattr(transport, "find_spec", lambda name: None)  # as without cloudpickle
+    with pytest.raises(InputError) as caught:
+        likewise.compare(VIEWS, lambda x, y: 1.0, engine="processes:2")
+    sentence = str(caught.value)
+    assert sentence.startswith("<lambda> cannot be sent to other processes: ")
+    assert sentence.endswith(". Define it by `def` at the top of a module, or leave the engine out.")
+    found = likewise.compare(VIEWS, corner, engine="processes:2")
+    assert np.array_equal(found.values, expected())

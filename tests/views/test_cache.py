@@ -10,14 +10,17 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
+import likewise
 from likewise.data import Data
 from likewise.errors import DamagedStoreWarning, ForwardError, StoreError
 from likewise.views import Activations
+from likewise.views.cache import read_view
 from likewise.views.extract import extract
 
 
@@ -278,3 +281,47 @@ def test_views_can_be_sent_to_another_process(folder: bool, tmp_path: Path) -> N
     assert list(again) == ["0", "1", "2"]
     assert again["0"].digest == views["0"].digest
     assert again["0"] is again["0"]
+
+
+@pytest.fixture
+def arrays() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return {name: rng.normal(size=(40, 6)) for name in "abc"}
+
+
+def test_a_damaged_view_is_named_and_written_again(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
+    likewise.compare(arrays, "cka", store=tmp_path / "s")
+    path = next((tmp_path / "s" / "views").iterdir())
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.warns(DamagedStoreWarning) as caught:
+        likewise.compare(arrays, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
+    assert read_view([path]).n == 40
+
+
+DAMAGE = {
+    "not finite": lambda content: content[:-8] + b"\xff" * 8,
+    "another shape": lambda content: content.replace(b"[40, 6]", b"[40, 7]"),
+    "no values": lambda content: content.replace(b'"values"', b'"valves"'),
+    "no facts": lambda content: content.replace(b'"about": "{', b'"about": "['),
+    "empty": lambda content: b"",
+    "a long header": lambda content: content[:6] + b"\x7f" + content[7:],
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGE))
+def test_however_a_view_is_damaged_it_is_written_again(
+    tmp_path: Path, arrays: dict[str, np.ndarray], damage: str
+) -> None:
+    first = likewise.compare(arrays, "cka", store=tmp_path / "s")
+    path = next((tmp_path / "s" / "views").iterdir())
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGE[damage](whole))
+    assert path.read_bytes() != whole
+    with pytest.warns(DamagedStoreWarning) as caught:
+        again = likewise.compare(arrays, "cka", store=tmp_path / "s")
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is written anew."
+    assert np.array_equal(again.values, first.values)
+    assert read_view([path]).digest == path.stem

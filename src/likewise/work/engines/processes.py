@@ -66,8 +66,8 @@ class Processes:
             raise WorkerError(f"a worker process reached the call that started it. {_REMEDY}")
         if _can_fork():
             module = str(getattr(function, "__module__", ""))
-            ours = module.startswith("likewise.")  # a module of the user's may do anything
-            self._context.set_forkserver_preload([module] if ours else [])
+            ours = [module] if module.startswith("likewise.") else []  # a module of the user's may do anything
+            self._context.set_forkserver_preload(["torch", *ours])
         held, self._lifeline = self._context.Pipe(duplex=False)
         self._reports, report = self._context.Pipe(duplex=False)
         self._pids.clear()

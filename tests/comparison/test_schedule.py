@@ -1,0 +1,124 @@
+"""The loop over pairs: a failure costs one pair, here and in other processes."""
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise import measures
+from likewise.comparison.schedule import score_items
+from likewise.errors import FailedMeasureWarning, MeasureError
+from likewise.measures.representation import Representation
+from likewise.views import Activations
+from likewise.work.store import Store
+
+RNG = np.random.default_rng(0)
+VIEWS = {name: RNG.normal(size=(30, 4)) for name in "abcd"}
+VIEWS["c"][0, 0] = 7.0  # the one that functions below stumble over
+ENGINES = [None, "processes:2"]
+
+
+def corner(x, y):
+    return float(x[0, 0] + y[0, 0])
+
+
+def raising(x, y):
+    if 7.0 in (x[0, 0], y[0, 0]):
+        raise LookupError("no seven")
+    return corner(x, y)
+
+
+def wordy(x, y):
+    return "0.5" if 7.0 in (x[0, 0], y[0, 0]) else corner(x, y)
+
+
+def without_memory(x, y):
+    raise MemoryError("no room at all")
+
+
+def expected(function=corner):
+    return np.array([[function(x, y) for y in VIEWS.values()] for x in VIEWS.values()])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (raising, "raising failed on 'a' and 'c': LookupError: 'no seven'"),
+        (wordy, "wordy gave '0.5' for 'a' and 'c'. A measure gives one number."),
+    ],
+)
+def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, function, reason):
+    reason = reason.replace("'no seven'", "no seven")
+    with pytest.warns(FailedMeasureWarning) as caught:
+        found = likewise.compare(VIEWS, [function, "cka"], engine=engine, store=tmp_path / "s")
+    failed = found[function.__name__]
+    assert failed.reasons["a", "c"] == reason
+    assert str(caught[0].message) == (
+        f"{function.__name__} gave no score for 7 of 16 pairs, and the run went on. The first reason: "
+        f"{next(iter(failed.reasons.values()))}"
+    )
+    with_c = np.zeros((4, 4), dtype=bool)
+    with_c[2] = with_c[:, 2] = True
+    assert np.array_equal(np.isnan(failed.values), with_c)
+    assert np.array_equal(failed.values[~with_c], expected()[~with_c])
+    assert np.array_equal(found["cka"].values, likewise.compare(VIEWS, "cka").values)
+    with Store(tmp_path / "s") as store:
+        assert len(store) == 9 + 6  # what failed is not kept: the cause may be gone the next time
+
+
+def test_a_score_that_failed_is_tried_again(tmp_path):
+    def mine(x, y):
+        if (tmp_path / "broken").exists():
+            raise RuntimeError("not yet")
+        return corner(x, y)
+
+    (tmp_path / "broken").touch()
+    with pytest.warns(FailedMeasureWarning):
+        first = likewise.compare(VIEWS, mine, store=tmp_path / "s")
+    assert np.isnan(first.values).all()
+    (tmp_path / "broken").unlink()
+    again = likewise.compare(VIEWS, mine, store=tmp_path / "s")
+    assert np.array_equal(again.values, expected())
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_a_single_comparison_raises_our_error_with_the_cause(tmp_path, store):
+    place = tmp_path / "s" if store else None
+    with pytest.raises(MeasureError) as caught:
+        likewise.compare(VIEWS["a"], VIEWS["c"], raising, store=place)
+    assert str(caught.value) == "raising failed on 'x' and 'y': LookupError: no seven"
+    assert isinstance(caught.value.__cause__, LookupError)
+    with pytest.raises(MeasureError) as caught:
+        likewise.compare(VIEWS["a"], VIEWS["c"], lambda x, y: [1, 2], store=place)
+    assert str(caught.value) == "<lambda> gave [1, 2] for 'x' and 'y'. A measure gives one number."
+    if store:
+        with Store(place) as kept:
+            assert len(kept) == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_lack_of_memory_is_not_taken_for_an_undefined_pair(engine):
+    with pytest.raises(MemoryError, match="no room at all"):
+        likewise.compare(VIEWS, without_memory, engine=engine)
+
+
+def test_an_interrupt_inside_a_measure_ends_the_run():
+    def interrupted(x, y):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        likewise.compare(VIEWS, interrupted)
+
+
+def test_every_item_is_scored_in_order_and_both_directions_of_a_pair_share_work():
+    left = [Representation(Activations(VIEWS[name], name=name)) for name in "ab"]
+    right = [Representation(Activations(VIEWS[name], name=name)) for name in "cd"]
+    chosen = [measures.get("cka"), measures.get("linear-regression")]
+    items = [(1, 0, 1), (0, 0, 1), (1, 1, 0), (1, 0, 0)]
+    within = list(score_items(items, chosen, left))
+    assert [item for item, _ in within] == items
+    across = dict(score_items(items, chosen, left, right))
+    for (k, i, j), result in within:
+        assert result.value == pytest.approx(chosen[k](VIEWS["ab"[i]], VIEWS["ab"[j]]), rel=1e-9)
+    for (k, i, j), result in across.items():
+        assert result.value == pytest.approx(chosen[k](VIEWS["ab"[i]], VIEWS["cd"[j]]), rel=1e-9)

@@ -1,0 +1,53 @@
+"""Engines: any tasks, any executor, and the one task that ends its worker is named."""
+
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from likewise.errors import InputError, WorkerError
+from likewise.work.engines import Local, Lost, engine_of
+
+
+def cube(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**3
+
+
+@pytest.mark.parametrize("engine", [None, "processes:2", Local(1), Local(2), ThreadPoolExecutor(2)])
+def test_every_engine_runs_any_tasks(engine):
+    assert dict(engine_of(engine).run(abs, range(-20, 0))) == {-i: i for i in range(1, 21)}
+
+
+def test_a_task_that_ends_its_worker_is_named_and_all_others_are_run():
+    results = dict(engine_of("processes:2").run(cube, range(8)))
+    assert results.pop(3) == Lost("the process that computed it was killed, twice")
+    assert results == {i: i**3 for i in (0, 1, 2, 4, 5, 6, 7)}
+
+
+@pytest.mark.parametrize("engine", [Local(1), Local(2), "processes:2"])
+def test_an_error_in_a_task_ends_the_run(engine):
+    with pytest.raises(TypeError, match="bad operand type"):
+        list(engine_of(engine).run(abs, [1, "two", 3]))
+
+
+def test_an_executor_that_lost_a_worker_is_said():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(WorkerError) as caught:
+        list(engine_of(pool).run(cube, range(8)))
+    assert str(caught.value) == (
+        "the executor given as engine lost a worker and takes no more work (A child process terminated "
+        "abruptly, the process pool is not usable anymore). Pass a new one, or "
+        "engine='processes', which starts workers again; with a store, what was computed is kept."
+    )
+
+
+def test_what_is_no_engine_is_refused():
+    for given, sentence in {
+        "spark": "no engine named 'spark'. There are dask, processes and ray.",
+        7: "7 is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.",
+    }.items():
+        with pytest.raises(InputError) as caught:
+            engine_of(given)
+        assert str(caught.value) == sentence

@@ -113,7 +113,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", list(REFUSED))
-def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind):
+def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
     make, sentence = REFUSED[kind]
     places = {
         "'x'": [
@@ -134,7 +134,7 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if kind != "nothing"])
-def test_labels_that_are_no_whole_numbers_are_refused(kind):
+def test_labels_that_are_no_whole_numbers_are_refused(kind) -> None:
     make, sentence = REFUSED[kind]
     with pytest.raises(InputError) as refusal:
         Outputs(ROWS, quietly(make))
@@ -159,17 +159,17 @@ READ = {
 
 
 @pytest.mark.parametrize("kind", list(READ))
-def test_everything_that_holds_numbers_is_read_alike(kind):
+def test_everything_that_holds_numbers_is_read_alike(kind) -> None:
     other = ROWS @ np.random.default_rng(1).normal(size=(3, 4)) + 1
     assert measures.cka(READ[kind](), other) == pytest.approx(measures.cka(ROWS, other), rel=1e-12)
 
 
-def test_a_frame_of_several_types_is_read_in_double_precision():
+def test_a_frame_of_several_types_is_read_in_double_precision() -> None:
     frame = pd.DataFrame({"a": range(N), "b": ROWS[:, 0], "c": [True, False] * (N // 2)})
     assert measures.cka(frame, ROWS) == pytest.approx(measures.cka(frame.astype(float), ROWS))
 
 
-def test_a_missing_entry_of_a_frame_is_named_by_its_place():
+def test_a_missing_entry_of_a_frame_is_named_by_its_place() -> None:
     frame = pd.DataFrame({"a": pd.array([1, None] * (N // 2), dtype="Int64"), "b": range(N)})
     with pytest.raises(InputError) as refusal:
         measures.cka(frame, ROWS)
@@ -184,7 +184,7 @@ META = (
 )
 
 
-def test_nothing_is_compared_or_extracted_where_tensors_have_no_values():
+def test_nothing_is_compared_or_extracted_where_tensors_have_no_values() -> None:
     view = Activations(ROWS)
     net = nn.Linear(3, 2)
     calls = [
@@ -200,7 +200,7 @@ def test_nothing_is_compared_or_extracted_where_tensors_have_no_values():
         assert str(refusal.value) == META
 
 
-def test_masked_arrays_are_refused_and_long_doubles_taken():
+def test_masked_arrays_are_refused_and_long_doubles_taken() -> None:
     with pytest.raises(InputError, match="Fill it, or leave those rows or columns out"):
         Activations(np.ma.masked_array(np.ones((4, 3))))
     assert Activations(np.ones((4, 3), np.longdouble)).values.dtype == torch.float64

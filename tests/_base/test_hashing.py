@@ -22,14 +22,14 @@ from likewise.views import Activations, Outputs
 ROWS = torch.arange(60.0).view(20, 3)
 
 
-def test_a_digest_is_the_hash_of_all_bytes_in_order():
+def test_a_digest_is_the_hash_of_all_bytes_in_order() -> None:
     values = torch.arange(4, dtype=torch.int32)
     assert digest(["ab", b"c", values]) == hashlib.sha256(b"abc" + values.numpy().tobytes()).hexdigest()
     assert digest([values.flip(0)]) != digest([values])
     assert digest([ROWS.T]) == hashlib.sha256(ROWS.numpy().T.tobytes()).hexdigest()  # as it reads, not as it lies
 
 
-def test_bytes_of_a_tensor_in_order_are_no_copy():
+def test_bytes_of_a_tensor_in_order_are_no_copy() -> None:
     assert as_bytes(ROWS).nbytes == 4 * 60
     content = torch.zeros(3)
     view = as_bytes(content)
@@ -37,12 +37,12 @@ def test_bytes_of_a_tensor_in_order_are_no_copy():
     assert bytes(view[:4]) == bytes(as_bytes(torch.ones(1)))
 
 
-def test_facts_have_one_digest_in_any_order():
+def test_facts_have_one_digest_in_any_order() -> None:
     assert facts_digest({"a": 1, "b": None}) == facts_digest({"b": None, "a": 1})
     assert facts_digest({"a": 1}) == hashlib.sha256(b'{"a": 1}').hexdigest()[:24]
 
 
-def test_inputs_have_one_hash_however_they_are_batched():
+def test_inputs_have_one_hash_however_they_are_batched() -> None:
     whole, parts = InputsHash(), InputsHash()
     whole.update({"ids": ROWS, "texts": ["a", "b"]})
     parts.update({"ids": ROWS[:7], "texts": ["a"]})
@@ -52,7 +52,7 @@ def test_inputs_have_one_hash_however_they_are_batched():
     assert whole.hexdigest() != parts.hexdigest()
 
 
-def test_digests_that_stand_in_stores_stay_what_they_were():
+def test_digests_that_stand_in_stores_stay_what_they_were() -> None:
     outputs = Outputs(ROWS.cos(), torch.arange(20) % 3)
     assert Activations(ROWS).digest == "4fc0c0568189a1d4d6d135a9798fda3eef9f6a33749998936931890c125a88b1"
     assert Activations(ROWS.double(), outputs=outputs, about={"dtype": "float16"}).digest == (

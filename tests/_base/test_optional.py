@@ -7,7 +7,7 @@ from tests.helpers import sentence
 X = np.random.default_rng(0).normal(size=(30, 5))
 
 
-def test_a_missing_extra_names_its_remedy():
+def test_a_missing_extra_names_its_remedy() -> None:
     from likewise._base.optional import require
 
     assert sentence(ImportError, require, "no_such_module", extra="vision", to="load timm:resnet18") == (

@@ -52,7 +52,7 @@ def plug_in(folder, source):
     (folder / "plugin-1.dist-info" / "entry_points.txt").write_text("[paintbox.colours]\nplugin = plugin\n")
 
 
-def test_modules_are_imported_until_the_name_is_there(package):
+def test_modules_are_imported_until_the_name_is_there(package) -> None:
     from paintbox import COLOURS
 
     assert loaded() == []
@@ -64,7 +64,7 @@ def test_modules_are_imported_until_the_name_is_there(package):
     assert loaded() == ["cold", "more", "more.amber", "more.green", "warm"]
 
 
-def test_names_come_in_the_order_of_the_modules_whichever_was_imported_first(package):
+def test_names_come_in_the_order_of_the_modules_whichever_was_imported_first(package) -> None:
     import paintbox.cold
     import paintbox.more.green
 
@@ -74,7 +74,7 @@ def test_names_come_in_the_order_of_the_modules_whichever_was_imported_first(pac
     assert paintbox.COLOURS.names("b*") == ["blue"]
 
 
-def test_a_name_of_ours_is_taken_before_anyone_looks_it_up(package):
+def test_a_name_of_ours_is_taken_before_anyone_looks_it_up(package) -> None:
     from paintbox import COLOURS
 
     with pytest.raises(InputError) as error:
@@ -82,7 +82,7 @@ def test_a_name_of_ours_is_taken_before_anyone_looks_it_up(package):
     assert str(error.value) == "the colour name 'blue' is taken by 'blue'. Choose another name."
 
 
-def test_what_others_add_comes_last_and_can_be_removed(package):
+def test_what_others_add_comes_last_and_can_be_removed(package) -> None:
     from paintbox import COLOURS
 
     COLOURS.add("aqua", 6, ("water",), module="__main__")
@@ -94,7 +94,7 @@ def test_what_others_add_comes_last_and_can_be_removed(package):
     assert COLOURS.get("water") == 7
 
 
-def test_an_unknown_name_is_answered_with_the_nearest(package):
+def test_an_unknown_name_is_answered_with_the_nearest(package) -> None:
     from paintbox import COLOURS
 
     with pytest.raises(UnknownNameError) as error:
@@ -102,7 +102,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(package):
     assert str(error.value) == "no colour named 'grene'. Did you mean 'green'?"
 
 
-def test_a_plug_in_declares_entries_and_may_look_names_up(package):
+def test_a_plug_in_declares_entries_and_may_look_names_up(package) -> None:
     plug_in(
         package,
         "from paintbox import COLOURS\nCOLOURS.add('teal', COLOURS.get('b') + COLOURS.get('g'), module=__name__)\n",
@@ -115,7 +115,7 @@ def test_a_plug_in_declares_entries_and_may_look_names_up(package):
     assert COLOURS.names()[-1] == "teal"
 
 
-def test_a_module_that_fails_fails_again(package):
+def test_a_module_that_fails_fails_again(package) -> None:
     (package / "paintbox" / "cold.py").write_text("import no_such_library\n")
     from paintbox import COLOURS
 
@@ -125,7 +125,7 @@ def test_a_module_that_fails_fails_again(package):
     assert COLOURS.get("red") == 1
 
 
-def test_threads_that_look_up_at_once_all_find_the_name(package):
+def test_threads_that_look_up_at_once_all_find_the_name(package) -> None:
     (package / "paintbox" / "warm.py").write_text(
         "import time\ntime.sleep(0.2)\n" + DECLARES.format(home="paintbox", name="red", value=1, alias="r")
     )
@@ -145,7 +145,7 @@ def test_threads_that_look_up_at_once_all_find_the_name(package):
     assert sorted(found) == [1, 1, 3, 4]
 
 
-def test_the_module_of_a_partial_is_that_of_what_it_calls():
+def test_the_module_of_a_partial_is_that_of_what_it_calls() -> None:
     from functools import partial
 
     assert module_of(partial(partial(plug_in, 1), 2)) == __name__

@@ -12,14 +12,14 @@ from likewise.measures import Info, Measure
 from likewise.measures.registry import registry
 
 
-def test_no_measure_is_caught_at_fault():
+def test_no_measure_is_caught_at_fault() -> None:
     findings = fuzz(calls=1200, seed=20)
     assert list(summary(findings))[1:] == []
     assert findings.calls >= 1200
     assert findings.refused < findings.calls / 2
 
 
-def test_every_measure_and_variant_is_tried():
+def test_every_measure_and_variant_is_tried() -> None:
     forms = every_measure()
     assert {m.name for m in forms} == {m.name for m in registry}
     assert sum(m.info.variant is None for m in forms) == len(forms) - sum(len(m.variants) for m in registry)
@@ -52,17 +52,17 @@ def faulty(kind):
 
 
 @pytest.mark.parametrize("kind", ["foreign", "warning", "bounds", "asymmetric", "identity", "scale"])
-def test_the_fuzzer_finds_a_fault_that_is_there(kind):
+def test_the_fuzzer_finds_a_fault_that_is_there(kind) -> None:
     findings = fuzz(calls=400, measures=[faulty(kind)])
     found = {what for _, what, _, _ in findings.found}
     assert ("foreign" if kind == "warning" else kind) in found
 
 
-def test_the_fuzzer_finds_nothing_in_a_sound_measure():
+def test_the_fuzzer_finds_nothing_in_a_sound_measure() -> None:
     assert fuzz(calls=400, measures=[faulty("")]).found == []
 
 
-def test_a_case_comes_back_by_its_number():
+def test_a_case_comes_back_by_its_number() -> None:
     first = fuzz(calls=400, measures=[faulty("bounds")]).found[0]
     again = fuzz(calls=0, measures=[faulty("bounds")], case=first[0]).found
     assert first in again

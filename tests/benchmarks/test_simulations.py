@@ -13,7 +13,7 @@ from likewise.measures.registry import registry
 CELL = coverage.Cell(50, 20)
 
 
-def test_a_trial_has_the_intervals_of_bootstrap():
+def test_a_trial_has_the_intervals_of_bootstrap() -> None:
     views, confounder = CELL.inputs(150)
     split = Groups.of(50, GROUPS, 150)
     found = {name: (value, draws) for name, value, draws, _ in coverage.trial_rows(CELL, 150)}
@@ -26,7 +26,7 @@ def test_a_trial_has_the_intervals_of_bootstrap():
         assert (float(low), float(high)) == pytest.approx((alone.low, alone.high))
 
 
-def test_a_pair_has_the_p_of_calibrate():
+def test_a_pair_has_the_p_of_calibrate() -> None:
     found = false_positives.p_values(50, 250)
     views = false_positives.unrelated(50, 250)
     for name in ("cka", "procrustes", "jaccard", "disagreement", "same-mistake"):
@@ -34,7 +34,7 @@ def test_a_pair_has_the_p_of_calibrate():
         assert found[name] == alone.p
 
 
-def test_every_paired_measure_is_tried():
+def test_every_paired_measure_is_tried() -> None:
     paired = {m.name for m in registry if m.info.paired and m.info.family != "custom"}
     for tried in (CELL.measures(0), coverage.Cell(100, 20).measures(0)):
         missing = paired - {m.name for m in tried}
@@ -43,7 +43,7 @@ def test_every_paired_measure_is_tried():
     assert {m.name for m in false_positives.measures(50, 0)} == paired - {"cka-deconfounded"}
 
 
-def test_parts_that_are_there_are_not_done_again(tmp_path):
+def test_parts_that_are_there_are_not_done_again(tmp_path) -> None:
     done = []
 
     def work(numbers):

@@ -61,7 +61,7 @@ def test_two_classes_have_nothing_to_align() -> None:
     assert str(error.value) == ("class alignment is undefined for 'x' and 'y': 2 classes have one similarity only.")
 
 
-def test_classes_that_are_all_equally_alike_have_no_alignment():
+def test_classes_that_are_all_equally_alike_have_no_alignment() -> None:
     rng = np.random.default_rng(0)
     simplex = (np.eye(10) - 0.1) @ np.linalg.qr(rng.normal(size=(64, 64)))[0][:10]
     other = rng.random((10, 10))
@@ -80,7 +80,7 @@ def related():
 
 
 @pytest.mark.parametrize("power", [-900, 900])
-def test_classes_of_logits_of_any_scale_are_alike(power):
+def test_classes_of_logits_of_any_scale_are_alike(power) -> None:
     x, y = related()
     measure = measures.get("class-alignment")
     far = math.ldexp(1.0, power)

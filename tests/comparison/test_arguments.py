@@ -24,7 +24,7 @@ def sentence(kind, *given, **options):
     return str(caught.value)
 
 
-def test_a_list_of_arrays_is_named_by_place():
+def test_a_list_of_arrays_is_named_by_place() -> None:
     matrix = likewise.compare([X, Y, Z], "cka")
     assert matrix.names == ("0", "1", "2")
     assert matrix["0", "2"] == pytest.approx(measures.cka(X, Z))
@@ -32,17 +32,17 @@ def test_a_list_of_arrays_is_named_by_place():
     assert list(likewise.compare((X, Y), ["cka", "rsa"])) == ["cka", "rsa"]
 
 
-def test_a_list_of_named_views_keeps_their_names():
+def test_a_list_of_named_views_keeps_their_names() -> None:
     views = [likewise.Activations(values, name=name) for values, name in ((X, "a"), (Y, "b"))]
     assert likewise.compare(views, "cka").names == ("a", "b")
     assert likewise.compare([*views, views[0]], "cka").names == ("0", "1", "2")
 
 
-def test_nested_lists_are_still_two_arrays():
+def test_nested_lists_are_still_two_arrays() -> None:
     assert likewise.compare(X.tolist(), Y.tolist(), "cka") == pytest.approx(measures.cka(X, Y))
 
 
-def test_a_third_array_is_named_by_its_shape_not_printed():
+def test_a_third_array_is_named_by_its_shape_not_printed() -> None:
     assert sentence(InputError, X, Y, Z) == (
         "an array of shape (40, 6) is not a measure. Pass a name, a measure or a function."
     )
@@ -54,7 +54,7 @@ def test_a_third_array_is_named_by_its_shape_not_printed():
     )
 
 
-def test_no_error_prints_a_whole_array():
+def test_no_error_prints_a_whole_array() -> None:
     given = {"memory": X, "engine": X, "calibrate": X}
     for name, value in given.items():
         with pytest.raises(likewise.errors.LikewiseError) as caught:
@@ -74,12 +74,12 @@ def test_no_error_prints_a_whole_array():
         assert "an array of shape (40, 6)" in str(caught.value)
 
 
-def test_an_unknown_measure_is_still_a_measure():
+def test_an_unknown_measure_is_still_a_measure() -> None:
     assert sentence(UnknownNameError, [X, Y], "ckaa") == "no measure named 'ckaa'. Did you mean 'cka'?"
     assert sentence(UnknownNameError, {"a": X}, ["ckaa"]) == ("no measure named 'ckaa'. Did you mean 'cka'?")
 
 
-def test_options_of_a_measure_are_named_or_written_in_its_key():
+def test_options_of_a_measure_are_named_or_written_in_its_key() -> None:
     named = likewise.compare(X, Y, "jaccard", k=5)
     assert named.measure == "jaccard[k=5]"
     assert named == likewise.compare(X, Y, "jaccard[k=5]") == measures.get("jaccard", k=5)(X, Y)
@@ -100,7 +100,7 @@ def test_options_of_a_measure_are_named_or_written_in_its_key():
         "cka-rbf[bandwidth=1]",
     ],
 )
-def test_every_key_that_is_printed_is_accepted(key):
+def test_every_key_that_is_printed_is_accepted(key) -> None:
     assert measures.get(key).key == key
     result = likewise.compare({"a": X, "b": Y}, [key])
     assert list(result) == [key]
@@ -108,18 +108,18 @@ def test_every_key_that_is_printed_is_accepted(key):
     assert result[key].bounds == measures.get(key).info.bounds
 
 
-def test_every_measure_is_found_by_the_key_of_each_form():
+def test_every_measure_is_found_by_the_key_of_each_form() -> None:
     for measure in measures.registry:
         for form in (measure, *measure.variants.values()):
             assert measures.get(form.key).info is form.info
 
 
-def test_a_comparison_finds_an_alias_with_options():
+def test_a_comparison_finds_an_alias_with_options() -> None:
     result = likewise.compare({"a": X, "b": Y}, ["jaccard[k=3]", "jaccard[k=5]"])
     assert result["Jaccard[k=5]"] is result["jaccard[k=5]"]
 
 
-def test_keys_that_cannot_be_read_say_so():
+def test_keys_that_cannot_be_read_say_so() -> None:
     for key, reason in {
         "jaccard[k=0]": "jaccard: k must be a whole number of at least 1, got 0.",
         "jaccard[q=5]": "jaccard has no option 'q'. Its options are k.",
@@ -134,7 +134,7 @@ def test_keys_that_cannot_be_read_say_so():
         assert str(caught.value) == reason
 
 
-def test_options_are_for_one_measure_and_must_be_known():
+def test_options_are_for_one_measure_and_must_be_known() -> None:
     several = (
         "compare has no option 'k', and options of a measure are for one measure alone. Name them in its "
         "key, as in 'jaccard[k=5]', or bind them with likewise.measures.get."
@@ -148,7 +148,7 @@ def test_options_are_for_one_measure_and_must_be_known():
     )
 
 
-def test_a_row_is_a_mapping_and_a_pair_is_two_names():
+def test_a_row_is_a_mapping_and_a_pair_is_two_names() -> None:
     matrix = likewise.compare({"a": X, "b": Y, "ab": Z}, "cka")
     assert matrix["a"] == {"a": 1.0, "b": matrix["a", "b"], "ab": matrix["a", "ab"]}
     assert matrix["ab"]["b"] == matrix["ab", "b"]

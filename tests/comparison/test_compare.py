@@ -29,7 +29,7 @@ MEASURES = select(["all", "resi"])
 
 
 @pytest.mark.parametrize("memory", [None, "10MB"])
-def test_a_matrix_of_all_measures_equals_pair_by_pair(memory):
+def test_a_matrix_of_all_measures_equals_pair_by_pair(memory) -> None:
     """With little memory nothing n x n is kept and tensors move to disk; the numbers stay."""
     result = likewise.compare(VIEWS, MEASURES, memory=memory, progress=False)
     assert set(result) == {m.key for m in MEASURES}
@@ -53,7 +53,7 @@ def test_a_matrix_of_all_measures_equals_pair_by_pair(memory):
 
 @pytest.mark.parametrize("n", [2, 3, 7, 90])
 @pytest.mark.parametrize("once", [True, False])
-def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once):
+def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once) -> None:
     rows = [VIEWS[name][:n] for name in "ac"]
     workspace = Workspace(once=once)
     a, b = (Representation(Activations(r), workspace) for r in rows)
@@ -67,13 +67,13 @@ def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once):
     assert (kept is None) == once  # one pass over half of the matrix does not keep it
 
 
-def test_asymmetric_measures_fill_both_triangles():
+def test_asymmetric_measures_fill_both_triangles() -> None:
     matrix = likewise.compare(VIEWS, "linear-regression")
     assert matrix["a", "c"] != matrix["c", "a"]
     assert matrix["c", "a"] == pytest.approx(measures.linear_regression(VIEWS["c"], VIEWS["a"]))
 
 
-def test_one_measure_gives_a_matrix_several_give_a_mapping():
+def test_one_measure_gives_a_matrix_several_give_a_mapping() -> None:
     one = likewise.compare(VIEWS, "OrthProc")
     assert isinstance(one, likewise.SimilarityMatrix)
     assert (one.measure, one.names) == ("procrustes", ("a", "b", "c", "d"))
@@ -87,14 +87,14 @@ def test_one_measure_gives_a_matrix_several_give_a_mapping():
     assert several["Jaccard"].measure == "jaccard[k=3]"
 
 
-def test_the_sets_are_what_they_say():
+def test_the_sets_are_what_they_say() -> None:
     resi = likewise.compare({k: VIEWS[k] for k in "ab"}, "resi")
     assert len(resi) == 23
     assert all(key.endswith("[resi]") for key in resi)
     assert set(likewise.compare(VIEWS, "statistics")) == set(measures.names("statistics"))
 
 
-def test_a_plain_function_is_a_measure():
+def test_a_plain_function_is_a_measure() -> None:
     def gap(x, y):
         return float(x.mean() - y.mean())
 
@@ -103,7 +103,7 @@ def test_a_plain_function_is_a_measure():
     assert matrix["b", "a"] == pytest.approx(-matrix["a", "b"])
 
 
-def test_one_undefined_pair_never_stops_the_others():
+def test_one_undefined_pair_never_stops_the_others() -> None:
     views = {**VIEWS, "dead": np.ones((90, 5))}
     result = likewise.compare(views, ["cka", "jaccard", "procrustes-size"])
     frame = result.to_frame()
@@ -118,7 +118,7 @@ def test_one_undefined_pair_never_stops_the_others():
     assert result["procrustes-size"]["dead", "dead"] == 0
 
 
-def test_a_decomposition_that_fails_leaves_one_score_undefined():
+def test_a_decomposition_that_fails_leaves_one_score_undefined() -> None:
     def fragile(x, y):
         return float(np.linalg.cholesky(x[:3, :3] - 10 * np.eye(3))[0, 0])
 
@@ -129,7 +129,7 @@ def test_a_decomposition_that_fails_leaves_one_score_undefined():
     assert "a decomposition failed (Matrix is not positive definite)" in (result["fragile"].reasons["a", "b"])
 
 
-def test_functional_measures_join_where_views_have_outputs():
+def test_functional_measures_join_where_views_have_outputs() -> None:
     labels = RNG.integers(0, 3, size=90)
     views = {name: Activations(v, outputs=Outputs(v[:, :3] + np.eye(3)[labels], labels)) for name, v in VIEWS.items()}
     result = likewise.compare(views, "all")
@@ -138,7 +138,7 @@ def test_functional_measures_join_where_views_have_outputs():
     assert result["disagreement"]["a", "b"] == expected
 
 
-def test_a_third_network_reuses_what_the_first_two_computed(monkeypatch):
+def test_a_third_network_reuses_what_the_first_two_computed(monkeypatch) -> None:
     """Per-network work happens once per network, however many pairs and measures."""
     import torch
 
@@ -158,14 +158,14 @@ def test_a_third_network_reuses_what_the_first_two_computed(monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["processes:2"])
-def test_other_processes_give_the_same_numbers(engine):
+def test_other_processes_give_the_same_numbers(engine) -> None:
     here = likewise.compare(VIEWS, ["cka", "rsa", "linear-regression", "jaccard"])
     there = likewise.compare(VIEWS, ["cka", "rsa", "linear-regression", "jaccard"], engine=engine)
     for name, matrix in here.items():
         assert there[name].values == pytest.approx(matrix.values, rel=1e-9)
 
 
-def test_any_executor_is_an_engine():
+def test_any_executor_is_an_engine() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(2) as pool:
@@ -173,14 +173,14 @@ def test_any_executor_is_an_engine():
     assert there.values == pytest.approx(likewise.compare(VIEWS, "cka").values, rel=1e-9)
 
 
-def test_seeds_reach_measures_that_draw():
+def test_seeds_reach_measures_that_draw() -> None:
     views = {k: VIEWS[k] for k in "ab"}
     rtd = measures.get("rtd", batch=20, trials=2)
     first, again, other = (likewise.compare(views, rtd, seed=s)["a", "b"] for s in (0, 0, 1))
     assert first == again != other
 
 
-def test_importing_likewise_stays_light():
+def test_importing_likewise_stays_light() -> None:
     code = (
         "import sys, likewise; heavy = {'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy', 'numpy'};"
         "print(sorted(heavy & set(sys.modules)))"
@@ -189,13 +189,13 @@ def test_importing_likewise_stays_light():
     assert done.stdout.strip() == "[]"
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_is_there() -> None:
     for name in likewise.__all__:
         assert getattr(likewise, name) is not None
     assert set(likewise.__all__) <= set(dir(likewise))
 
 
-def test_networks_are_compared_by_address(tmp_path):
+def test_networks_are_compared_by_address(tmp_path) -> None:
     networks = ["zoo:lenet,seed=0", "zoo:lenet,seed=1", "zoo:mlp,seed=0"]
     result = likewise.compare(networks, ["cka", "disagreement"], data="digits:test[:80]", store=tmp_path / "s")
     assert result["cka"].names == ("lenet,seed=0", "lenet,seed=1", "mlp,seed=0")
@@ -208,14 +208,14 @@ def test_networks_are_compared_by_address(tmp_path):
     assert np.array_equal(again.values, result["cka"].values)
 
 
-def test_two_modules_give_a_score():
+def test_two_modules_give_a_score() -> None:
     a, b = (likewise.network("zoo:mlp,size=8,channels=1", seed=seed) for seed in (0, 1))
     score = likewise.compare(a, b, measure="cka", data="digits:test[:60]")
     assert isinstance(score, likewise.Score)
     assert 0 < score < 1
 
 
-def test_a_network_without_data_asks_for_it():
+def test_a_network_without_data_asks_for_it() -> None:
     with pytest.raises(ValueError, match="zoo:lenet is a network") as caught:
         likewise.compare(["zoo:lenet", "zoo:mlp"], "cka")
     assert str(caught.value) == (
@@ -224,7 +224,7 @@ def test_a_network_without_data_asks_for_it():
     )
 
 
-def test_memory_engines_and_counts():
+def test_memory_engines_and_counts() -> None:
     assert sentence(ValueError, likewise.compare, {"a": X}, "cka", memory="lots") == (
         "memory='lots' is not a size. Write it like '4GB' or '500MB'."
     )

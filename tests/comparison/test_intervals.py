@@ -29,7 +29,7 @@ def sampler(d, seed=0, noise=2.0):
 
 
 @pytest.mark.parametrize("name", PAIRED)
-def test_an_interval_is_as_wide_as_scores_move(name):
+def test_an_interval_is_as_wide_as_scores_move(name) -> None:
     """Half the width is about two standard deviations of the score over fresh inputs of the same number."""
     draw, n = sampler(36), 60
     measure = measures.get(name)
@@ -43,13 +43,13 @@ def test_an_interval_is_as_wide_as_scores_move(name):
 
 
 @pytest.mark.parametrize("name", ["linear-regression", "mean-cca", "eos", "gulp", "pwcca", "shape", "svcca"])
-def test_halves_that_can_express_anything_do_not_make_certainty(name):
+def test_halves_that_can_express_anything_do_not_make_certainty(name) -> None:
     result = likewise.bootstrap(*sampler(60, noise=1.0)(100), name)
     assert result.high - result.low > 0.005 * result.value
 
 
 @pytest.mark.parametrize("name", ["rsm-difference", "procrustes-size", "jsd"])
-def test_intervals_hold_the_mean_of_fresh_scores(name):
+def test_intervals_hold_the_mean_of_fresh_scores(name) -> None:
     """Of measures that grow with n and one on outputs, most of 40 intervals do."""
     draw, measure = sampler(6), measures.get(name)
     truth = np.mean([measure(*draw(40)) for _ in range(200)])
@@ -60,7 +60,7 @@ def test_intervals_hold_the_mean_of_fresh_scores(name):
     assert held >= 33  # at 95 %, fewer than 33 of 40 in one of 1,000 runs
 
 
-def test_an_interval_narrows_with_inputs():
+def test_an_interval_narrows_with_inputs() -> None:
     widths = []
     for n in (60, 600):
         result = likewise.bootstrap(*sampler(12)(n), "cka")
@@ -68,7 +68,7 @@ def test_an_interval_narrows_with_inputs():
     assert widths[1] < widths[0] / 2  # root of ten in the limit
 
 
-def test_an_interval_stays_in_the_range_of_its_measure():
+def test_an_interval_stays_in_the_range_of_its_measure() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 5))
     near = likewise.bootstrap(x, x + 0.05 * rng.normal(size=(60, 5)), "cka")
@@ -84,7 +84,7 @@ def test_an_interval_stays_in_the_range_of_its_measure():
     assert 0 < few.low < few.value < few.high < 0.3
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error():
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     """A score that is a mean over inputs: the interval is mean +- t s / sqrt(n)."""
     values = np.random.default_rng(0).normal(size=50)
     info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", joint=0.0)
@@ -96,7 +96,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     assert float(high) == pytest.approx(values.mean() + reach)
 
 
-def test_groups_are_of_one_size_and_left_out_alone_and_in_twos():
+def test_groups_are_of_one_size_and_left_out_alone_and_in_twos() -> None:
     split = Groups.of(54, 25, seed=3)
     assert split.members.shape == (18, 3)
     assert np.unique(split.members).size == 54
@@ -107,14 +107,14 @@ def test_groups_are_of_one_size_and_left_out_alone_and_in_twos():
         assert out == {*split.members[j], *split.members[(j + 1) % 18]}
 
 
-def test_a_seed_gives_the_same_interval_again():
+def test_a_seed_gives_the_same_interval_again() -> None:
     x, y = sampler(8)(60)
     one, again, other = (likewise.bootstrap(x, y, "cka", seed=s) for s in (1, 1, 2))
     assert (one.low, one.high) == (again.low, again.high) != (other.low, other.high)
     assert (one.groups, one.method) == (20, "jackknife over groups of inputs")
 
 
-def test_all_pairs_have_the_intervals_of_single_pairs():
+def test_all_pairs_have_the_intervals_of_single_pairs() -> None:
     draw = sampler(12)
     views = {"a": draw(60)[0], "b": draw(60)[1], "c": draw(60)[0]}
     for name in ("jaccard", "linear-regression"):
@@ -126,7 +126,7 @@ def test_all_pairs_have_the_intervals_of_single_pairs():
         assert result.reasons == {}
 
 
-def test_a_pair_without_an_interval_does_not_cost_the_others_theirs():
+def test_a_pair_without_an_interval_does_not_cost_the_others_theirs() -> None:
     rng = np.random.default_rng(0)
     views = {name: rng.normal(size=(60, d)) for name, d in (("a", 5), ("b", 6), ("wide", 57))}
     result = likewise.bootstrap(views, measure="mean-cca")
@@ -160,7 +160,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "shape", "sentence"), REFUSED)
-def test_an_interval_that_would_say_nothing_is_refused(name, shape, sentence):
+def test_an_interval_that_would_say_nothing_is_refused(name, shape, sentence) -> None:
     x, y = np.random.default_rng(0).normal(size=(2, *shape))
     with pytest.raises(UndefinedError) as error:
         likewise.bootstrap(x, y, name)
@@ -168,7 +168,7 @@ def test_an_interval_that_would_say_nothing_is_refused(name, shape, sentence):
 
 
 @pytest.mark.parametrize("name", ["cka", "procrustes", "jaccard", "rsm-difference", "mean-cca"])
-def test_equal_networks_have_no_interval(name):
+def test_equal_networks_have_no_interval(name) -> None:
     x = np.random.default_rng(0).normal(size=(60, 5))
     with pytest.raises(UndefinedError) as error:
         likewise.bootstrap(x, x, name)
@@ -178,7 +178,7 @@ def test_equal_networks_have_no_interval(name):
     )
 
 
-def test_networks_that_never_disagree_have_no_interval():
+def test_networks_that_never_disagree_have_no_interval() -> None:
     logits = np.random.default_rng(0).normal(size=(60, 3))
     with pytest.raises(UndefinedError, match="disagreement has no interval: it is 0 whichever"):
         likewise.bootstrap(logits, 2 * logits, "disagreement")
@@ -192,14 +192,14 @@ def test_networks_that_never_disagree_have_no_interval():
         ({"level": 95}, "level must be between 0 and 1, got 95."),
     ],
 )
-def test_what_makes_no_interval_is_refused(options, sentence):
+def test_what_makes_no_interval_is_refused(options, sentence) -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 40, 5))
     with pytest.raises(InputError) as error:
         likewise.bootstrap(x, y, "cka", **options)
     assert str(error.value) == sentence
 
 
-def test_a_tensor_may_carry_the_inputs():
+def test_a_tensor_may_carry_the_inputs() -> None:
     x, y = (torch.from_numpy(v) for v in sampler(6)(40))
     result = likewise.bootstrap(x, y, "cka")
     assert result.low < result.value < result.high

@@ -28,7 +28,7 @@ def sharing_only_classes(seed):
     return [rng.normal(size=(10, 12))[LABELS] + 0.7 * rng.normal(size=(200, 12)) for _ in range(2)]
 
 
-def test_a_shuffle_within_groups_keeps_every_input_in_its_group():
+def test_a_shuffle_within_groups_keeps_every_input_in_its_group() -> None:
     groups = np.random.default_rng(0).integers(0, 5, size=60)
     orders = list(Orders(20, 1, groups).draw(60))
     for order in orders:
@@ -37,7 +37,7 @@ def test_a_shuffle_within_groups_keeps_every_input_in_its_group():
     assert len({tuple(order) for order in orders}) == 20
 
 
-def test_each_order_within_a_group_is_as_likely_as_any_other():
+def test_each_order_within_a_group_is_as_likely_as_any_other() -> None:
     counts: dict[tuple[int, ...], int] = {}
     for order in Orders(6000, 0, np.array([0, 1, 0, 1, 0])).draw(5):
         counts[tuple(order[[0, 2, 4]])] = counts.get(tuple(order[[0, 2, 4]]), 0) + 1
@@ -45,7 +45,7 @@ def test_each_order_within_a_group_is_as_likely_as_any_other():
     assert max(abs(n - 1000) for n in counts.values()) < 150  # five standard deviations
 
 
-def test_networks_that_share_classes_only_are_alike_but_not_within_classes():
+def test_networks_that_share_classes_only_are_alike_but_not_within_classes() -> None:
     small = {"all": 0, "within": 0}
     for seed in range(40):
         x, y = sharing_only_classes(seed)
@@ -55,7 +55,7 @@ def test_networks_that_share_classes_only_are_alike_but_not_within_classes():
     assert small["within"] <= 6  # of 40 at 5 %: at most 6 in 99 of 100 runs
 
 
-def test_labels_may_be_the_views_own():
+def test_labels_may_be_the_views_own() -> None:
     x, y = sharing_only_classes(0)
     views = [Activations(v, outputs=Outputs(v, LABELS), name=n) for v, n in ((x, "a"), (y, "b"))]
     own = likewise.calibrate(*views, "cka", 19, within="labels")
@@ -65,7 +65,7 @@ def test_labels_may_be_the_views_own():
     assert str(own).startswith(f"cka = {own.value:.4g}; inputs shuffled within 10 groups give ")
 
 
-def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike():
+def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike() -> None:
     x, y = sharing_only_classes(0)
     pair = likewise.calibrate(x, y, "cka", 19, within=LABELS)
     table = likewise.calibrate({"a": x, "b": y}, measure="cka", permutations=19, within=LABELS)
@@ -93,7 +93,7 @@ def wrong_answers(seed, n=200, classes=5):
     return rng.normal(size=(2, n, classes)), rng.integers(0, classes, size=n)
 
 
-def test_mistakes_are_shuffled_among_inputs_of_one_label():
+def test_mistakes_are_shuffled_among_inputs_of_one_label() -> None:
     """Networks that guess among five classes share one in four mistakes; across labels it was 3 / 16."""
     means, small = [], 0
     for seed in range(60):
@@ -105,7 +105,7 @@ def test_mistakes_are_shuffled_among_inputs_of_one_label():
     assert small <= 9  # of 60 at 5 %: more in one of 500 runs; across labels it was about 18
 
 
-def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups():
+def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups() -> None:
     logits, labels = wrong_answers(0)
     views = [Activations(v, outputs=Outputs(v, labels), name=n) for v, n in zip(logits, "ab", strict=True)]
     alone = likewise.calibrate(*views, "same-mistake", 19)
@@ -138,13 +138,13 @@ def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups():
         ),
     ],
 )
-def test_groups_that_cannot_be_are_refused(within, sentence):
+def test_groups_that_cannot_be_are_refused(within, sentence) -> None:
     with pytest.raises(InputError) as error:
         likewise.calibrate(*sharing_only_classes(0), "cka", 9, within=within)
     assert str(error.value) == sentence
 
 
-def test_views_that_differ_on_the_labels_are_refused():
+def test_views_that_differ_on_the_labels_are_refused() -> None:
     x, y = sharing_only_classes(0)
     views = [
         Activations(v, outputs=Outputs(v[:, :5], labels), name=name)
@@ -158,7 +158,7 @@ def test_views_that_differ_on_the_labels_are_refused():
 
 
 @pytest.mark.parametrize("name", UNPAIRED)
-def test_a_measure_blind_to_single_inputs_has_no_null(name):
+def test_a_measure_blind_to_single_inputs_has_no_null(name) -> None:
     x, y = np.abs(np.random.default_rng(0).normal(size=(2, 60, 6)))
     result = likewise.calibrate(x, y, name, permutations=9)
     numbers = (result.null_mean, result.null_quantile, result.calibrated, result.p)
@@ -170,7 +170,7 @@ def test_a_measure_blind_to_single_inputs_has_no_null(name):
     assert table[["null_mean", "null_quantile", "calibrated", "p"]].isna().all(axis=None)
 
 
-def test_answers_that_are_not_looked_at_one_by_one_have_no_null():
+def test_answers_that_are_not_looked_at_one_by_one_have_no_null() -> None:
     labels = np.random.default_rng(1).integers(0, 4, size=60)
     logits = np.random.default_rng(0).normal(size=(2, 60, 4))
     for name, options in (("accuracy-difference", {"labels": labels}), ("class-alignment", {})):
@@ -203,16 +203,16 @@ def share_of_small_p(shared, trials, width=3):
     return small / trials
 
 
-def test_networks_related_through_the_confounder_only_are_chance():
+def test_networks_related_through_the_confounder_only_are_chance() -> None:
     """Shuffled inputs gave p <= 0.05 in most of these pairs."""
     assert share_of_small_p(0.0, 120) <= 0.12  # three standard deviations above 0.05
 
 
-def test_networks_related_beyond_the_confounder_are_found():
+def test_networks_related_beyond_the_confounder_are_found() -> None:
     assert share_of_small_p(0.8, 30) >= 0.8
 
 
-def test_what_the_confounder_explains_stays_and_the_rest_keeps_its_size():
+def test_what_the_confounder_explains_stays_and_the_rest_keeps_its_size() -> None:
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(50, 3))
     x = inputs @ rng.normal(size=(3, 6)) + 0.1 * rng.normal(size=(50, 6))
@@ -226,7 +226,7 @@ def test_what_the_confounder_explains_stays_and_the_rest_keeps_its_size():
     assert x.T @ x == pytest.approx(shuffled.T @ shuffled)
 
 
-def test_classes_to_shuffle_within_count_as_explained():
+def test_classes_to_shuffle_within_count_as_explained() -> None:
     rng = np.random.default_rng(0)
     inputs, labels = rng.normal(size=(60, 2)), np.repeat(np.arange(4), 15)
     x = rng.normal(size=(4, 5))[labels] + rng.normal(size=(60, 5))
@@ -237,7 +237,7 @@ def test_classes_to_shuffle_within_count_as_explained():
         assert shuffled[own].mean(axis=0) == pytest.approx(x[own].mean(axis=0))
 
 
-def test_a_confounder_that_explains_everything_leaves_no_null():
+def test_a_confounder_that_explains_everything_leaves_no_null() -> None:
     rng = np.random.default_rng(0)
     x, y, inputs = rng.normal(size=(3, 40, 35))
     measure = measures.get("cka-deconfounded", confounder=inputs)
@@ -254,7 +254,7 @@ def test_a_confounder_that_explains_everything_leaves_no_null():
     assert table.p.isna().all()
 
 
-def test_pairs_in_a_table_have_the_null_of_single_pairs():
+def test_pairs_in_a_table_have_the_null_of_single_pairs() -> None:
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(40, 3))
     views = dict(zip("ab", related_through(inputs, rng), strict=True))
@@ -264,7 +264,7 @@ def test_pairs_in_a_table_have_the_null_of_single_pairs():
     assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
 
 
-def test_shuffles_without_a_score_do_not_count():
+def test_shuffles_without_a_score_do_not_count() -> None:
     labels = np.arange(60) % 6
     a, b = labels.copy(), labels.copy()
     a[:4], b[3:7] = (labels[:4] + 1) % 6, (labels[3:7] + 2) % 6
@@ -275,7 +275,7 @@ def test_shuffles_without_a_score_do_not_count():
 
 
 @pytest.mark.parametrize("name", ["procrustes-size", "rsm-difference", "permutation-procrustes"])
-def test_chance_does_not_depend_on_the_unit_of_measure(name):
+def test_chance_does_not_depend_on_the_unit_of_measure(name) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 5))
     y = x + 0.3 * rng.normal(size=(80, 5))
@@ -284,7 +284,7 @@ def test_chance_does_not_depend_on_the_unit_of_measure(name):
     assert small.calibrated == pytest.approx(plain.calibrated)
 
 
-def test_a_confounder_is_drawn_with_its_inputs_and_named_apart():
+def test_a_confounder_is_drawn_with_its_inputs_and_named_apart() -> None:
     rng = np.random.default_rng(0)
     x, y, inputs, others = rng.normal(size=(4, 60, 5))
     one, two = (measures.get("cka-deconfounded", confounder=c) for c in (inputs, others))

@@ -32,12 +32,12 @@ def related(n=80, d=12):
     return [np.maximum(hidden @ rng.normal(size=(5, d)) + 0.5 * rng.normal(size=(n, d)), 0) for _ in range(3)]
 
 
-def test_debiased_cka_of_noise_is_about_zero():
+def test_debiased_cka_of_noise_is_about_zero() -> None:
     for seed in range(SEEDS):
         assert abs(measures.cka_debiased(*noise(seed))) < 0.03
 
 
-def test_the_known_baselines_of_noise_are_what_they_are():
+def test_the_known_baselines_of_noise_are_what_they_are() -> None:
     x, y = noise(0)
     assert measures.cka(x, y) == pytest.approx(0.84, abs=0.01)
     assert measures.distance_correlation(x, y) == pytest.approx(0.98, abs=0.01)
@@ -46,7 +46,7 @@ def test_the_known_baselines_of_noise_are_what_they_are():
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
-def test_calibrated_scores_of_noise_are_about_zero(name):
+def test_calibrated_scores_of_noise_are_about_zero(name) -> None:
     """Nine in ten of twenty seeds at most 0.05; slow measures get fewer permutations."""
     shuffles = 19 if name in ("ridge-predictivity", "pwcca", "hard-correlation") else 39
     scores = [likewise.calibrate(*noise(seed), name, permutations=shuffles).calibrated for seed in range(SEEDS)]
@@ -54,7 +54,7 @@ def test_calibrated_scores_of_noise_are_about_zero(name):
 
 
 @pytest.mark.parametrize("name", ["cka", "procrustes", "jaccard", "rsa", "pwcca"])
-def test_related_networks_are_told_from_noise(name):
+def test_related_networks_are_told_from_noise(name) -> None:
     x, y, _ = related()
     result = likewise.calibrate(x, y, name, permutations=99)
     assert result.p == pytest.approx(1 / 100)
@@ -62,18 +62,18 @@ def test_related_networks_are_told_from_noise(name):
     assert result.value == measures.get(name)(x, y)
 
 
-def test_an_identical_network_is_calibrated_to_one():
+def test_an_identical_network_is_calibrated_to_one() -> None:
     x, _, _ = related()
     assert likewise.calibrate(x, 2 * x, "cka", permutations=19).calibrated == pytest.approx(1)
 
 
-def test_the_same_seed_gives_the_same_null():
+def test_the_same_seed_gives_the_same_null() -> None:
     x, y, _ = related()
     first, again, other = (likewise.calibrate(x, y, "cka", permutations=9, seed=s).null_mean for s in (1, 1, 2))
     assert first == again != other
 
 
-def test_a_whole_matrix_is_calibrated_at_once():
+def test_a_whole_matrix_is_calibrated_at_once() -> None:
     views = dict(zip("abc", related(), strict=True))
     result = likewise.calibrate(views, measure="cka", permutations=19)
     assert result.calibrated.shape == (3, 3)
@@ -84,7 +84,7 @@ def test_a_whole_matrix_is_calibrated_at_once():
     assert result.value[0, 1] == pytest.approx(alone.value)
 
 
-def test_compare_adds_the_null_to_the_frame():
+def test_compare_adds_the_null_to_the_frame() -> None:
     views = dict(zip("abc", related(), strict=True))
     frame = likewise.compare(views, ["cka", "jaccard"], calibrate=True).to_frame()
     assert {"null_mean", "null_quantile", "calibrated", "p"} <= set(frame.columns)
@@ -94,7 +94,7 @@ def test_compare_adds_the_null_to_the_frame():
 
 
 @pytest.mark.parametrize("measure", [m for m in select(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
-def test_resampling_by_index_equals_computing_anew(measure):
+def test_resampling_by_index_equals_computing_anew(measure) -> None:
     x, y, _ = related()
     workspace = Workspace()
     a, b = (Representation(Activations(v), workspace) for v in (x, y))
@@ -110,7 +110,7 @@ def test_resampling_by_index_equals_computing_anew(measure):
     assert drawn == pytest.approx(measure(x[half], y[half]), rel=1e-9, abs=1e-9)
 
 
-def test_a_part_of_the_inputs_keeps_the_chance_of_the_whole():
+def test_a_part_of_the_inputs_keeps_the_chance_of_the_whole() -> None:
     rep = Representation(Activations(related(n=30)[0]))
     rows = np.array([0, 2, 3, 5, 8, 13, 21, 29])
     part = Subset(rep, torch.from_numpy(rows))
@@ -121,7 +121,7 @@ def test_a_part_of_the_inputs_keeps_the_chance_of_the_whole():
     assert list(part.random_sets(30, 4, 1)[0]) == list(range(8))
 
 
-def test_labels_are_shuffled_with_the_side_they_belong_to():
+def test_labels_are_shuffled_with_the_side_they_belong_to() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, size=200)
     logits = [np.eye(4)[labels] + rng.normal(size=(200, 4)) for _ in range(2)]
@@ -132,7 +132,7 @@ def test_labels_are_shuffled_with_the_side_they_belong_to():
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric):
+def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric) -> None:
     rng = np.random.default_rng(0)
     p = rng.uniform(size=(5, 5)) ** 2
     p = (p + p.T) / 2 if symmetric else p
@@ -148,7 +148,7 @@ def test_the_false_discovery_rate_is_that_of_benjamini_and_hochberg(symmetric):
         assert np.array_equal(q, q.T, equal_nan=True)
 
 
-def test_one_in_twenty_strangers_at_most_is_told_apart():
+def test_one_in_twenty_strangers_at_most_is_told_apart() -> None:
     """By the rule alone: a value and its null drawn alike."""
     rng = np.random.default_rng(0)
     info = measures.get("cka").info
@@ -160,6 +160,6 @@ def test_one_in_twenty_strangers_at_most_is_told_apart():
     assert np.mean(found) == pytest.approx(0.04, abs=0.01)  # two ranks of a hundred on either side
 
 
-def test_a_constant_null_is_no_verdict():
+def test_a_constant_null_is_no_verdict() -> None:
     more, less = two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
     assert (more, less) == (1.0, 1.0)

@@ -23,11 +23,11 @@ VARIANTS = [variant for m in registry for variant in m.variants.values()]
 
 
 @pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)
-def test_declared_facts_hold_and_undeclared_ones_do_not(measure):
+def test_declared_facts_hold_and_undeclared_ones_do_not(measure) -> None:
     assert check_measure(measure).lies == []
 
 
-def test_all_of_resi_and_more_are_there():
+def test_all_of_resi_and_more_are_there() -> None:
     known = {alias for m in registry for alias in m.info.aliases}
     assert len(RESI) == 23
     assert known >= RESI
@@ -35,7 +35,7 @@ def test_all_of_resi_and_more_are_there():
 
 
 @pytest.mark.parametrize("measure", list(registry), ids=lambda m: m.key)
-def test_every_measure_has_an_example_that_runs(measure):
+def test_every_measure_has_an_example_that_runs(measure) -> None:
     function = measure.given
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, measure.name, function.__module__, 0)
     assert any(f"{measure.name}" in step.source.replace("_", "-") for step in example.examples)
@@ -52,7 +52,7 @@ def libraries():
 
 @pytest.mark.parametrize("widths", [(6, 6), (4, 6)])
 @pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)
-def test_a_measure_needs_the_libraries_it_declares_and_no_others(measure, widths, monkeypatch):
+def test_a_measure_needs_the_libraries_it_declares_and_no_others(measure, widths, monkeypatch) -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, size=60)
     x, y = (
@@ -71,7 +71,7 @@ def test_a_measure_needs_the_libraries_it_declares_and_no_others(measure, widths
     assert str(caught.value) == library.remedy
 
 
-def test_libraries_are_asked_for_by_declaration_only():
+def test_libraries_are_asked_for_by_declaration_only() -> None:
     assert {library.module for library in libraries()} == {"ot", "ripser"}
     for module in {sys.modules[m.given.__module__] for m in registry}:
         assert "require(" not in inspect.getsource(module), f"{module.__name__} needs what it does not declare"
@@ -99,7 +99,7 @@ def _no_liar_stays():
         measures.unregister("liar")
 
 
-def test_an_honest_third_party_measure_passes():
+def test_an_honest_third_party_measure_passes() -> None:
     assert check_measure(liar()).lies == []
 
 
@@ -115,14 +115,14 @@ def test_an_honest_third_party_measure_passes():
         ({"larger_is": "less alike", "metric": True}, "it violates the triangle inequality"),
     ],
 )
-def test_a_lying_measure_is_caught(facts, lie):
+def test_a_lying_measure_is_caught(facts, lie) -> None:
     with pytest.raises(ContractError, match="does not keep its contract") as caught:
         check_measure(liar(**facts))
     assert lie in str(caught.value)
 
 
 @pytest.mark.parametrize("measure", [m for m in ALL if m.info.on == "representation"], ids=lambda m: m.key)
-def test_numpy_and_torch_of_both_precisions_give_the_same(measure):
+def test_numpy_and_torch_of_both_precisions_give_the_same(measure) -> None:
     import torch
 
     rng = np.random.default_rng(5)
@@ -141,7 +141,7 @@ def test_numpy_and_torch_of_both_precisions_give_the_same(measure):
     [m for m in ALL if m.info.on == "representation" and m.name not in ("rtd", "cka-deconfounded")],
     ids=lambda m: m.key,
 )
-def test_values_stay_in_their_range_whatever_the_shapes(measure, seed, n, d, e):
+def test_values_stay_in_their_range_whatever_the_shapes(measure, seed, n, d, e) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(n, d)), rng.normal(size=(n, e)) * rng.exponential(size=e)
     value = measure(x, y)
@@ -164,12 +164,12 @@ def test_values_stay_in_their_range_whatever_the_shapes(measure, seed, n, d, e):
         ("gulp", {"ridge": 0.1}),
     ],
 )
-def test_scores_that_sizes_alone_decide_are_declared_by_the_options(name, options):
+def test_scores_that_sizes_alone_decide_are_declared_by_the_options(name, options) -> None:
     report = check_measure(measures.get(name, **options), strict=False)
     assert [lie for lie in report.lies if "noise" in lie] == []
 
 
-def test_a_measure_that_hides_its_saturation_is_caught():
+def test_a_measure_that_hides_its_saturation_is_caught() -> None:
     def explained(x, y):
         x, y = x - x.mean(axis=0), y - y.mean(axis=0)
         basis = np.linalg.svd(y, full_matrices=False)[0][:, : min(len(y) - 1, y.shape[1])]

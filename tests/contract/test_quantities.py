@@ -122,12 +122,12 @@ ORDERED = [(*case, kind) for case in OF_NETWORKS for kind in VIEWS if case[0].pe
 
 
 @pytest.mark.parametrize(("each", "options", "kind"), named(ORDERED))
-def test_what_is_declared_of_another_order_is_what_a_computation_gives(each, options, kind, monkeypatch):
+def test_what_is_declared_of_another_order_is_what_a_computation_gives(each, options, kind, monkeypatch) -> None:
     check_permuted(each, options, VIEWS[kind], monkeypatch)
 
 
 @pytest.mark.parametrize(("each", "options"), named([case for case in OF_NETWORKS if not case[0].permuted]))
-def test_what_is_not_declared_is_computed_anew_in_another_order(each, options, monkeypatch):
+def test_what_is_not_declared_is_computed_anew_in_another_order(each, options, monkeypatch) -> None:
     view = VIEWS["wide"]
     rep = Representation(view, Workspace(resampled=True))
     each(rep, *options)
@@ -139,7 +139,7 @@ def test_what_is_not_declared_is_computed_anew_in_another_order(each, options, m
 
 @pytest.mark.parametrize("kind", ["narrow", "wide"])
 @pytest.mark.parametrize(("each", "options"), named([case for case in OF_NETWORKS if exists(case[0], "wide")]))
-def test_what_is_declared_of_some_rows_is_what_a_computation_gives(each, options, kind, monkeypatch):
+def test_what_is_declared_of_some_rows_is_what_a_computation_gives(each, options, kind, monkeypatch) -> None:
     view = VIEWS[kind]
     rows = np.sort(np.random.default_rng(1).permutation(view.n)[:20])
     rep = Representation(view, Workspace(resampled=True))
@@ -156,7 +156,7 @@ def test_what_is_declared_of_some_rows_is_what_a_computation_gives(each, options
 
 
 @pytest.mark.parametrize(("each", "options"), named(OF_PAIRS))
-def test_what_is_declared_of_the_swapped_pair_is_what_a_computation_gives(each, options, monkeypatch):
+def test_what_is_declared_of_the_swapped_pair_is_what_a_computation_gives(each, options, monkeypatch) -> None:
     views = VIEWS["narrow"], Activations(RNG.normal(size=(60, 4)))
     a, b = (Representation(view) for view in views)
     pair = Pair(a, b)
@@ -171,7 +171,7 @@ def test_what_is_declared_of_the_swapped_pair_is_what_a_computation_gives(each, 
     assert_same(each.__name__, derived, each(Pair(b, a), *options))
 
 
-def test_every_behaviour_is_among_the_declared():
+def test_every_behaviour_is_among_the_declared() -> None:
     assert {each.permuted for each, _ in OF_NETWORKS} >= {"same", "rows", "both", None}
     assert {each.swapped for each, _ in OF_PAIRS} == {"transposed", "reversed", None}
     assert len(OF_NETWORKS) > 40
@@ -179,7 +179,7 @@ def test_every_behaviour_is_among_the_declared():
 
 
 @pytest.mark.parametrize("behaviour", ["same", "rows"])
-def test_a_quantity_that_lies_is_caught(behaviour, monkeypatch):
+def test_a_quantity_that_lies_is_caught(behaviour, monkeypatch) -> None:
     @quantity(permuted=behaviour)
     def steps(rep):
         """Distances from each row to the next."""
@@ -189,7 +189,7 @@ def test_a_quantity_that_lies_is_caught(behaviour, monkeypatch):
         check_permuted(steps, (), VIEWS["narrow"], monkeypatch)
 
 
-def test_options_left_out_are_those_of_the_default():
+def test_options_left_out_are_those_of_the_default() -> None:
     calls = []
 
     @quantity
@@ -203,7 +203,7 @@ def test_options_left_out_are_those_of_the_default():
     assert calls == [(1, 2.0), (2, 2.0)]
 
 
-def test_distances_are_computed_once_for_all_orders(monkeypatch):
+def test_distances_are_computed_once_for_all_orders(monkeypatch) -> None:
     rep = Representation(VIEWS["narrow"], Workspace(resampled=True))
     index = torch.randperm(60, generator=torch.Generator().manual_seed(0))
     first = Permuted(rep, index).distances

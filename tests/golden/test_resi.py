@@ -65,22 +65,22 @@ def assert_defined_or_refused(score, x, y):
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected", "inputs"))
-def test_the_references_number_is_reproduced(name, case, measure, x, y, value):
+def test_the_references_number_is_reproduced(name, case, measure, x, y, value) -> None:
     check(name, case, measure, x, y, value, 1e-6)
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_swapped", "inputs"))
-def test_the_references_number_is_reproduced_the_other_way_round(name, case, measure, x, y, value):
+def test_the_references_number_is_reproduced_the_other_way_round(name, case, measure, x, y, value) -> None:
     check(name, case, measure, y, x, value, 1e-6)
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_float32", "inputs"))
-def test_the_references_number_is_reproduced_from_float32(name, case, measure, x, y, value):
+def test_the_references_number_is_reproduced_from_float32(name, case, measure, x, y, value) -> None:
     check(name, case, measure, x.astype(np.float32), y.astype(np.float32), value, 1e-3)
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), cases("expected_shapes", "inputs_shapes"))
-def test_the_references_way_with_tokens_and_maps_is_reproduced(name, case, measure, x, y, value):
+def test_the_references_way_with_tokens_and_maps_is_reproduced(name, case, measure, x, y, value) -> None:
     check(name, case, measure, x, y, value, 1e-6)
 
 
@@ -89,7 +89,7 @@ def test_the_references_way_with_tokens_and_maps_is_reproduced(name, case, measu
     ("name", "case", "measure", "x", "y", "value"),
     cases("expected_degenerate", "inputs_degenerate"),
 )
-def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y, value, variant):
+def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y, value, variant) -> None:
     assert_defined_or_refused(measures.get(measure, variant=variant), x, y)
 
 
@@ -98,7 +98,7 @@ def test_degenerate_input_gives_a_value_or_a_sentence(name, case, measure, x, y,
     "measure",
     ["CKA", "DistCorr", "GULP", "AngShape", "OrthProc", "LinReg", "SVCCA", "PWCCA", "RSA"],
 )
-def test_noise_of_a_constant_representation_is_never_a_score(case, measure):
+def test_noise_of_a_constant_representation_is_never_a_score(case, measure) -> None:
     arrays = np.load(GOLDEN / "inputs_degenerate.npz")
     with pytest.raises(LikewiseError):
         measures.get(measure, variant="resi")(arrays[f"{case}__R"], arrays[f"{case}__Rp"])
@@ -108,13 +108,13 @@ IMD = [p for p in cases("expected", "inputs") if p.values[2] == "IMD"]
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), IMD[::2])
-def test_stochastic_imd_is_within_three_deviations_of_the_references(name, case, measure, x, y, value):
+def test_stochastic_imd_is_within_three_deviations_of_the_references(name, case, measure, x, y, value) -> None:
     score = measures.get("IMD", variant="resi", mode="stochastic")
     assert score(x, y) == pytest.approx(value["mean"], abs=3 * value["std"])
 
 
 @pytest.mark.parametrize(("name", "case", "measure", "x", "y", "value"), IMD)
-def test_our_stochastic_imd_has_hardly_any_noise(name, case, measure, x, y, value):
+def test_our_stochastic_imd_has_hardly_any_noise(name, case, measure, x, y, value) -> None:
     score = measures.get("IMD", mode="stochastic")
     exact = value["exact_eigendecomposition_score"]
     assert score(x, y) == pytest.approx(exact, rel=2e-3, abs=1e-3)

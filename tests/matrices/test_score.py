@@ -48,7 +48,7 @@ def alive(kind):
     return sum(issubclass(type(each), kind) for each in gc.get_objects())
 
 
-def test_a_score_is_a_number_in_files_strings_and_logs(caplog):
+def test_a_score_is_a_number_in_files_strings_and_logs(caplog) -> None:
     x, y = networks()
     score = likewise.compare(x, y, "cka")
     number = repr(float(score))
@@ -64,7 +64,7 @@ def test_a_score_is_a_number_in_files_strings_and_logs(caplog):
     assert caplog.messages == [f"cka {number}, {float(score):.2f}"]
 
 
-def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch):
+def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch) -> None:
     def refuse(*given, **how):
         raise AssertionError("shown, not asked")
 
@@ -80,7 +80,7 @@ def test_a_prompt_shows_one_line_and_computes_nothing(monkeypatch):
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_the_explanation_adds_the_verdict():
+def test_the_explanation_adds_the_verdict() -> None:
     x, y = strangers(100, 512)
     lines = likewise.compare(x, y, "cka").explain().splitlines()
     assert lines[0] == "cka = 0.837 (0 … 1, larger is more alike; 1 with itself)"
@@ -95,7 +95,7 @@ def test_the_explanation_adds_the_verdict():
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_a_notebook_shows_the_verdict_but_not_inside_a_list():
+def test_a_notebook_shows_the_verdict_but_not_inside_a_list() -> None:
     x, y = networks()
     score = likewise.compare(x, y, "cka")
     shown = []
@@ -105,7 +105,7 @@ def test_a_notebook_shows_the_verdict_but_not_inside_a_list():
     assert score._repr_html_() == (f"<p><b>{score!r}</b></p><p>{score.verdict}</p>")
 
 
-def test_a_slow_measure_names_the_call_instead_of_taking_its_time():
+def test_a_slow_measure_names_the_call_instead_of_taking_its_time() -> None:
     calls = []
 
     def slow(x, y):
@@ -132,7 +132,7 @@ def test_a_slow_measure_names_the_call_instead_of_taking_its_time():
     assert len(calls) == before
 
 
-def test_kept_scores_hold_numbers_and_no_arrays():
+def test_kept_scores_hold_numbers_and_no_arrays() -> None:
     x, y = strangers(100, 16)
     likewise.compare(x, y, "mutual-knn")
     gc.collect()
@@ -150,7 +150,7 @@ def test_kept_scores_hold_numbers_and_no_arrays():
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_when_the_arrays_are_gone_or_changed_the_verdict_names_the_call():
+def test_when_the_arrays_are_gone_or_changed_the_verdict_names_the_call() -> None:
     call = "likewise.compare(x, y, 'cka', calibrate=True) tells it from noise."
     x, y = networks()
     gone, changed = likewise.compare(x.copy(), y, "cka"), likewise.compare(x, y, "cka")
@@ -160,7 +160,7 @@ def test_when_the_arrays_are_gone_or_changed_the_verdict_names_the_call():
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_views_and_tensors_have_a_verdict_too():
+def test_views_and_tensors_have_a_verdict_too() -> None:
     x, y = networks()
     views = [likewise.Activations(v, name=n) for v, n in ((x, "first"), (y, "second"))]
     tensors = [torch.from_numpy(v) for v in (x, y)]
@@ -169,7 +169,7 @@ def test_views_and_tensors_have_a_verdict_too():
     assert likewise.compare(*tensors, "cka").verdict == expected
 
 
-def test_a_score_says_when_shuffling_says_nothing():
+def test_a_score_says_when_shuffling_says_nothing() -> None:
     x, y = networks()
     for calibrate in (False, True):
         assert likewise.compare(x, y, "imd", calibrate=calibrate).verdict == (
@@ -177,7 +177,7 @@ def test_a_score_says_when_shuffling_says_nothing():
         )
 
 
-def test_a_pickled_or_copied_score_keeps_what_it_is():
+def test_a_pickled_or_copied_score_keeps_what_it_is() -> None:
     x, y = networks()
     score = likewise.compare(x, y, "jaccard", k=5, calibrate=19)
     for other in (pickle.loads(pickle.dumps(score)), copy.deepcopy(score)):
@@ -195,7 +195,7 @@ def test_a_pickled_or_copied_score_keeps_what_it_is():
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_networks_that_share_only_their_classes_are_not_more_alike_than_these():
+def test_networks_that_share_only_their_classes_are_not_more_alike_than_these() -> None:
     labels, (x, y) = of_classes()
     assert likewise.compare(x, y, "cka").verdict.startswith("More alike than noise, which gives ")
     views = [likewise.Activations(v, outputs=likewise.Outputs(np.eye(5)[labels], labels)) for v in (x, y)]
@@ -209,7 +209,7 @@ def test_networks_that_share_only_their_classes_are_not_more_alike_than_these():
     )
 
 
-def test_a_calibrated_score_carries_its_null():
+def test_a_calibrated_score_carries_its_null() -> None:
     x, y = networks()
     score = likewise.compare(x, y, "cka", calibrate=True)
     alone = likewise.calibrate(x, y, "cka")
@@ -225,7 +225,7 @@ def test_a_calibrated_score_carries_its_null():
     assert likewise.compare(x, y, "cka").calibration is None
 
 
-def test_calibration_within_classes_reaches_the_score():
+def test_calibration_within_classes_reaches_the_score() -> None:
     labels, (x, y) = of_classes()
     free = likewise.compare(x, y, "cka", calibrate=99)
     within = likewise.compare(x, y, "cka", calibrate=99, within=labels)
@@ -235,7 +235,7 @@ def test_calibration_within_classes_reaches_the_score():
     assert within.verdict.endswith(" from 99 shuffles of the inputs within classes).")
 
 
-def test_within_and_calibrate_are_checked():
+def test_within_and_calibrate_are_checked() -> None:
     x, y = networks()
     with pytest.raises(likewise.errors.InputError) as caught:
         likewise.compare(x, y, "cka", within=np.zeros(80))
@@ -245,7 +245,7 @@ def test_within_and_calibrate_are_checked():
     assert str(caught.value) == ("calibrate must be True, False or a number of shuffles, got 'yes'.")
 
 
-def test_a_saturated_score_says_so():
+def test_a_saturated_score_says_so() -> None:
     x, y = (
         np.random.default_rng(0).normal(size=(30, 64)),
         np.random.default_rng(1).normal(size=(30, 5)),
@@ -269,7 +269,7 @@ def test_a_saturated_score_says_so():
 
 
 @pytest.mark.usefixtures("_time_enough")
-def test_a_confounder_is_named_as_what_chance_keeps():
+def test_a_confounder_is_named_as_what_chance_keeps() -> None:
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(60, 3))
     x, y = (np.tanh(shared @ rng.normal(size=(3, 8))) + rng.normal(size=(60, 8)) for _ in "ab")

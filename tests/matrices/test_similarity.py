@@ -33,7 +33,7 @@ def views():
     return {**made, "noise": rng.normal(size=(40, 9))}
 
 
-def test_matrices_of_the_wrong_shape():
+def test_matrices_of_the_wrong_shape() -> None:
     assert sentence(ValueError, likewise.SimilarityMatrix, ["a", "b"], np.ones((3, 3))) == (
         "2 names need a 2 x 2 matrix, got (3, 3)."
     )
@@ -46,7 +46,7 @@ def test_matrices_of_the_wrong_shape():
     )
 
 
-def test_the_direction_must_be_known():
+def test_the_direction_must_be_known() -> None:
     names, values = ["a", "b"], [[0, 1], [1, 0]]
     assert sentence(ValueError, likewise.SimilarityMatrix, names, values, "procrustes") == (
         "nothing says whether a larger procrustes is more or less alike. Pass larger_is='more alike' or 'less alike', "
@@ -58,7 +58,7 @@ def test_the_direction_must_be_known():
     assert (known.measure, known.larger_is, known.bounds[0]) == ("procrustes", "less alike", 0)
 
 
-def test_a_comparison_finds_a_matrix_by_alias_with_and_without_options():
+def test_a_comparison_finds_a_matrix_by_alias_with_and_without_options() -> None:
     found = likewise.compare({k: VIEWS[k] for k in "ab"}, ["cka", "jaccard[k=3]", "jaccard[k=5]", "procrustes[resi]"])
     assert found["CKA"] is found["linear_cka"] is found["cka"]
     assert found["OrthProc"] is found["OrthProc[resi]"] is found["procrustes[resi]"]
@@ -68,7 +68,7 @@ def test_a_comparison_finds_a_matrix_by_alias_with_and_without_options():
             found[name]
 
 
-def test_order_puts_alike_networks_side_by_side():
+def test_order_puts_alike_networks_side_by_side() -> None:
     values = [[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]]
     matrix = likewise.SimilarityMatrix(names=list("abcd"), values=values)
     order = matrix.order()
@@ -80,7 +80,7 @@ def test_order_puts_alike_networks_side_by_side():
     )
 
 
-def test_numbers_are_shown_and_taken_as_arrays():
+def test_numbers_are_shown_and_taken_as_arrays() -> None:
     matrix = likewise.compare(VIEWS, "cka")
     shown = str(matrix).splitlines()
     assert shown[0] == "SimilarityMatrix('cka', 4 networks), larger is more alike"
@@ -94,14 +94,14 @@ def test_numbers_are_shown_and_taken_as_arrays():
     assert len(view) == 90
 
 
-def test_a_comparison_shows_a_row_a_measure_and_a_column_a_pair():
+def test_a_comparison_shows_a_row_a_measure_and_a_column_a_pair() -> None:
     three = {name: VIEWS[name] for name in "abc"}
     header = str(likewise.compare(three, ["cka", "jaccard"])).splitlines()[1]
     assert header.split() == ["pair", *"a~b", *"a~c", *"b~c"]
     assert "b → a" in str(likewise.compare(three, ["cka", "linear-regression"]))
 
 
-def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
+def test_a_matrix_is_saved_and_loaded_whole(tmp_path) -> None:
     matrix = likewise.compare({**VIEWS, "dead": np.ones((90, 5))}, ["cka"], calibrate=True)["cka"]
     loaded = likewise.SimilarityMatrix.load(matrix.save(tmp_path / "cka"))
     assert loaded.names == matrix.names
@@ -113,7 +113,7 @@ def test_a_matrix_is_saved_and_loaded_whole(tmp_path):
     assert again["rsa"]["a", "b"] == comparison["rsa"]["a", "b"]
 
 
-def test_a_picture_shows_every_network(tmp_path):
+def test_a_picture_shows_every_network(tmp_path) -> None:
     figure = likewise.compare(VIEWS, "cka").plot(tmp_path / "cka.png")
     labels = {tick.get_text() for tick in figure.axes[0].get_xticklabels()}
     assert labels == set("abcd")
@@ -122,7 +122,7 @@ def test_a_picture_shows_every_network(tmp_path):
     assert sum(bool(axis.images) for axis in figure.axes) == 3
 
 
-def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path):
+def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path) -> None:
     matrix = likewise.compare(views(), "mean-cca")
     assert set(matrix.saturated) == {(x, y) for x in matrix for y in matrix if x != y and "wide" in (x, y)}
     assert set(matrix.saturated.values()) == {REASON}
@@ -142,12 +142,12 @@ def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path):
     assert str(loaded) == str(matrix)
 
 
-def test_the_second_network_of_a_regression_saturates_it():
+def test_the_second_network_of_a_regression_saturates_it() -> None:
     matrix = likewise.compare(views(), "linear-regression")
     assert set(matrix.saturated) == {("a", "wide"), ("b", "wide"), ("noise", "wide")}
 
 
-def test_a_picture_marks_saturated_pairs():
+def test_a_picture_marks_saturated_pairs() -> None:
     matrix = likewise.compare(views(), "mean-cca")
     axis = matrix.plot().axes[0]
     assert sum(text.get_text() == "1.00†" for text in axis.texts) == 6
@@ -161,7 +161,7 @@ def test_a_picture_marks_saturated_pairs():
     assert not any(text.get_text().endswith("†") for text in both.axes[1].texts)
 
 
-def test_marks_follow_the_networks_when_they_are_sorted():
+def test_marks_follow_the_networks_when_they_are_sorted() -> None:
     matrix = likewise.compare(views(), "mean-cca", calibrate=9)
     turned = matrix.reordered(["noise", "b", "a", "wide"])
     assert turned["b", "wide"] == matrix["b", "wide"]
@@ -169,7 +169,7 @@ def test_marks_follow_the_networks_when_they_are_sorted():
     assert turned.saturated == matrix.saturated
 
 
-def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate():
+def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate() -> None:
     comparison = likewise.compare(views(), ["cka", "procrustes"], calibrate=99)
     matrix = comparison["cka"]
     related = [(x, y) for x in matrix for y in matrix if x != y and "noise" not in (x, y)]
@@ -196,7 +196,7 @@ def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate():
     assert "Comparison(2 measures, 4 networks)" in page
 
 
-def test_the_legend_says_when_classes_were_kept():
+def test_the_legend_says_when_classes_were_kept() -> None:
     labels = np.repeat(np.arange(4), 10)
     matrix = likewise.compare(views(), "cka", calibrate=99, within=labels)
     assert str(matrix).splitlines()[-1] == CHANCE + " within 4 classes" + NEEDED
@@ -204,14 +204,14 @@ def test_the_legend_says_when_classes_were_kept():
     assert "need" not in str(enough)
 
 
-def test_no_star_is_given_to_strangers_but_by_chance():
+def test_no_star_is_given_to_strangers_but_by_chance() -> None:
     rng = np.random.default_rng(3)
     matrix = likewise.compare({str(i): rng.normal(size=(30, 4)) for i in range(8)}, "cka", calibrate=99)
     assert (matrix.extra["p"] <= 0.05).sum() / 2 >= 1  # some of 28 by chance
     assert not (matrix.extra["q"] <= 0.05).any()
 
 
-def test_numbers_of_a_measure_that_is_not_symmetric_are_listed_both_ways():
+def test_numbers_of_a_measure_that_is_not_symmetric_are_listed_both_ways() -> None:
     frame = likewise.compare(views(), ["cka", "linear-regression"], calibrate=9).numbers()
     assert (frame.measure == "cka").sum() == 6
     assert (frame.measure == "linear-regression").sum() == 12

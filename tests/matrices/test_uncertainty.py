@@ -13,7 +13,7 @@ def views():
     return {**made, "noise": rng.normal(size=(40, 9))}
 
 
-def test_calibrations_and_intervals_can_be_read_in_a_notebook():
+def test_calibrations_and_intervals_can_be_read_in_a_notebook() -> None:
     x, y = views()["a"], views()["b"]
     calibration, interval = likewise.calibrate(x, y, "cka", 19), likewise.bootstrap(x, y, "cka", 20)
     assert repr(calibration).startswith("Calibration(cka = ")

@@ -17,7 +17,7 @@ def one_hot(rng, n, c=10):
 @pytest.mark.parametrize("memory", [10**9, 10**7], ids=["roomy", "tight"])
 @pytest.mark.parametrize("n", [900, 902, 903])
 @pytest.mark.parametrize("kind", ["apart", "classes", "an outlier", "two heaps"])
-def test_the_median_distance_is_numpys(kind, n, memory):
+def test_the_median_distance_is_numpys(kind, n, memory) -> None:
     rng = np.random.default_rng(n)
     x = one_hot(rng, n) if kind == "classes" else rng.normal(size=(n, 3))
     if kind == "an outlier":
@@ -31,7 +31,7 @@ def test_the_median_distance_is_numpys(kind, n, memory):
 
 
 @pytest.mark.parametrize("memory", [10**9, 10**7], ids=["roomy", "tight"])
-def test_the_median_of_as_many_equal_as_unequal_pairs_is_half_their_distance(memory):
+def test_the_median_of_as_many_equal_as_unequal_pairs_is_half_their_distance(memory) -> None:
     x = np.repeat(np.eye(2), [435, 465], axis=0)  # 435 · 465 = 202,275 of 900 · 899 / 2 = 404,550
     found = median_distance(Representation(Activations(x), Workspace(memory)))
     assert found == pytest.approx(2**0.5 / 2, abs=1e-7)

@@ -42,7 +42,7 @@ def kinds(rng, n=60):
 @pytest.mark.parametrize("memory", [10**9, 10**7], ids=["roomy", "tight"])
 @pytest.mark.parametrize("kind", list(kinds(np.random.default_rng(0))))
 @pytest.mark.parametrize("measure", ALL, ids=lambda m: m.key)
-def test_permuted_rows_score_as_if_computed_anew(measure, kind, memory):
+def test_permuted_rows_score_as_if_computed_anew(measure, kind, memory) -> None:
     rng = np.random.default_rng(1)
     x, y = kinds(rng)[kind], kinds(rng)[kind]
     if "resi" in measure.key and "turned" in kind:
@@ -60,7 +60,7 @@ def test_permuted_rows_score_as_if_computed_anew(measure, kind, memory):
         assert again == pytest.approx(measure(x, y[order]), rel=1e-9, abs=1e-12)
 
 
-def test_ties_too_many_to_keep_are_searched_for_again():
+def test_ties_too_many_to_keep_are_searched_for_again() -> None:
     rng = np.random.default_rng(2)
     x, y = one_hot(rng, 400, 2), one_hot(rng, 400, 2)
     workspace = Workspace(10**7)  # 400 rows of 200 candidates pass a thirty-second of it
@@ -105,7 +105,7 @@ def crowded(rng):
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("kind", list(crowded(np.random.default_rng(0))))
-def test_neighbours_are_those_of_exact_arithmetic_however_crowded(kind, metric):
+def test_neighbours_are_those_of_exact_arithmetic_however_crowded(kind, metric) -> None:
     x = crowded(np.random.default_rng(4))[kind]
     lists = neighbor_lists(Representation(Activations(x)), 10, metric)
     assert np.array_equal(lists.numpy(), exact_lists(x, 10, metric))

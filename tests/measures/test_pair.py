@@ -13,7 +13,7 @@ from tests.helpers import sentence
 X = np.random.default_rng(0).normal(size=(30, 5))
 
 
-def test_different_numbers_of_rows():
+def test_different_numbers_of_rows() -> None:
     assert sentence(ValueError, likewise.compare, X, X[:20]) == (
         "cannot compare 'x' with 'y': they have 30 and 20 rows. Show both networks the same inputs."
     )
@@ -22,7 +22,7 @@ def test_different_numbers_of_rows():
     )
 
 
-def test_views_of_different_probes():
+def test_views_of_different_probes() -> None:
     a, b = Activations(X, name="a", probe="cifar-1"), Activations(X, name="b", probe="cifar-2")
     assert sentence(ValueError, likewise.compare, a, b) == (
         "cannot compare 'a' with 'b': they were shown different inputs (30 of 'cifar-1', 30 of "
@@ -30,7 +30,7 @@ def test_views_of_different_probes():
     )
 
 
-def test_fewer_rows_than_the_measure_needs():
+def test_fewer_rows_than_the_measure_needs() -> None:
     assert sentence(ValueError, measures.jaccard, X[:8], X[:8]) == (
         "jaccard needs at least 11 rows, got 8. Show the networks more inputs or lower k."
     )
@@ -42,14 +42,14 @@ def test_fewer_rows_than_the_measure_needs():
     )
 
 
-def test_a_constant_representation_is_refused_with_its_name():
+def test_a_constant_representation_is_refused_with_its_name() -> None:
     flat = Activations(np.full((30, 4), 0.1), name="layer4")
     assert sentence(ArithmeticError, measures.cka, X, flat) == (
         "'layer4' is constant: all 30 rows are the same, so there is nothing to compare. Look at another layer."
     )
 
 
-def test_outputs_that_are_not_there():
+def test_outputs_that_are_not_there() -> None:
     a = Activations(X, name="a")
     assert sentence(ArithmeticError, measures.disagreement, a, a) == (
         "'a' carries no outputs. Make it with Activations(..., outputs=Outputs(...))."

@@ -27,7 +27,7 @@ def networks(n=60, widths=(12, 9, 80)):
 
 
 @pytest.mark.parametrize("measure", BY_KERNELS, ids=lambda m: m.key)
-def test_shuffled_products_equal_computing_anew(measure):
+def test_shuffled_products_equal_computing_anew(measure) -> None:
     arrays = networks()
     workspace = Workspace(networks=3, resampled=True)
     reps = [Representation(Activations(v), workspace) for v in arrays]
@@ -47,7 +47,7 @@ def test_shuffled_products_equal_computing_anew(measure):
 
 @pytest.mark.parametrize("name", ["distance-correlation", "rsm-difference", "cka-rbf", "rsa", "second-order-cosine"])
 @pytest.mark.parametrize("call", ["calibrate", "score"])
-def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, call):
+def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, call) -> None:
     made = []
     for quantity in ("squared_distance_rows", "cosine_rows", "correlation_rows", "gram_rows"):
         original = getattr(Representation, quantity)
@@ -71,7 +71,7 @@ def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, 
     assert calls(2) == calls(12)
 
 
-def test_a_network_that_is_undefined_stays_so():
+def test_a_network_that_is_undefined_stays_so() -> None:
     x, y, _ = networks()
     result = likewise.calibrate(
         {"a": x, "b": y, "dead": np.ones((60, 3))}, measure="distance-correlation", permutations=5
@@ -80,7 +80,7 @@ def test_a_network_that_is_undefined_stays_so():
     assert result.p[0, 1] == pytest.approx(1 / 6)
 
 
-def test_kernels_too_large_to_keep_are_computed_as_before():
+def test_kernels_too_large_to_keep_are_computed_as_before() -> None:
     x, y, _ = networks(n=400)
     small = Workspace(10**7, resampled=True)
     assert not small.keeps_squares(400)
@@ -94,7 +94,7 @@ def test_kernels_too_large_to_keep_are_computed_as_before():
 
 
 @pytest.mark.parametrize(("name", "limit"), [("cka", 6.0), ("distance-correlation", 3.0)])
-def test_a_shuffle_costs_about_what_plain_numpy_takes(name, limit):
+def test_a_shuffle_costs_about_what_plain_numpy_takes(name, limit) -> None:
     """Ratio to recomputing with numpy at n = 50, where 9 times was usual; the best of five runs of each."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 50, 20))

@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.stats
 
 
-def test_ranks_share_their_mean_among_ties():
+def test_ranks_share_their_mean_among_ties() -> None:
     from likewise.measures.ranks import average_ranks
 
     values = np.random.default_rng(0).integers(-9, 10, size=500) / 9

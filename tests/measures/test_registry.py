@@ -10,7 +10,7 @@ from tests.helpers import sentence
 X = np.random.default_rng(0).normal(size=(30, 5))
 
 
-def test_an_unknown_measure_is_guessed():
+def test_an_unknown_measure_is_guessed() -> None:
     assert sentence(KeyError, likewise.compare, X, X, measure="ckaa") == (
         "no measure named 'ckaa'. Did you mean 'cka'?"
     )
@@ -22,7 +22,7 @@ def test_an_unknown_measure_is_guessed():
     )
 
 
-def test_unknown_options_and_variants():
+def test_unknown_options_and_variants() -> None:
     assert sentence(TypeError, measures.get, "jaccard", kk=3) == (
         "jaccard has no option 'kk'. Did you mean 'k'? Its options are k."
     )
@@ -42,23 +42,23 @@ def test_unknown_options_and_variants():
         ("imd", {"mode": "fast"}, "imd: mode must be one of auto, exact, stochastic, got 'fast'."),
     ],
 )
-def test_options_out_of_range(name, options, expected):
+def test_options_out_of_range(name, options, expected) -> None:
     assert sentence(ValueError, measures.get, name, **options) == expected
 
 
-def test_a_missing_option_is_asked_for():
+def test_a_missing_option_is_asked_for() -> None:
     assert sentence(TypeError, measures.cka_deconfounded, X, X) == (
         "cka-deconfounded needs the option 'confounder'. Its options are confounder."
     )
 
 
-def test_a_name_that_is_taken():
+def test_a_name_that_is_taken() -> None:
     assert sentence(ValueError, measures.register, lambda x, y: 0.0, name="OrthProc") == (
         "the measure name 'orthproc' is taken by 'procrustes'. Choose another name."
     )
 
 
-def test_a_function_that_is_no_measure():
+def test_a_function_that_is_no_measure() -> None:
     def three(x, y, z):
         return 0.0
 
@@ -79,7 +79,7 @@ def related():
     return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
 
 
-def test_a_function_of_two_arrays_sees_them_as_they_were_given():
+def test_a_function_of_two_arrays_sees_them_as_they_were_given() -> None:
     x, y = related()
     measures.register(lambda a, b: float(np.abs(a).max()), name="peak")
     try:

@@ -9,7 +9,7 @@ from likewise import measures
 
 @pytest.mark.parametrize(("n", "d"), [(300, 40), (60, 90)])
 @pytest.mark.parametrize("name", ["mean-cca", "svcca", "pwcca", "eos", "gulp", "linear-regression", "shape", "riemann"])
-def test_rounding_of_single_precision_adds_no_directions(name, n, d):
+def test_rounding_of_single_precision_adds_no_directions(name, n, d) -> None:
     """Neurons that depend on one another, as networks give them: what remains is noise, not rank."""
     rng = np.random.default_rng(n)
     hidden, weights = rng.normal(size=(n, 8)), rng.normal(size=(8, d))
@@ -19,7 +19,7 @@ def test_rounding_of_single_precision_adds_no_directions(name, n, d):
     assert measures.get(name)(given, other) == pytest.approx(exact, rel=1e-4)
 
 
-def test_single_precision_keeps_small_directions_that_are_real():
+def test_single_precision_keeps_small_directions_that_are_real() -> None:
     rng = np.random.default_rng(0)
     scales = np.logspace(0, -5, 6)
     x = (rng.normal(size=(200, 6)) * scales).astype("f")
@@ -41,7 +41,7 @@ def dependent(n=300):
 
 @pytest.mark.parametrize("name", [*SPACES, "eos"])
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
-def test_rounding_is_no_direction_whatever_the_precision(name, kind):
+def test_rounding_is_no_direction_whatever_the_precision(name, kind) -> None:
     x, y = dependent()
     given = torch.tensor(x).to(getattr(torch, kind))
     rough = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 1e-2}[kind]
@@ -51,7 +51,7 @@ def test_rounding_is_no_direction_whatever_the_precision(name, kind):
 
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize(("kind", "offset"), [("f4", 1e5), ("f8", 1e3), ("f8", 1e6)])
-def test_a_large_mean_adds_no_direction(name, kind, offset):
+def test_a_large_mean_adds_no_direction(name, kind, offset) -> None:
     x, y = dependent()
     moved = (x + offset).astype(kind)
     rough = 0.02 if kind == "f4" else 1e-6
@@ -59,14 +59,14 @@ def test_a_large_mean_adds_no_direction(name, kind, offset):
 
 
 @pytest.mark.parametrize("offset", [0, 30, 100, 300, 1000])
-def test_wide_networks_span_everything_but_the_mean(offset):
+def test_wide_networks_span_everything_but_the_mean(offset) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 90)), rng.normal(size=(40, 60))
     assert measures.gulp(x + offset, y) == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["linear-regression", "gulp", "riemann", "eos", "mean-cca", "shape"])
-def test_a_neuron_far_larger_than_the_others_hides_none(name):
+def test_a_neuron_far_larger_than_the_others_hides_none(name) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 10))
     y = x[:, :6] + rng.normal(size=(300, 6))
@@ -80,7 +80,7 @@ def test_a_neuron_far_larger_than_the_others_hides_none(name):
 @pytest.mark.parametrize("name", [*SPACES, "eos", "riemann"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize("size", [10, 100, 300, 900, 3000])
-def test_a_large_neuron_in_half_precision_hides_none(name, kind, size):
+def test_a_large_neuron_in_half_precision_hides_none(name, kind, size) -> None:
     rng = np.random.default_rng(2)
     x = rng.normal(size=(500, 24))
     y = x @ rng.normal(size=(24, 20)) / 5 + rng.normal(size=(500, 20))

@@ -20,7 +20,7 @@ def related():
 
 
 @pytest.mark.parametrize("name", ["cka", "rsm-difference", "jaccard", "procrustes-size", "gulp"])
-def test_shuffled_and_drawn_inputs_stand_on_the_scale_of_all(name):
+def test_shuffled_and_drawn_inputs_stand_on_the_scale_of_all(name) -> None:
     x, y = related()
     order = torch.from_numpy(np.random.default_rng(1).permutation(N))
     measure = measures.get(name)

@@ -132,13 +132,13 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("difference", list(PAIRS))
-def test_functions_are_told_apart_by(difference):
+def test_functions_are_told_apart_by(difference) -> None:
     first, second = PAIRS[difference]
     assert key(first) != key(second)
     assert key(first) == key(first)
 
 
-def test_a_helper_in_a_module_of_the_users_counts():
+def test_a_helper_in_a_module_of_the_users_counts() -> None:
     tools = types.ModuleType("users_tools")
     source = "def mine(x, y): return tools.help(x)"
     keys = []
@@ -148,7 +148,7 @@ def test_a_helper_in_a_module_of_the_users_counts():
     assert keys[0] != keys[1]
 
 
-def test_an_edited_function_is_computed_again(tmp_path):
+def test_an_edited_function_is_computed_again(tmp_path) -> None:
     def old(x, y):
         return 1.0
 
@@ -164,7 +164,7 @@ def test_an_edited_function_is_computed_again(tmp_path):
         assert len(store) == 2
 
 
-def test_registered_measures_of_any_family_go_by_their_code(tmp_path):
+def test_registered_measures_of_any_family_go_by_their_code(tmp_path) -> None:
     for value in (1.0, 2.0):
         measures.register(lambda x, y, value=value: value, name="mine", family="rsm")
         try:
@@ -173,7 +173,7 @@ def test_registered_measures_of_any_family_go_by_their_code(tmp_path):
             measures.unregister("mine")
 
 
-def test_options_that_are_functions_go_by_their_code():
+def test_options_that_are_functions_go_by_their_code() -> None:
     mine = select(compiled("def mine(x, y, how=None): return how(x)"))[0]
     first, second = (mine.bind(how=how) for how in (lambda x: 1.0, lambda x: 2.0))
     assert measure_key(first) != measure_key(second)
@@ -195,7 +195,7 @@ print(measure_key(select(mine)[0]), measure_key(select(functools.partial(mine, k
 """
 
 
-def test_the_key_of_a_function_is_the_same_in_every_process():
+def test_the_key_of_a_function_is_the_same_in_every_process() -> None:
     printed = set()
     for seed in ("1", "2"):
         done = subprocess.run(
@@ -209,7 +209,7 @@ def test_the_key_of_a_function_is_the_same_in_every_process():
     assert len(printed) == 1
 
 
-def test_two_functions_of_one_name_are_both_computed():
+def test_two_functions_of_one_name_are_both_computed() -> None:
     both = likewise.compare({"x": X, "y": Y}, [lambda x, y: 5.0, lambda x, y: 6.0])
     assert {name: matrix["x", "y"] for name, matrix in both.items()} == {
         "<lambda>": 5.0,
@@ -219,6 +219,6 @@ def test_two_functions_of_one_name_are_both_computed():
     assert list(once) == ["scaled", "cka"]
 
 
-def test_a_partial_and_an_object_are_measures():
+def test_a_partial_and_an_object_are_measures() -> None:
     assert likewise.compare(X, Y, functools.partial(scaled, factor=2.0)) == 2 * X[0, 0]
     assert likewise.compare(X, Y, Scaled(3.0)) == 3 * X[0, 0]

@@ -15,7 +15,7 @@ from likewise.measures.representation import Representation
 
 
 @pytest.mark.parametrize("name", ["cka", "mean-cca", "svcca", "shape", "linear-regression", "jaccard"])
-def test_rows_that_differ_by_rounding_alone_are_constant(name):
+def test_rows_that_differ_by_rounding_alone_are_constant(name) -> None:
     rng = np.random.default_rng(0)
     x = np.full((50, 64), 100, "f4")
     x[rng.random(x.shape) < 0.3] = np.nextafter(np.float32(100), np.float32(1000))
@@ -23,7 +23,7 @@ def test_rows_that_differ_by_rounding_alone_are_constant(name):
         measures.get(name)(rng.normal(size=(50, 4)), x)
 
 
-def test_directions_of_small_rows_keep_their_digits():
+def test_directions_of_small_rows_keep_their_digits() -> None:
     a = np.abs(np.random.default_rng(0).normal(size=(200, 16)))
     for factor in (1e-4, 1e-8, 1e-12):
         b = a.copy()
@@ -35,7 +35,7 @@ def test_directions_of_small_rows_keep_their_digits():
 
 @pytest.mark.parametrize("name", ["cka", "cka-debiased"])
 @pytest.mark.parametrize("scale", [1e-42, 3e38])
-def test_numbers_near_the_ends_of_a_float_are_compared(name, scale):
+def test_numbers_near_the_ends_of_a_float_are_compared(name, scale) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (500, 20)) * scale
     assert measures.get(name)(x, x.copy()) == pytest.approx(1)
 
@@ -68,7 +68,7 @@ def related():
 
 @pytest.mark.parametrize("measure", EVERY, ids=lambda m: m.key)
 @pytest.mark.parametrize("power", [-1000, -500, -150, -66, 66, 260, 500, 1000])
-def test_a_power_of_two_is_taken_out_exactly(measure, power):
+def test_a_power_of_two_is_taken_out_exactly(measure, power) -> None:
     x, y = related()
     expected = measure(x, y)
     far = math.ldexp(1.0, power)
@@ -80,7 +80,7 @@ def test_a_power_of_two_is_taken_out_exactly(measure, power):
 
 
 @pytest.mark.parametrize("name", LENGTHS)
-def test_of_scales_far_apart_the_larger_side_is_the_distance(name):
+def test_of_scales_far_apart_the_larger_side_is_the_distance(name) -> None:
     x, y = related()
     measure = measures.get(name)
     alone = measure(np.zeros_like(x), y) * 1e200
@@ -88,7 +88,7 @@ def test_of_scales_far_apart_the_larger_side_is_the_distance(name):
     assert measure(y * 1e200, x * 1e-200) == pytest.approx(alone, rel=1e-12)
 
 
-def test_a_distance_no_float_can_hold_is_refused():
+def test_a_distance_no_float_can_hold_is_refused() -> None:
     x, y = related()
     with pytest.raises(UndefinedError) as refusal:
         measures.rsm_difference(x, y / np.abs(y).max() * 1.7e308)
@@ -98,7 +98,7 @@ def test_a_distance_no_float_can_hold_is_refused():
 
 
 @pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e37])
-def test_the_ends_of_single_precision_are_no_ends(scale):
+def test_the_ends_of_single_precision_are_no_ends(scale) -> None:
     x, y = (v.astype("f4") for v in related())
     coarse = (x * np.float32(scale)).astype("f8") / np.float64(np.float32(scale))
     for name in ("cka", "distance-correlation", "pnka", "cknna", "cka-minibatch"):
@@ -114,7 +114,7 @@ def with_a_large_row(size):
 
 @pytest.mark.parametrize("measure", EVERY, ids=lambda m: m.key)
 @pytest.mark.parametrize("size", [1e4, 1e8, 1e12, 1e100])
-def test_one_input_far_larger_than_the_rest_is_right_or_refused(measure, size):
+def test_one_input_far_larger_than_the_rest_is_right_or_refused(measure, size) -> None:
     x, y = with_a_large_row(size)
     try:
         itself, there, back = measure(x, x), measure(x, y), measure(y, x)
@@ -127,7 +127,7 @@ def test_one_input_far_larger_than_the_rest_is_right_or_refused(measure, size):
         assert there == pytest.approx(back, rel=1e-6, abs=1e-6)
 
 
-def test_inputs_that_vanish_beside_others_are_refused():
+def test_inputs_that_vanish_beside_others_are_refused() -> None:
     x, y = with_a_large_row(1e300)
     x[5] *= 1e-30
     with pytest.raises(UndefinedError) as refusal:
@@ -139,14 +139,14 @@ def test_inputs_that_vanish_beside_others_are_refused():
 
 
 @pytest.mark.parametrize("scale", [2.0**-90, 2.0**90])
-def test_single_precision_that_is_fast_for_large_inputs_stays_in_its_range(scale):
+def test_single_precision_that_is_fast_for_large_inputs_stays_in_its_range(scale) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 1200, 60)).astype("f4")
     assert measures.cka(x * np.float32(scale), y) == pytest.approx(measures.cka(x, y), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", LENGTHS)
-def test_a_network_that_is_zero_does_not_hide_a_tiny_one(name):
+def test_a_network_that_is_zero_does_not_hide_a_tiny_one(name) -> None:
     x, _ = related()
     measure = measures.get(name)
     expected = measure(np.zeros_like(x), x)
@@ -154,7 +154,7 @@ def test_a_network_that_is_zero_does_not_hide_a_tiny_one(name):
     assert measure(np.zeros_like(x), x * tiny) / tiny == pytest.approx(expected, rel=1e-12)
 
 
-def test_distances_between_small_rows_keep_their_digits_beside_a_large_one():
+def test_distances_between_small_rows_keep_their_digits_beside_a_large_one() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 30, 6))
     x[4] *= 1e7
@@ -171,7 +171,7 @@ def test_distances_between_small_rows_keep_their_digits_beside_a_large_one():
 
 
 @pytest.mark.parametrize("name", ["procrustes", "angular-shape", "nbs", "procrustes-size", "cka"])
-def test_a_wide_network_on_a_huge_mean_is_itself(name):
+def test_a_wide_network_on_a_huge_mean_is_itself(name) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4, 9)) + 1e12 * rng.normal(size=9)
     y = rng.normal(size=(4, 9))

@@ -24,7 +24,7 @@ X = np.random.default_rng(0).normal(size=(30, 5))
         ((30, 2, 2, 2, 2), "Pass (inputs, neurons)."),
     ],
 )
-def test_other_shapes_need_a_reduction(shape, advice):
+def test_other_shapes_need_a_reduction(shape, advice) -> None:
     listed = ", ".join(map(str, shape))
     assert sentence(ValueError, measures.cka, np.ones(shape), X) == (
         f"'x' has shape ({listed}), not (inputs, neurons). {advice}"
@@ -32,7 +32,7 @@ def test_other_shapes_need_a_reduction(shape, advice):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_say_where(bad):
+def test_nan_and_infinity_say_where(bad) -> None:
     y = X.copy()
     y[7, 2] = y[9, 2] = y[9, 4] = bad
     assert sentence(ValueError, measures.cka, X, y) == (
@@ -43,20 +43,20 @@ def test_nan_and_infinity_say_where(bad):
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_means_of_many_rows_keep_their_digits(layout, kind):
+def test_means_of_many_rows_keep_their_digits(layout, kind) -> None:
     rows = np.full((20_003, 3), 0.1, dtype=kind)  # neither binary nor a whole number of eights
     rows[:, 1] = np.arange(20_003)  # mean 20,002 / 2
     mean = Activations(layout(rows)).mean
     assert mean.tolist() == pytest.approx([float(kind(0.1)), 10_001, float(kind(0.1))], rel=1e-14)
 
 
-def test_finite_numbers_whose_sum_overflows_are_no_infinity():
+def test_finite_numbers_whose_sum_overflows_are_no_infinity() -> None:
     huge = Activations(np.full((30, 2), 1.7e308))
     assert torch.isfinite(huge.mean).all()
     assert measures.cka(X, X * 1e60) == pytest.approx(1)
 
 
-def test_object_text_and_complex_arrays():
+def test_object_text_and_complex_arrays() -> None:
     mixed = np.array([[1, "a"], [2, "b"]], dtype=object)
     assert sentence(ValueError, measures.cka, mixed, mixed) == (
         "'x' holds object entries, not numbers. Pass an array of one numeric type."
@@ -67,7 +67,7 @@ def test_object_text_and_complex_arrays():
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (30, 0)])
-def test_empty_arrays(shape):
+def test_empty_arrays(shape) -> None:
     assert sentence(ValueError, measures.cka, np.ones(shape), X) == (
         f"'x' is empty: its shape is ({shape[0]}, {shape[1]}). Pass at least two rows and one column."
     )
@@ -76,7 +76,7 @@ def test_empty_arrays(shape):
     )
 
 
-def test_labels_are_checked():
+def test_labels_are_checked() -> None:
     logits = X[:, :3]
     assert sentence(ValueError, measures.get("same-mistake"), logits, logits) == (
         "the true labels of 'x' and 'y' are not known. Pass labels=..., or views with Outputs(logits, labels)."

@@ -495,7 +495,7 @@ def test_views_of_arrays_need_neither_networks_nor_data() -> None:
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_half_precision_of_a_network_is_remembered(tmp_path, stored):
+def test_half_precision_of_a_network_is_remembered(tmp_path, stored) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Linear(5, 12), torch.nn.ReLU())
     store = tmp_path if stored else None
     x = torch.randn(200, 5)

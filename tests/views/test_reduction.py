@@ -86,7 +86,7 @@ def test_padding_is_not_flattened_into_rows() -> None:
     assert reduced(torch.rand(2, 3, 4), "flatten", mask=torch.ones(2, 3)).shape == (2, 12)
 
 
-def test_a_reduction_makes_them_comparable():
+def test_a_reduction_makes_them_comparable() -> None:
     tokens = np.random.default_rng(1).normal(size=(30, 4, 5))
     assert measures.cka(tokens, X, reduce="mean") == measures.cka(tokens.mean(axis=1), X)
     assert likewise.compare({"a": tokens, "b": X}, "cka", reduce="cls")["a", "b"] == pytest.approx(
@@ -94,7 +94,7 @@ def test_a_reduction_makes_them_comparable():
     )
 
 
-def test_unknown_and_unfit_reductions():
+def test_unknown_and_unfit_reductions() -> None:
     assert sentence(ValueError, measures.cka, np.ones((30, 4, 5)), X, reduce="meen") == (
         "no reduction named 'meen'. Did you mean 'mean'? There are mean, cls, last, flatten, spatial, "
         "pool7, pool7-spatial."

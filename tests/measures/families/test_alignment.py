@@ -12,21 +12,21 @@ from likewise.errors import UndefinedError
 from tests.measures.families.oracles import X, Y, centred, network
 
 
-def test_linear_regression_projects_with_a_rank_tolerance():
+def test_linear_regression_projects_with_a_rank_tolerance() -> None:
     flat = np.hstack([Y, Y[:, :3] + Y[:, 3:6]])  # three dependent neurons
     fitted = centred(flat) @ np.linalg.lstsq(centred(flat), centred(X), rcond=1e-10)[0]
     expected = np.linalg.norm(fitted) ** 2 / np.linalg.norm(centred(X)) ** 2
     assert measures.linear_regression(X, flat) == pytest.approx(expected, abs=1e-9)
 
 
-def test_soft_matching_equals_the_assignment_for_equal_widths():
+def test_soft_matching_equals_the_assignment_for_equal_widths() -> None:
     other = network(9)
     costs = cdist(centred(X).T, centred(other).T) ** 2
     expected = math.sqrt(costs[linear_sum_assignment(costs)].sum() / 9)
     assert measures.soft_matching(X, other) == pytest.approx(expected, rel=1e-9)
 
 
-def test_soft_matching_of_different_widths_equals_the_assignment_of_copies():
+def test_soft_matching_of_different_widths_equals_the_assignment_of_copies() -> None:
     x, y = X[:, :4], Y[:, :6]  # widths 4 and 6: copies of 3 and 2 give 12 equal neurons each
     left, right = np.repeat(centred(x), 3, axis=1), np.repeat(centred(y), 2, axis=1)
     costs = cdist(left.T, right.T) ** 2
@@ -34,7 +34,7 @@ def test_soft_matching_of_different_widths_equals_the_assignment_of_copies():
     assert measures.soft_matching(x, y) == pytest.approx(expected, rel=1e-9)
 
 
-def test_ridge_predicts_inputs_it_was_not_fitted_on():
+def test_ridge_predicts_inputs_it_was_not_fitted_on() -> None:
     rng = np.random.default_rng(0)
     source = rng.normal(size=(200, 10))
     target = source @ rng.normal(size=(10, 7))
@@ -44,13 +44,13 @@ def test_ridge_predicts_inputs_it_was_not_fitted_on():
     assert measures.linear_regression(noise, source) > 0.03  # in sample, noise looks explained
 
 
-def test_neurons_left_over_are_counted_without_loss():
+def test_neurons_left_over_are_counted_without_loss() -> None:
     x = np.random.default_rng(0).normal(size=(50, 4))
     assert measures.permutation_procrustes(x, np.hstack([x, np.zeros((50, 1))])) == 0
     assert measures.permutation_procrustes(np.hstack([x, np.ones((50, 1))]), x) == pytest.approx(math.sqrt(50))
 
 
-def test_soft_matching_scales_with_the_activations():
+def test_soft_matching_scales_with_the_activations() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 6))
     small = measures.soft_matching(1e-9 * x, 1e-9 * y)
@@ -72,7 +72,7 @@ def with_a_large_row(size):
     return x, y
 
 
-def test_a_rotation_lost_to_one_large_input_is_refused():
+def test_a_rotation_lost_to_one_large_input_is_refused() -> None:
     x, _ = with_a_large_row(1e12)
     with pytest.raises(UndefinedError) as refusal:
         measures.aligned_cosine(x, x)
@@ -82,7 +82,7 @@ def test_a_rotation_lost_to_one_large_input_is_refused():
     )
 
 
-def test_neurons_whose_squares_vanish_still_correlate():
+def test_neurons_whose_squares_vanish_still_correlate() -> None:
     x, y = related()
     tiny = x * np.where(np.arange(5) == 1, 1e-160, 1.0)
     other = y * np.where(np.arange(6) == 2, 1e-160, 1.0)

@@ -9,7 +9,7 @@ from likewise import measures
 from tests.measures.families.oracles import X, Y, canonical, centred, network
 
 
-def test_svcca_keeps_the_components_that_explain_99_percent():
+def test_svcca_keeps_the_components_that_explain_99_percent() -> None:
     kept = []
     for v in (X, Y):
         u, s, _ = np.linalg.svd(centred(v), full_matrices=False)
@@ -19,7 +19,7 @@ def test_svcca_keeps_the_components_that_explain_99_percent():
     assert measures.svcca(X, Y) == pytest.approx(canonical(narrow, wide).mean(), abs=1e-9)
 
 
-def test_mean_cca_is_the_mean_of_canonical_correlations():
+def test_mean_cca_is_the_mean_of_canonical_correlations() -> None:
     assert measures.mean_cca(X, Y) == pytest.approx(canonical(X, Y).mean(), abs=1e-9)
 
 
@@ -35,18 +35,18 @@ def pwcca_by_hand(x, y):
     return np.average(np.sqrt(np.clip(squares, 0, 1)), weights=weights)
 
 
-def test_pwcca_weights_by_canonical_variates_of_the_smaller_side():
+def test_pwcca_weights_by_canonical_variates_of_the_smaller_side() -> None:
     assert measures.pwcca(X, Y) == pytest.approx(pwcca_by_hand(X, Y), abs=1e-9)
     assert measures.pwcca(Y, X) == pytest.approx(pwcca_by_hand(X, Y), abs=1e-9)
 
 
-def test_pwcca_takes_the_first_side_when_widths_are_equal():
+def test_pwcca_takes_the_first_side_when_widths_are_equal() -> None:
     other = network(9)
     assert measures.pwcca(X, other) == pytest.approx(pwcca_by_hand(X, other), abs=1e-9)
     assert measures.pwcca(other, X) == pytest.approx(pwcca_by_hand(other, X), abs=1e-9)
 
 
-def test_the_references_pwcca_keeps_its_digits_beside_a_large_input():
+def test_the_references_pwcca_keeps_its_digits_beside_a_large_input() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(24, 8))
     x[5] *= 1e8

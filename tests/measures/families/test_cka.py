@@ -30,13 +30,13 @@ def debiased_by_hand(x, y):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_debiased_cka_is_the_ratio_of_unbiased_hsic(wide):
+def test_debiased_cka_is_the_ratio_of_unbiased_hsic(wide) -> None:
     x, y = RNG.normal(size=(2, 40, 90 if wide else 12)) + 3
     y = y + x[:, : y.shape[1]]
     assert measures.cka_debiased(x, y) == pytest.approx(debiased_by_hand(x, y), abs=1e-10)
 
 
-def test_minibatch_cka_is_a_ratio_of_sums_never_a_mean_of_ratios():
+def test_minibatch_cka_is_a_ratio_of_sums_never_a_mean_of_ratios() -> None:
     sums = np.zeros(3)
     for start in range(0, 70, 25):
         k, l = (v[start : start + 25] @ v[start : start + 25].T for v in (X, Y))
@@ -46,7 +46,7 @@ def test_minibatch_cka_is_a_ratio_of_sums_never_a_mean_of_ratios():
 
 
 @pytest.mark.parametrize("bandwidth", [0.2, 0.5, 2.0])
-def test_rbf_cka_with_the_median_distance(bandwidth):
+def test_rbf_cka_with_the_median_distance(bandwidth) -> None:
     h = np.eye(70) - 1 / 70
     kernels = []
     for v in (X, Y):
@@ -57,7 +57,7 @@ def test_rbf_cka_with_the_median_distance(bandwidth):
     assert measures.get("cka-rbf", bandwidth=bandwidth)(X, Y) == pytest.approx(expected, rel=1e-4)
 
 
-def test_deconfounded_cka_is_cka_of_what_the_inputs_do_not_explain():
+def test_deconfounded_cka_is_cka_of_what_the_inputs_do_not_explain() -> None:
     inputs = RNG.normal(size=(70, 5)) + HIDDEN[:, :5]
     grams = [(centred(v) @ centred(v).T).ravel() for v in (X, Y, inputs)]
     left, right = (g - grams[2] * (g @ grams[2]) / (grams[2] @ grams[2]) for g in grams[:2])
@@ -66,7 +66,7 @@ def test_deconfounded_cka_is_cka_of_what_the_inputs_do_not_explain():
     assert score(X, Y) == pytest.approx(expected, abs=1e-10)
 
 
-def test_a_short_last_batch_weighs_as_little_as_it_holds():
+def test_a_short_last_batch_weighs_as_little_as_it_holds() -> None:
     rng = np.random.default_rng(516)
     x = rng.normal(size=(516, 30))
     y = x @ rng.normal(size=(30, 30)) / 5 + rng.normal(size=(516, 30))
@@ -89,7 +89,7 @@ def with_a_large_row(size):
 
 
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.5, 30.0, 1e3])
-def test_a_wide_bandwidth_leaves_all_digits(bandwidth):
+def test_a_wide_bandwidth_leaves_all_digits(bandwidth) -> None:
     x, y = related()
     measure = measures.get("cka-rbf", bandwidth=bandwidth)
     assert measure(x, x) == pytest.approx(1, abs=1e-12)
@@ -99,7 +99,7 @@ def test_a_wide_bandwidth_leaves_all_digits(bandwidth):
 
 
 @pytest.mark.parametrize("name", ["cka-debiased", "cka-minibatch"])
-def test_an_unbiased_estimate_lost_to_one_large_input_is_refused(name):
+def test_an_unbiased_estimate_lost_to_one_large_input_is_refused(name) -> None:
     x, y = with_a_large_row(1e9)
     with pytest.raises(UndefinedError) as refusal:
         measures.get(name)(x, y)
@@ -123,7 +123,7 @@ def turn(rng, d):
     return np.linalg.qr(rng.normal(size=(d, d)))[0]
 
 
-def test_cka_rbf_is_the_same_whatever_the_memory():
+def test_cka_rbf_is_the_same_whatever_the_memory() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 5)) * 0.1
     x[1::2] += 5
@@ -135,7 +135,7 @@ def test_cka_rbf_is_the_same_whatever_the_memory():
 @pytest.mark.parametrize("memory", ["1GB", "10MB"])
 @pytest.mark.parametrize("shares", [(90, 10), (80, 20)])
 @pytest.mark.parametrize("shift", [0, 1e4])
-def test_cka_rbf_without_a_scale_is_refused(shares, shift, memory):
+def test_cka_rbf_without_a_scale_is_refused(shares, shift, memory) -> None:
     z = np.repeat(np.eye(2), np.multiply(shares, 8), axis=0) @ turn(np.random.default_rng(0), 2)
     with pytest.raises(UndefinedError) as refusal:
         likewise.compare(z + shift, z, "cka-rbf", memory=memory)

@@ -14,7 +14,7 @@ LABELS = np.array([0, 1, 2, 0, 1, 2])
 FIRST, SECOND = (np.eye(3)[c] * 4.0 for c in ([0, 1, 2, 0, 2, 1], [0, 1, 1, 1, 2, 0]))
 
 
-def test_functional_measures_by_hand():
+def test_functional_measures_by_hand() -> None:
     # right: first on 0-3 (4/6), second on 0, 1 (2/6); they differ on inputs 2, 3, 5
     assert measures.get("accuracy-difference", labels=LABELS)(FIRST, SECOND) == pytest.approx(2 / 6)
     assert measures.disagreement(FIRST, SECOND) == pytest.approx(3 / 6)
@@ -28,7 +28,7 @@ def test_functional_measures_by_hand():
     assert measures.get("same-mistake", labels=LABELS)(FIRST, SECOND) == pytest.approx(1 / 2)
 
 
-def test_jsd_is_scipys_in_base_two():
+def test_jsd_is_scipys_in_base_two() -> None:
     from scipy.spatial.distance import jensenshannon
 
     logits = RNG.normal(size=(2, 50, 5)) * 3
@@ -37,7 +37,7 @@ def test_jsd_is_scipys_in_base_two():
     assert measures.jsd(*logits) == pytest.approx(expected, abs=1e-12)
 
 
-def test_jsd_tells_networks_apart_that_nearly_agree():
+def test_jsd_tells_networks_apart_that_nearly_agree() -> None:
     logits = np.random.default_rng(0).normal(size=(200, 5)).astype("f4")
     near = logits.astype("f8") + 1e-4 * np.random.default_rng(1).normal(size=logits.shape)
     p, q = (np.exp(v) / np.exp(v).sum(1, keepdims=True) for v in (logits.astype("f8"), near))

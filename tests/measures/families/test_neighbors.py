@@ -31,13 +31,13 @@ def second_order_by_hand(x, y, k):
 
 
 @pytest.mark.parametrize("k", [1, 5, 10])
-def test_second_order_cosine_takes_similarities_not_distances(k):
+def test_second_order_cosine_takes_similarities_not_distances(k) -> None:
     expected = second_order_by_hand(X, Y, k)
     assert measures.get("2nd-Cos", k=k)(X, Y) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 4, 10])
-def test_neighbour_measures_never_count_the_point_itself(k):
+def test_neighbour_measures_never_count_the_point_itself(k) -> None:
     x, y = np.repeat(X[:30], 2, axis=0), np.repeat(Y[:30], 2, axis=0)  # every point twice
     x, y = x[::-1].copy(), y[::-1].copy()
     jaccard, mutual = [], []
@@ -49,7 +49,7 @@ def test_neighbour_measures_never_count_the_point_itself(k):
     assert measures.get("mutual-knn", k=k)(x, y) == pytest.approx(np.mean(mutual), abs=1e-12)
 
 
-def test_rank_similarity_by_a_plain_loop():
+def test_rank_similarity_by_a_plain_loop() -> None:
     scores = []
     for left, right in zip(neighbours(X, 10), neighbours(Y, 10), strict=True):
         common = {*left} & {*right}
@@ -71,7 +71,7 @@ CKNNA_CASES = [(X, Y), (unit(X), unit(Y)), (X + 5, Y - 3)]
 
 
 @pytest.mark.parametrize(("x", "y"), CKNNA_CASES)
-def test_cknna_is_the_papers_equation(x, y):
+def test_cknna_is_the_papers_equation(x, y) -> None:
     k = 8
     grams = [v @ v.T for v in (x, y)]
     masks = [neighbour_mask(g, k) for g in grams]
@@ -85,7 +85,7 @@ def test_cknna_is_the_papers_equation(x, y):
 
 
 @pytest.mark.parametrize(("x", "y"), CKNNA_CASES)
-def test_cknna_has_the_authors_code_as_a_variant(x, y):
+def test_cknna_has_the_authors_code_as_a_variant(x, y) -> None:
     k, n = 8, 70
     grams = [v @ v.T for v in (x, y)]
     masks = [neighbour_mask(g, k) for g in grams]
@@ -129,7 +129,7 @@ def kinds(rng, n=60):
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_p_of_unrelated_networks_with_ties_is_small_no_more_often_than_it_should(name):
+def test_p_of_unrelated_networks_with_ties_is_small_no_more_often_than_it_should(name) -> None:
     small = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -142,7 +142,7 @@ def test_p_of_unrelated_networks_with_ties_is_small_no_more_often_than_it_should
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("kind", ["classes", "grid with zero rows", "twins", "turned classes"])
-def test_ties_are_the_same_after_a_turn_and_at_another_scale(name, kind):
+def test_ties_are_the_same_after_a_turn_and_at_another_scale(name, kind) -> None:
     rng = np.random.default_rng(3)
     x = kinds(rng, 100)[kind]
     if name == "second-order-cosine":
@@ -151,7 +151,7 @@ def test_ties_are_the_same_after_a_turn_and_at_another_scale(name, kind):
         assert measures.get(name, k=7)(x, other) == pytest.approx(1, abs=1e-12)
 
 
-def test_ties_go_by_input_order_in_cknna():
+def test_ties_go_by_input_order_in_cknna() -> None:
     x = np.repeat(np.eye(2), 4, axis=0)  # inputs 0-3 and 4-7 are the same
     lists = neighbor_lists(Representation(Activations(x)), 2, "inner")
     assert lists[:4].tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
@@ -171,7 +171,7 @@ def exact_lists(x, k, metric="cosine"):
 
 
 @pytest.mark.parametrize("variant", [None, "resi"])
-def test_crowded_and_unrelated_is_not_alike(variant):
+def test_crowded_and_unrelated_is_not_alike(variant) -> None:
     rng = np.random.default_rng(0)
     x, y = ((rng.normal(size=(200, 16)) + 1e6).astype("f4") for _ in "ab")
     lists = [[set(row) for row in exact_lists(v, 10)] for v in (x, y)]

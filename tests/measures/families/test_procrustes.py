@@ -11,7 +11,7 @@ from likewise import measures
 from tests.measures.families.oracles import X, Y, canonical, centred
 
 
-def test_nbs_and_procrustes_by_matrix_square_roots():
+def test_nbs_and_procrustes_by_matrix_square_roots() -> None:
     k, l = (centred(v) @ centred(v).T for v in (X, Y))
     root = scipy.linalg.sqrtm(k).real
     fidelity = np.trace(scipy.linalg.sqrtm(root @ l @ root).real)
@@ -30,7 +30,7 @@ def partly_whitened(x, alpha):
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("scale", [1e-3, 1, 40])
-def test_the_shape_metric_whitens_in_part_as_published(alpha, scale):
+def test_the_shape_metric_whitens_in_part_as_published(alpha, scale) -> None:
     x, y = (partly_whitened(v, alpha) for v in (scale * X, Y))
     cosine = np.linalg.norm(x.T @ y, "nuc") / np.linalg.norm(x) / np.linalg.norm(y)
     found = measures.get("shape", alpha=alpha)(scale * X, Y)
@@ -39,7 +39,7 @@ def test_the_shape_metric_whitens_in_part_as_published(alpha, scale):
     assert free(scale * X, Y) == pytest.approx(free(X, Y), rel=1e-9)
 
 
-def test_the_shape_metric_goes_from_cca_to_procrustes():
+def test_the_shape_metric_goes_from_cca_to_procrustes() -> None:
     angle = measures.angular_shape(X, Y)
     assert measures.get("shape", alpha=1)(X, Y) == pytest.approx(angle, rel=1e-9)
     # at alpha 0 both sides are white: the cosine is the sum of correlations over sqrt(rank rank')

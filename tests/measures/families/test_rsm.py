@@ -13,20 +13,20 @@ from likewise import measures
 from tests.measures.families.oracles import X, Y
 
 
-def test_rsm_difference_is_the_frobenius_norm():
+def test_rsm_difference_is_the_frobenius_norm() -> None:
     gap = cdist(X, X) - cdist(Y, Y)
     assert measures.rsm_difference(X, Y) == pytest.approx(math.sqrt((gap**2).sum()), rel=1e-9)
     reference = measures.get("rsm-difference", variant="resi")(X, Y)
     assert reference == pytest.approx(np.linalg.norm(gap, 2), rel=1e-9)
 
 
-def test_the_spectral_norm_is_found_by_iteration_too():
+def test_the_spectral_norm_is_found_by_iteration_too() -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 300, 5))
     gap = cdist(x, x) - cdist(y, y)
     assert measures.get("RSMDiff", variant="resi")(x, y) == pytest.approx(np.linalg.norm(gap, 2), rel=1e-8)
 
 
-def test_rsa_and_distance_correlation_by_scipy():
+def test_rsa_and_distance_correlation_by_scipy() -> None:
     # rounded, so that inputs with one active neuron each tie in fact as they do in truth
     left, right = (np.corrcoef(v)[np.triu_indices(70, 1)].round(12) for v in (X, Y))
     assert measures.rsa(X, Y) == pytest.approx(scipy.stats.spearmanr(left, right)[0], abs=1e-10)
@@ -36,7 +36,7 @@ def test_rsa_and_distance_correlation_by_scipy():
     assert measures.distance_correlation(X, Y) == pytest.approx(expected, abs=1e-10)
 
 
-def test_the_largest_eigenvalue_is_found_though_its_rows_sum_to_nothing():
+def test_the_largest_eigenvalue_is_found_though_its_rows_sum_to_nothing() -> None:
     x = 2 * np.eye(2)[np.repeat([0, 1], 40)]
     y = 2 * np.eye(2)[np.tile([0, 1], 40)]
     gap = np.linalg.norm(x[:, None] - x, axis=2) - np.linalg.norm(y[:, None] - y, axis=2)
@@ -57,7 +57,7 @@ def exact_rsa(x, y):
 
 @pytest.mark.parametrize("memory", ["1GB", "10MB"])
 @pytest.mark.parametrize("outlier", [False, True])
-def test_rsa_has_digits_where_a_mean_pattern_drowns_the_rest(memory, outlier):
+def test_rsa_has_digits_where_a_mean_pattern_drowns_the_rest(memory, outlier) -> None:
     rng = np.random.default_rng(5)
     hidden, x, y = rng.normal(size=(3, 700, 6))
     x, y = hidden + x, hidden + y + 1e6 * rng.normal(size=6)

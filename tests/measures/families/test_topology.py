@@ -26,14 +26,14 @@ def imd_by_hand(x, y):
     return 1e6 / len(x) * max(weights * abs(np.subtract(*traces)))
 
 
-def test_imd_is_the_same_twice_and_equals_the_full_decomposition():
+def test_imd_is_the_same_twice_and_equals_the_full_decomposition() -> None:
     assert measures.imd(X, Y) == pytest.approx(imd_by_hand(X, Y), rel=1e-9)
     stochastic = measures.get("imd", mode="stochastic", seed=3)
     assert stochastic(X, Y) == stochastic(X, Y)
     assert stochastic(X, Y) == pytest.approx(imd_by_hand(X, Y), rel=1e-2)
 
 
-def test_rtd_takes_up_to_500_inputs_as_its_authors_do():
+def test_rtd_takes_up_to_500_inputs_as_its_authors_do() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 130, 3))
     alone = measures.get("rtd", batch=130)(x, y)
@@ -43,7 +43,7 @@ def test_rtd_takes_up_to_500_inputs_as_its_authors_do():
     assert few(x, y) < alone / 2  # the sum of bars grows with the inputs
 
 
-def test_rtd_sees_a_ring_that_the_other_network_fills():
+def test_rtd_sees_a_ring_that_the_other_network_fills() -> None:
     pytest.importorskip("ripser")
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -62,7 +62,7 @@ def related():
     return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
 
 
-def test_the_references_noise_is_the_same_either_way_and_makes_no_claim_of_zero():
+def test_the_references_noise_is_the_same_either_way_and_makes_no_claim_of_zero() -> None:
     x, y = related()
     noisy = measures.get("imd", variant="resi", mode="stochastic", vectors=20)
     assert noisy(x, y) == noisy(y, x)
@@ -74,7 +74,7 @@ def turn(rng, d):
     return np.linalg.qr(rng.normal(size=(d, d)))[0]
 
 
-def test_one_outlier_does_not_blind_imd():
+def test_one_outlier_does_not_blind_imd() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 300, 8))
     near = measures.imd(x, y)
@@ -82,7 +82,7 @@ def test_one_outlier_does_not_blind_imd():
     assert measures.imd(x, y) == pytest.approx(near, abs=5)  # blind, it gives hundreds
 
 
-def test_rtd_without_a_scale_is_refused():
+def test_rtd_without_a_scale_is_refused() -> None:
     pytest.importorskip("ripser")
     rng = np.random.default_rng(0)
     z = np.repeat(np.eye(2), [97, 3], axis=0)

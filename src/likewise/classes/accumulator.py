@@ -1,6 +1,6 @@
 """What is added up over an epoch: who was taken for whom, and the mean feature of each class.
 
-Sums stay on the device they came from and are moved once an epoch, so that watching costs a training
+Sums stay on the device they came from and are moved once per epoch, so that watching costs a training
 next to nothing. With several processes they are added over all of them.
 """
 
@@ -35,18 +35,18 @@ class Counts:
         if values is not None:
             self._check_features(values, len(truth))
         truth = truth.to(answers.device)
-        kept = None
+        mask = None
         if answers.ndim == 2:
-            kept = self._sound(answers)
+            mask = self._defined(answers)
             answers = answers.argmax(dim=1)
-        if kept is not None:
-            answers, truth = answers[kept], truth[kept]
+        if mask is not None:
+            answers, truth = answers[mask], truth[mask]
         c = self.classes
         cells = truth.long() * c + answers.long()
         self.confusion = self.confusion + torch.bincount(cells, minlength=c * c)
         if values is not None:
             values = values.to(truth.device)
-            self._add_features(values if kept is None else values[kept], truth)
+            self._add_features(values if mask is None else values[mask], truth)
 
     def _add_features(self, values: Tensor, truth: Tensor) -> None:
         precise = torch.float32 if values.device.type == "mps" else torch.float64
@@ -80,7 +80,7 @@ class Counts:
                 "Give those of one layer."
             )
 
-    def _sound(self, logits: Tensor) -> Tensor | None:
+    def _defined(self, logits: Tensor) -> Tensor | None:
         """Which rows can be judged; None for all of them, the usual case."""
         if bool(torch.isfinite(logits.sum())):
             return None

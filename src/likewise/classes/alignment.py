@@ -42,14 +42,17 @@ class Scaled:
 
     @cached_property
     def energy(self) -> float:
+        """The sum of squares of the entries."""
         return float(np.vdot(self.grid, self.grid))
 
     @cached_property
     def mean(self) -> float:
+        """The mean over pairs of classes."""
         return float(self.grid.sum() / self.pairs)
 
     @cached_property
     def variance(self) -> float:
+        """The variance over pairs of classes."""
         return self.energy / self.pairs - self.mean**2
 
     @cached_property
@@ -72,21 +75,24 @@ class Scaled:
 
     @cached_property
     def blurred(self) -> np.ndarray:
+        """The local mean at every entry."""
         return _blur(self.grid)
 
     @cached_property
     def squared(self) -> np.ndarray:
+        """Its square."""
         return self.blurred**2
 
     @cached_property
     def spread(self) -> np.ndarray:
+        """The local variance at every entry."""
         return _blur(self.grid**2) - self.squared
 
     def reordered(self, order: np.ndarray) -> Scaled:
         """The same matrix with its classes in another order."""
-        moved = object.__new__(Scaled)
-        moved.grid, moved.pairs = self.grid[np.ix_(order, order)], self.pairs
-        return moved
+        other = object.__new__(Scaled)
+        other.grid, other.pairs = self.grid[np.ix_(order, order)], self.pairs
+        return other
 
 
 def _blur(grid: np.ndarray) -> np.ndarray:
@@ -102,6 +108,7 @@ class Both:
 
     @cached_property
     def product(self) -> float:
+        """The sum of products of the entries."""
         return float(np.vdot(self.a.grid, self.b.grid))
 
 
@@ -286,16 +293,16 @@ def alignment(
     if metric == "ssim":
         order = semantic_order(a, b)
         x, y = x.reordered(order), y.reordered(order)
-    made = Alignment(METRICS[metric](Both(x, y)))
-    made.a, made.b, made.metric = a, b, metric
-    made.permutations, made.seed = permutations, seed
-    return made
+    value = Alignment(METRICS[metric](Both(x, y)))
+    value.a, value.b, value.metric = a, b, metric
+    value.permutations, value.seed = permutations, seed
+    return value
 
 
 def semantic_order(a: ClassSimilarity, b: ClassSimilarity) -> np.ndarray:
     """Classes sorted by WordNet id where either matrix knows them, else as they are."""
-    known = next((m.ids for m in (a, b) if m.ids is not None), None)
-    return np.arange(len(a)) if known is None else np.argsort(np.array(known), kind="stable")
+    ids = next((m.ids for m in (a, b) if m.ids is not None), None)
+    return np.arange(len(a)) if ids is None else np.argsort(np.array(ids), kind="stable")
 
 
 def chance(reference: Scaled, metric: str, *, width: int = 512, seed: int = 0) -> Chance:
@@ -306,8 +313,8 @@ def chance(reference: Scaled, metric: str, *, width: int = 512, seed: int = 0) -
         constant = reference.mean * np.sqrt(reference.pairs / reference.energy)
     draw, draws = np.random.default_rng(seed), 20 if c <= 200 else 5
     names = [""] * c
-    drawn = (Scaled(cosines(draw.normal(size=(c, width)), names, "")) for _ in range(draws))
-    levels = [METRICS[metric](Both(matrix, reference)) for matrix in drawn]
+    matrices = (Scaled(cosines(draw.normal(size=(c, width)), names, "")) for _ in range(draws))
+    levels = [METRICS[metric](Both(matrix, reference)) for matrix in matrices]
     return Chance(float(constant), float(np.mean(levels)))
 
 

@@ -23,7 +23,7 @@ from likewise.networks.forward import at_rest, call, first_tensor
 from likewise.networks.heads import head as find_head
 from likewise.networks.heads import weighted_parts
 from likewise.networks.normalise import unwrapped
-from likewise.views.hooks import watched
+from likewise.views.hooks import watch
 from likewise.views.penultimate import answering_call, find_call, named_head, same
 from likewise.wordnet import ClassNames, match
 
@@ -108,7 +108,7 @@ class Tap:
         self._learns = True
         parts = weighted_parts(self._net)
         inputs_of = {f"{_INPUT}{name}": part for name, part in parts.items()}
-        self._new_pass = self._hooks.enter_context(watched(parts, self._record, inputs_of))
+        self._new_pass = self._hooks.enter_context(watch(parts, self._record, inputs_of))
         before = self._net.register_forward_pre_hook(lambda _net, _args: self.start())
         after = self._net.register_forward_hook(self._after_pass, with_kwargs=True)
         self._hooks.callback(before.remove)
@@ -153,9 +153,7 @@ class Tap:
         self.layer = name
         self._last = deque(maxlen=calls)
         inputs_of = {name: self._net.get_submodule(name)}
-        self._hooks.enter_context(
-            watched({}, lambda _call, _part, given: self._last.append(_features(given)), inputs_of)
-        )
+        self._hooks.enter_context(watch({}, lambda _call, _part, given: self._last.append(_features(given)), inputs_of))
 
 
 def _features(given: Any) -> Tensor | None:

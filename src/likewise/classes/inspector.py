@@ -2,7 +2,7 @@
 
 `update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything
 else (Lightning, transformers, our own training) is an adapter on these two. Every epoch is on disk the
-moment it is reported, under its number: a training that was killed goes on without a gap, and an epoch
+moment it is reported, under its number: a training that was killed resumes without a gap, and an epoch
 that is trained again replaces itself.
 """
 
@@ -38,7 +38,7 @@ class Inspector:
 
     `classes` is a known list ("cifar100": the reference is WordNet's), data, names, or their number;
     `reference` another class similarity, WordNet ids or synset names. `head` names the classifier where
-    it cannot be found. With `out`, every epoch is kept there and a run that was stopped goes on.
+    it cannot be found. With `out`, every epoch is written there, and a run that was stopped resumes.
     `features` keeps the class means of what the classifier is given, train and test. With
     `adversarial_every`, every so many epochs the test batches are attacked too (PGD with `attack`).
 
@@ -191,11 +191,11 @@ class Inspector:
         return curves({"": self.curves()}, path, chance=self.chance())
 
     def state_dict(self) -> dict[str, Any]:
-        """The reports so far, to go on from inside another checkpoint."""
+        """The reports so far, to be saved inside another checkpoint."""
         return {"reports": {str(epoch): dict(r) for epoch, r in self.records.reports.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up the reports of a checkpoint; later ones are forgotten, as they will come again."""
+        """Restore the reports of a checkpoint; later ones are dropped, as they will come again."""
         known = {int(epoch): dict(report) for epoch, report in state["reports"].items()}
         self.records.go_back_to(known)
         self.reset()

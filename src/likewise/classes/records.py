@@ -57,7 +57,7 @@ class Records:
             self.reports[facts["epoch"]] = facts["report"]
 
     def keep(self, epoch: Epoch, reference: ClassSimilarity | None) -> None:
-        """Put an epoch away, in place of an earlier one of the same number."""
+        """Store an epoch, in place of an earlier one of the same number."""
         self.reports[epoch.number] = epoch.report
         if not _first_process():
             return
@@ -102,7 +102,7 @@ class Records:
         return self.epoch(number).matrices
 
     def go_back_to(self, reports: dict[int, dict[str, float]]) -> None:
-        """Forget epochs that are not among these, here and on disk; take these up."""
+        """Drop epochs that are not among these, here and on disk, and restore these."""
         for number in set(self.reports) - set(reports):
             self._held.pop(number, None)
             if self.folder is not None and _first_process():

@@ -29,7 +29,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
-from likewise.views.extract import as_data, data_name, extract, resolved
+from likewise.views.extract import as_data, data_name, extract, network_and_name
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"
@@ -69,7 +69,7 @@ def layerwise(
     if data is None:
         raise InputError(_without_data(b))
     bound = _one_measure(measure, seed)
-    nets = [resolved(a)] if b is None or b is a else [resolved(a), resolved(b)]
+    nets = [network_and_name(a)] if b is None or b is a else [network_and_name(a), network_and_name(b)]
     inputs = as_data(data)
     wanted = [layers] if isinstance(layers, str) else list(layers)
     how = reduce or ("mean" if _is_text(inputs) else "flatten")

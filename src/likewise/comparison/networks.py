@@ -119,9 +119,9 @@ def _address(network: Any) -> str:
         return network
     if not isinstance(network, Module):
         return type(network).__name__
-    from likewise.views.extract import resolved
+    from likewise.views.extract import network_and_name
 
-    return resolved(network)[1]
+    return network_and_name(network)[1]
 
 
 def _weights(address: str) -> PurePath | None:

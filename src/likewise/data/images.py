@@ -113,10 +113,10 @@ class ImageFiles:
         pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
         with open_image(path, pil) as file:
             image = file.convert("RGB")
-        array = np.asarray(self._fitted(image, pil.Resampling.BILINEAR, path))
+        array = np.asarray(self._square(image, pil.Resampling.BILINEAR, path))
         return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255
 
-    def _fitted(self, image: Any, resampling: Any, path: Path) -> Any:
+    def _square(self, image: Any, resampling: Any, path: Path) -> Any:
         if image.size == (self.size, self.size):
             return image
         scale = round(self.size * 8 / 7) / min(image.size)

@@ -78,7 +78,7 @@ def network(
     net = _with_weights(_build(parts.source, request, seed or 0), parts, header, data)
     whole = parts.source.whole(parts.prefix, parts.name)
     _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
-    classes = ClassNames.read(header.get("class_names")) if header else None
+    classes = ClassNames.from_text(header.get("class_names")) if header else None
     record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
     return net.eval()
 
@@ -94,7 +94,7 @@ def save(net: nn.Module, path: str | Path) -> None:
     about = {} if made is None else {"network": made.network, "options": made.options}
     classes = recorded_classes(net)
     if classes is not None:
-        about["class_names"] = classes.written()
+        about["class_names"] = classes.to_text()
     files.save(net, path, about=about)
 
 

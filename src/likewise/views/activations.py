@@ -146,7 +146,7 @@ class Activations:
             return None
         from likewise.wordnet import ClassNames  # arrays do without
 
-        return ClassNames.read(self.about[CLASSES])
+        return ClassNames.from_text(self.about[CLASSES])
 
     @property
     def unlabelled(self) -> str:

@@ -60,7 +60,7 @@ def extract(
     refuse_meta()
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
-    module, called = resolved(network, name)
+    module, called = network_and_name(network, name)
     shown = as_data(data)
     several = is_pattern(layers)
     facts = {
@@ -96,7 +96,7 @@ def extract(
     return views if several else views[next(iter(views))]
 
 
-def resolved(network: str | nn.Module, name: str | None = None) -> tuple[nn.Module, str]:
+def network_and_name(network: str | nn.Module, name: str | None = None) -> tuple[nn.Module, str]:
     """The network an address means, and what it is called."""
     module = load_network(network)
     return module, name or (network if isinstance(network, str) else _called(module))

@@ -70,7 +70,7 @@ class Answers:
         """What is recorded of the answers: why they have no labels, what their columns are called."""
         known = class_names(self.network, count)
         named = known is not None and len(known) == count <= _MOST
-        classes = known.written() if known is not None and named else ""
+        classes = known.to_text() if known is not None and named else ""
         return {UNLABELLED: reason[:_LONGEST], CLASSES: classes}
 
 
@@ -78,7 +78,7 @@ def room(network: nn.Module) -> dict[str, str]:
     """Facts as long as those of a network's answers can become: a header cannot grow afterwards."""
     known = declared_classes(network)
     fits = known is not None and len(known) <= _MOST
-    return {UNLABELLED: " " * _LONGEST, CLASSES: known.written() if known and fits else " " * 16}
+    return {UNLABELLED: " " * _LONGEST, CLASSES: known.to_text() if known and fits else " " * 16}
 
 
 @dataclass

@@ -23,7 +23,7 @@ Receive = Callable[[str, nn.Module, Any], None]
 
 
 @contextmanager
-def watched(
+def watch(
     modules: Mapping[str, nn.Module],
     receive: Receive,
     inputs_of: Mapping[str, nn.Module],

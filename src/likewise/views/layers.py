@@ -14,8 +14,8 @@ from likewise.errors import ForwardError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
 from likewise.views.batches import Batch, batches
-from likewise.views.extract import as_data, resolved
-from likewise.views.hooks import answer_to, watched
+from likewise.views.extract import as_data, network_and_name
+from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import blocks, named_layers
 
 _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8))
@@ -43,7 +43,7 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     0 Linear (3,) 15
     1 ReLU (3,) 0
     """
-    module, called = resolved(network, name)
+    module, called = network_and_name(network, name)
     parts = named_layers(module)
     if data is not None:
         shown = as_data(data)
@@ -70,7 +70,7 @@ def _calls(network: nn.Module, batch: Batch, label: str) -> dict[str, tuple[int,
         value = first_tensor(output)
         shapes[name] = None if value is None else tuple(value.shape[1:])
 
-    with at_rest(network) as alone, watched(named_layers(network), receive, {}):
+    with at_rest(network) as alone, watch(named_layers(network), receive, {}):
         answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
     return shapes
 

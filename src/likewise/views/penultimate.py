@@ -25,7 +25,7 @@ from likewise.networks.heads import (
     weighted_parts,
 )
 from likewise.networks.normalise import unwrapped
-from likewise.views.hooks import watched
+from likewise.views.hooks import watch
 
 Calls = dict[str, Tensor | None]
 
@@ -43,7 +43,7 @@ def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None
             calls.pop(call, None)  # in the order of the last calls
             calls[call] = first_tensor(output)
 
-        with watched(weighted_parts(unwrapped(network)), record, {}):
+        with watch(weighted_parts(unwrapped(network)), record, {}):
             whole = ask()
         found = find_call(network, calls, whole, ask)
     return found if found is not None else head(network).layer_name

@@ -24,7 +24,7 @@ from likewise.networks.normalise import check_range
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, default_axis, input_axis
-from likewise.views.hooks import answer_to, watched
+from likewise.views.hooks import answer_to, watch
 from likewise.views.penultimate import answering_call
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection
@@ -135,7 +135,7 @@ class Watcher:
             if name in settled.calls:
                 seen.rows[name] = rows.of(name, output, settled.calls[name])
 
-        with watched(settled.modules, receive, settled.inputs_of):
+        with watch(settled.modules, receive, settled.inputs_of):
             answer = answer_to(self.resting, rows.inputs, rows.batch, number, self.label)
         if LOGITS in settled.calls:
             receive(LOGITS, self.resting, answer)
@@ -166,7 +166,7 @@ class FirstBatch:
             open_parts = (part for part in parts if not isinstance(part, torch.jit.ScriptModule))
             first = dict.fromkeys(open_parts, self.channels.after)
         receive = partial(self._receive, seen)
-        with watched(self.watcher.hooked, receive, self.inputs_of, first=first):
+        with watch(self.watcher.hooked, receive, self.inputs_of, first=first):
             answer = self._answer_to(self.rows.inputs)
         if LOGITS in self.watcher.selection.asked:
             receive(LOGITS, self.net, answer)
@@ -187,7 +187,7 @@ class FirstBatch:
         time_first = not all(getattr(part, "batch_first", True) for part in self.net.modules())
         if time_first and few is not None and shown > 1:
             # where this fails, the batch itself will, and says so better
-            with suppress(ForwardError), watched(self.watcher.hooked, self._note_few, self.inputs_of):
+            with suppress(ForwardError), watch(self.watcher.hooked, self._note_few, self.inputs_of):
                 ask()
 
     def _note_few(self, call: str, _module: nn.Module, output: Any) -> None:

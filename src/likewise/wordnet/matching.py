@@ -39,7 +39,7 @@ class ClassNames:
         given = self.wnids or (None,) * len(self.names)
         return tuple(wnid or _id_in(name) for wnid, name in zip(given, self.names, strict=True))
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         """One text for the header of a file: the name of a known list, or the names as JSON."""
         for name in lists():
             if len(classes(name)) == len(self) and listed(name) == self:
@@ -48,10 +48,10 @@ class ClassNames:
         return json.dumps({"names": list(self.names), "wnids": wnids})
 
     @classmethod
-    def read(cls, text: Any) -> ClassNames | None:
-        """Read what `written` gave; None for anything else.
+    def from_text(cls, text: Any) -> ClassNames | None:
+        """Read what `to_text` gave; None for anything else.
 
-        >>> ClassNames.read(ClassNames(("cat", "dog")).written())
+        >>> ClassNames.from_text(ClassNames(("cat", "dog")).to_text())
         ClassNames(names=('cat', 'dog'), wnids=None)
         """
         if text in lists():

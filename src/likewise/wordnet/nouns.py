@@ -93,6 +93,7 @@ class Lexicon:
 
 @cache
 def graph() -> Graph:
+    """The noun graph, read once."""
     with _file() as stored:
         starts = np.concatenate([[0], np.cumsum(stored["counts"], dtype=np.int64)])
         return Graph(np.cumsum(stored["steps"], dtype=np.int64), starts, stored["parents"])
@@ -100,6 +101,7 @@ def graph() -> Graph:
 
 @cache
 def lexicon() -> Lexicon:
+    """The words of all nouns, read once."""
     with _file() as stored:
         letters, numbers = stored["words"], stored["numbers"]
     ends = letters[(letters == ord(" ")) | (letters == ord("\n"))]

@@ -40,7 +40,7 @@ class _Hooks:
             self._tap = Tap(self._model, self.inspector.head)
         done = round(state.epoch or 0)
         known = self.inspector.records.reports
-        if any(epoch > done for epoch in known):  # it goes on from an earlier checkpoint
+        if any(epoch > done for epoch in known):  # it resumes from an earlier checkpoint
             earlier = {str(epoch): report for epoch, report in known.items() if epoch <= done}
             self.inspector.load_state_dict({"reports": earlier})
 

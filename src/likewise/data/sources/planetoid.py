@@ -91,10 +91,10 @@ def _part(path: Path) -> Any:
 
 def _dense(part: Any, path: Path) -> Array:
     """A sparse matrix as an array; scipy believes its indices, so they are checked first."""
-    kept = scipy.sparse.csr_matrix((part.data, part.indices, part.indptr), shape=part.shape)
-    kept.check_format(full_check=True)
-    check_room(int(np.prod(kept.shape)) * kept.dtype.itemsize, path, on_disk=0)
-    return np.asarray(kept.toarray())
+    matrix = scipy.sparse.csr_matrix((part.data, part.indices, part.indptr), shape=part.shape)
+    matrix.check_format(full_check=True)
+    check_room(int(np.prod(matrix.shape)) * matrix.dtype.itemsize, path, on_disk=0)
+    return np.asarray(matrix.toarray())
 
 
 def _with_gaps(rows: Array, order: Array) -> Array:

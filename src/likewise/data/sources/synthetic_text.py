@@ -1,4 +1,4 @@
-"""Labelled sentences made here, so that everything said of text can be tried without a download.
+"""Labelled sentences made here, so that everything on text can be tried without a download.
 
 A sentence praises or blames something: `the acting was truly superb .` Some grant the opposite
 first (`although the plot was dull , the acting was superb .`) and some deny (`the score was not
@@ -34,7 +34,7 @@ _THINGS = (
 _DEGREES = ("", "quite ", "truly ", "rather ", "often ", "simply ")
 _PRAISE = ("superb", "moving", "clever", "charming", "funny", "gripping", "warm", "honest", "fresh")
 _BLAME = ("dull", "clumsy", "tedious", "shallow", "stale", "bleak", "awkward", "muddled", "noisy")
-_WORDS = (_BLAME, _PRAISE)  # by the label they speak for
+_WORDS = (_BLAME, _PRAISE)  # by label
 _FRAMES = ("the {} was {} .", "i found the {} {} .", "what {} : {} !", "its {} is {} .")
 
 
@@ -47,8 +47,8 @@ def sentences(n: int, seed: int) -> tuple[list[str], list[int]]:
     """
     draw = random.Random(seed)
     plain = list(product(_THINGS, _DEGREES, (0, 1), range(9), _FRAMES))
-    made: dict[str, int] = {}
-    while len(made) < n:
+    labels: dict[str, int] = {}
+    while len(labels) < n:
         thing, degree, label, word, frame = draw.choice(plain)
         kind = draw.random()
         if kind < 0.15:  # denial turns the word's sense round
@@ -59,5 +59,5 @@ def sentences(n: int, seed: int) -> tuple[list[str], list[int]]:
             text = f"although the {other} was {against} , {main}"
         else:
             text = frame.format(thing, degree + _WORDS[label][word])
-        made[text] = label
-    return list(made), list(made.values())
+        labels[text] = label
+    return list(labels), list(labels.values())

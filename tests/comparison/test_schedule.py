@@ -113,12 +113,12 @@ def test_an_interrupt_inside_a_measure_ends_the_run():
 def test_every_item_is_scored_in_order_and_both_directions_of_a_pair_share_work():
     left = [Representation(Activations(VIEWS[name], name=name)) for name in "ab"]
     right = [Representation(Activations(VIEWS[name], name=name)) for name in "cd"]
-    chosen = [measures.get("cka"), measures.get("linear-regression")]
+    both = [measures.get("cka"), measures.get("linear-regression")]
     items = [(1, 0, 1), (0, 0, 1), (1, 1, 0), (1, 0, 0)]
-    within = list(score_items(items, chosen, left))
+    within = list(score_items(items, both, left))
     assert [item for item, _ in within] == items
-    across = dict(score_items(items, chosen, left, right))
+    across = dict(score_items(items, both, left, right))
     for (k, i, j), result in within:
-        assert result.value == pytest.approx(chosen[k](VIEWS["ab"[i]], VIEWS["ab"[j]]), rel=1e-9)
+        assert result.value == pytest.approx(both[k](VIEWS["ab"[i]], VIEWS["ab"[j]]), rel=1e-9)
     for (k, i, j), result in across.items():
-        assert result.value == pytest.approx(chosen[k](VIEWS["ab"[i]], VIEWS["cd"[j]]), rel=1e-9)
+        assert result.value == pytest.approx(both[k](VIEWS["ab"[i]], VIEWS["cd"[j]]), rel=1e-9)

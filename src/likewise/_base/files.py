@@ -27,7 +27,7 @@ _HOST = re.sub(r"[^A-Za-z0-9.]", "", socket.gethostname())[:60]
 _cleaned: set[tuple[int, str]] = set()
 
 
-class guarded:  # noqa: N801
+class write_guard:  # noqa: N801
     """Says what to do when the disk is full or closed to us, instead of a bare OSError."""
 
     def __init__(self, path: Path) -> None:
@@ -61,12 +61,12 @@ def replace_whole(path: Path, write_to: Callable[[Path], object]) -> None:
     """Have `write_to` fill a file beside `path`, then give it that name; on failure nothing stays."""
     make_folder(path.parent)
     remove_leftovers(path.parent)
-    with guarded(path), renamed_at_end(path) as part:
+    with write_guard(path), whole_file(path) as part:
         write_to(part)
 
 
 @contextmanager
-def renamed_at_end(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """The name of a file beside `path` to fill inside; it gets that name, and on failure nothing stays."""
     part = part_name(path.parent)
     try:
@@ -96,7 +96,7 @@ def save_figure(figure: Any, path: Path) -> None:
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, or say why that cannot be."""
     check_name(folder)
-    with guarded(folder):
+    with write_guard(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 

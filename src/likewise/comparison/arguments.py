@@ -20,7 +20,7 @@ DEFAULT = "cka-debiased"
 NEEDS = "compare needs two arrays or networks, or a list or mapping of them"
 
 
-def sorted_out(views: Any, other: Any, measure: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]) -> tuple[Any, ...]:
     """Views (a mapping where there are many), the second of two, and the measure with its options."""
     if "measures" in options:
         raise OptionError("compare has no option 'measures'. It is called measure: measure='cka'.")
@@ -70,7 +70,7 @@ def is_set(measure: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The measures that were asked for; the names of those that only "all" stands for are `optional`."""
 
     measures: list[Measure]
@@ -78,7 +78,7 @@ class Asked:
     optional: frozenset[str]
 
     @classmethod
-    def of(cls, measure: Any) -> Asked:
+    def of(cls, measure: Any) -> Request:
         """Those that a name, a set, a measure, a function or a list of them means."""
         found = select(measure, on=("representation", "outputs"))
         items = measure if isinstance(measure, (list, tuple)) else [measure]

@@ -30,13 +30,13 @@ from likewise.comparison.schedule import (
     Item,
     Ledger,
     Outcome,
-    filled_tables,
-    in_tiles,
+    can_prepare,
+    inner_products,
     items_of,
     kernels_of,
-    prepared,
     score_items,
-    unordered,
+    tile_order,
+    unordered_pairs,
 )
 from likewise.measures.representation import Representation
 from likewise.measures.transport import SharedFolder, pack, unpack
@@ -67,9 +67,9 @@ class Block:
     def halves(self) -> list[Block]:
         """The block as two of half its items."""
         middle = len(self.items) // 2
-        return [self.holding(part) for part in (self.items[:middle], self.items[middle:])]
+        return [self.with_items(part) for part in (self.items[:middle], self.items[middle:])]
 
-    def holding(self, items: list[Item], also: Iterable[int] = ()) -> Block:
+    def with_items(self, items: list[Item], also: Iterable[int] = ()) -> Block:
         """The block with these items only, and the views they need."""
         used = {i for _, *pair in items for i in pair} | {int(i) for i in also}
         return replace(self, items=items, views={i: self.views[i] for i in used})
@@ -84,7 +84,7 @@ class Scores:
     seconds: float
 
 
-def work_elsewhere(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
+def score_remotely(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
     """Send blocks of pairs out and record scores as they come back."""
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
         try:
@@ -96,7 +96,7 @@ def work_elsewhere(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger)
                     return
                 tasks = iter(lost)
         finally:
-            _desks.clear()  # an executor may work in this process
+            _states.clear()  # an executor may work in this process
 
 
 class Blocks:
@@ -104,7 +104,7 @@ class Blocks:
 
     def __init__(self, todo: np.ndarray, ledger: Ledger, workers: int, limit: int, folder: str) -> None:
         self._ledger, self._workers = ledger, workers
-        job, self._pairs = ledger.job, unordered(todo)
+        job, self._pairs = ledger.job, unordered_pairs(todo)
         used = [int(i) for i in np.unique(self._pairs)]
         place = Artifacts(Path(folder) / VIEWS)
         files = job.files or {i: put_view(place, job.views[i]) for i in used}
@@ -113,27 +113,27 @@ class Blocks:
         kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
         tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
         self._kernels = len(kernels)
-        self._in_tiles = todo & tiled[:, None, None]
+        self._tiled = todo & tiled[:, None, None]
         self._singly = todo & ~tiled[:, None, None]
         self._seconds = SECONDS  # of a pair, as far as is known
 
     def __iter__(self) -> Iterator[Block]:
         first = disjoint(self._pairs)
         for pair in self._pairs[first]:
-            block = self._whole.holding(self._items(self._singly, [pair]), also=pair)
+            block = self._whole.with_items(self._items(self._singly, [pair]), also=pair)
             yield replace(block, first=True)
         yield from self._tiles()
-        rest, start = in_tiles(self._pairs[~first], MOST), 0
+        rest, start = tile_order(self._pairs[~first], MOST), 0
         while start < len(rest):
             count = max(1, min(MOST, int(SECONDS / self._seconds)))
             items = self._items(self._singly, rest[start : start + count])
             if items:
-                yield self._whole.holding(items)
+                yield self._whole.with_items(items)
             start += count
 
     def _tiles(self) -> Iterator[Block]:
         """Networks in groups, every two of them a block; few, since each makes its matrices anew."""
-        pairs = unordered(self._in_tiles)
+        pairs = unordered_pairs(self._tiled)
         if not len(pairs):
             return
         networks = np.unique(pairs)
@@ -144,8 +144,8 @@ class Blocks:
         side = -(-len(networks) // groups)
         tile = np.searchsorted(networks, pairs) // side
         for place in np.unique(tile, axis=0):
-            chosen = pairs[(tile == place).all(axis=1)]
-            yield self._whole.holding(self._items(self._in_tiles, chosen))
+            members = pairs[(tile == place).all(axis=1)]
+            yield self._whole.with_items(self._items(self._tiled, members))
 
     def _items(self, todo: np.ndarray, pairs: Iterable[Any]) -> list[Item]:
         return [item for i, j in pairs for item in items_of(todo, int(i), int(j))]
@@ -168,7 +168,7 @@ class Blocks:
             reason, final = scores.reasons.get(place, ("", True))
             self._ledger.record(item, Outcome(float(value), reason, final))
         k = block.items[0][0] if block.items else 0
-        if not block.first and block.items and not self._in_tiles[k].any():
+        if not block.first and block.items and not self._tiled[k].any():
             self._seconds = (self._seconds + scores.seconds / _pairs(block.items)) / 2
 
     def _give_up(self, item: Item, lost: Lost) -> None:
@@ -193,7 +193,7 @@ def disjoint(pairs: np.ndarray) -> np.ndarray:
 # --- in the other process -------------------------------------------------------------------------
 
 
-class Desk:
+class JobState:
     """What a process keeps of a job between blocks."""
 
     def __init__(self, block: Block) -> None:
@@ -214,29 +214,29 @@ class Desk:
             return {i: self.reps[i] for i in views}
 
 
-_desks: dict[str, Desk] = {}
+_states: dict[str, JobState] = {}
 _lock = threading.Lock()
 
 
 def score_block(block: Block) -> Scores:
     """Score some pairs in this process; the whole task of a worker."""
     start = time.thread_time()
-    desk = _desk(block)
-    with single_threaded(desk.libraries):
-        reps = desk.fetch(block.views)
+    state = _state_of(block)
+    with single_threaded(state.libraries):
+        reps = state.fetch(block.views)
         if block.first:
-            kernels = kernels_of(desk.measures, block.networks**2, list(reps.values()))
+            kernels = kernels_of(state.measures, block.networks**2, list(reps.values()))
             for kernel, rep in product(kernels, reps.values()):
-                prepared(kernel, rep)
-        results = _scored(block.items, desk, reps)
+                can_prepare(kernel, rep)
+        results = _score(block.items, state, reps)
     reasons = {p: (r.reason, r.final) for p, r in enumerate(results) if r.reason}
     return Scores(np.array([r.value for r in results]), reasons, time.thread_time() - start)
 
 
-def _scored(items: list[Item], desk: Desk, reps: dict[int, Representation]) -> list[Outcome]:
-    asked = [desk.measures[k] for k in sorted({k for k, _, _ in items})]
-    tables = filled_tables(asked, _pairs(items), reps, desk.workspace) if items else {}
-    return [result for _, result in score_items(items, desk.measures, reps, tables=tables)]
+def _score(items: list[Item], state: JobState, reps: dict[int, Representation]) -> list[Outcome]:
+    asked = [state.measures[k] for k in sorted({k for k, _, _ in items})]
+    tables = inner_products(asked, _pairs(items), reps, state.workspace) if items else {}
+    return [result for _, result in score_items(items, state.measures, reps, tables=tables)]
 
 
 def _pairs(items: Iterable[Item]) -> int:
@@ -244,10 +244,10 @@ def _pairs(items: Iterable[Item]) -> int:
     return len({(min(i, j), max(i, j)) for _, i, j in items})
 
 
-def _desk(block: Block) -> Desk:
-    """The desk of a block's job; that of an earlier job is cleared."""
+def _state_of(block: Block) -> JobState:
+    """The state of a block's job; that of an earlier job is cleared."""
     with _lock:
-        if block.job not in _desks:
-            _desks.clear()
-            _desks[block.job] = Desk(block)
-        return _desks[block.job]
+        if block.job not in _states:
+            _states.clear()
+            _states[block.job] = JobState(block)
+        return _states[block.job]

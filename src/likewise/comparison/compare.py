@@ -15,7 +15,7 @@ from torch.nn import Module
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.comparison.arguments import Asked, as_views, seeded, sorted_out
+from likewise.comparison.arguments import Request, as_views, read_arguments, seeded
 from likewise.comparison.networks import Extraction, check_networks, extract_all
 from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
@@ -93,10 +93,10 @@ def compare(  # type: ignore[misc]
     >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
     '1.00'
     """
-    views, other, measure = sorted_out(views, other, measure, options)
-    asked = Asked.of(measure)  # before any network has to run
+    views, other, measure = read_arguments(views, other, measure, options)
+    request = Request.of(measure)  # before any network has to run
     run = Run(reduce, engine, memory, seed, progress, permutations_of(calibrate, within), within)
-    look = [m.key for m in asked.measures if m.info.on == "networks"]
+    look = [m.key for m in request.measures if m.info.on == "networks"]
     if look and run.permutations:
         raise InputError(f"calibrate shuffles inputs of activations, and {look[0]} looks at networks. Leave it out.")
     two = not isinstance(views, Mapping)
@@ -108,9 +108,9 @@ def compare(  # type: ignore[misc]
         if networks:
             how = Extraction(data, layers, reduce, head, batch_size, device, place, progress, bool(look))
             given = extract_all(given, how, own_names=two)
-        if two and not asked.several:
-            return _compare_two(given, asked.measures[0], run, place)
-        return _compare_many(given, asked, run, place, any_outputs=two)
+        if two and not request.several:
+            return _compare_two(given, request.measures[0], run, place)
+        return _compare_many(given, request, run, place, any_outputs=two)
 
 
 @dataclass(frozen=True)
@@ -167,15 +167,15 @@ def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: St
 
 
 def _compare_many(
-    given: Mapping[str, Any], asked: Asked, run: Run, store: Store | None, *, any_outputs: bool
+    given: Mapping[str, Any], request: Request, run: Run, store: Store | None, *, any_outputs: bool
 ) -> SimilarityMatrix | Comparison:
     if not given:
         raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
-    wanted = [seeded(m, run.seed) for m in asked.measures]
+    wanted = [seeded(m, run.seed) for m in request.measures]
     if not any_outputs and not all(isinstance(v, Activations) and v.outputs is not None for v in given.values()):
-        wanted = [m for m in wanted if m.info.on != "outputs" or m.name not in asked.optional]
+        wanted = [m for m in wanted if m.info.on != "outputs" or m.name not in request.optional]
     views = as_views(given, run.reduce, wanted)
-    wanted = _installed(wanted, asked, views)
+    wanted = _installed(wanted, request, views)
     for m in wanted:
         m.check_subjects(views.values())
         if m.info.on == "networks" and run.engine is not None:
@@ -194,16 +194,16 @@ def _compare_many(
             permutations=run.permutations,
             within=run.within,
         )
-    return Comparison(matrices) if asked.several else next(iter(matrices.values()))
+    return Comparison(matrices) if request.several else next(iter(matrices.values()))
 
 
-def _installed(wanted: list[Measure], asked: Asked, views: Mapping[str, Activations]) -> list[Measure]:
+def _installed(wanted: list[Measure], request: Request, views: Mapping[str, Activations]) -> list[Measure]:
     """The measures whose libraries are here; what was asked for by name stays and says what is missing."""
     n, widths = next(iter(views.values())).n, {view.d for view in views.values()}
     sizes = [(n, a, b) for a in widths for b in widths]
     missing: dict[str, str] = {}
     for measure in wanted:
-        if measure.name in asked.optional:
+        if measure.name in request.optional:
             library = next(filter(None, map(measure.missing, sizes)), None)
             missing |= {} if library is None else {measure.key: library.remedy}
     if missing:

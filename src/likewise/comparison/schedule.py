@@ -183,12 +183,12 @@ class Job:
     def undefined_alone(self) -> np.ndarray:
         """Diagonals to look at: a network undefined with every other may be so with itself."""
         m = len(self.views)
-        hollow = np.zeros_like(self.wanted)
+        undefined = np.zeros_like(self.wanted)
         for k, measure in enumerate(self.measures):
             if measure.info.identity is not None and m > 1:
                 missing = np.isnan(self.values[k]) | np.eye(m, dtype=bool)
-                np.fill_diagonal(hollow[k], missing.all(axis=0) & missing.all(axis=1))
-        return hollow
+                np.fill_diagonal(undefined[k], missing.all(axis=0) & missing.all(axis=1))
+        return undefined
 
     def warn_of_failures(self) -> None:
         """Say once per measure that it failed, and how first."""
@@ -270,43 +270,43 @@ def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Pr
     todo = job.wanted.copy()
     ledger = Ledger(job, store, bar)
     ledger.take_stored(todo)
-    _work_off(todo, engine, limit, ledger)
-    _work_off(job.undefined_alone(), engine, limit, Ledger(job, None, None))
+    _score(todo, engine, limit, ledger)
+    _score(job.undefined_alone(), engine, limit, Ledger(job, None, None))
     job.warn_of_failures()
 
 
-def _work_off(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
+def _score(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
     if not todo.any():
         return
     if isinstance(engine, Local):
-        _work_here(todo, engine, limit, ledger)
+        _score_here(todo, engine, limit, ledger)
         return
-    from likewise.comparison.blocks import work_elsewhere
+    from likewise.comparison.blocks import score_remotely
 
-    work_elsewhere(todo, engine, limit, ledger)
+    score_remotely(todo, engine, limit, ledger)
 
 
-def _work_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> None:
-    job, pairs = ledger.job, unordered(todo)
+def _score_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> None:
+    job, pairs = ledger.job, unordered_pairs(todo)
     used = [int(i) for i in np.unique(pairs)]
     workspace = Workspace(limit, networks=len(used))
     reps = {i: Representation(job.views[i], workspace) for i in used}
-    beside = workspace.keeps_squares(reps[used[0]].n)
+    side_by_side = workspace.keeps_squares(reps[used[0]].n)
     measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
-    with single_threaded() if beside else nullcontext():
-        tables = filled_tables(measures, len(pairs), reps, workspace)
+    with single_threaded() if side_by_side else nullcontext():
+        tables = inner_products(measures, len(pairs), reps, workspace)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
         return list(score_items(items_of(todo, *pair), job.measures, reps, tables=tables))
 
-    place = engine if beside else Local(1)  # where memory is short, one at a time on all cores
+    place = engine if side_by_side else Local(1)  # where memory is short, one at a time on all cores
     with closing(place.run(score, _tiled(pairs, reps, limit))) as results:
         for _, scores in results:
             for item, result in scores:
                 ledger.record(item, result)
 
 
-def unordered(todo: np.ndarray) -> np.ndarray:
+def unordered_pairs(todo: np.ndarray) -> np.ndarray:
     """The pairs of networks with something to do, (pairs, 2), the smaller number first."""
     some = todo.any(axis=0)
     return np.argwhere(np.triu(some | some.T))
@@ -339,7 +339,7 @@ def score_items(
         yield (k, i, j), outcome(measures[k], pair)
 
 
-def filled_tables(
+def inner_products(
     measures: Sequence[Measure],
     pairs: int,
     reps: Mapping[int, Representation],
@@ -348,9 +348,9 @@ def filled_tables(
     """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
     tables: dict[Kernel, InnerProducts] = {}
     for kernel in kernels_of(measures, pairs, list(reps.values())):
-        sound = [rep for rep in reps.values() if prepared(kernel, rep)]
+        usable = [rep for rep in reps.values() if can_prepare(kernel, rep)]
         table = tables[kernel] = InnerProducts()
-        groups = _groups(sound, workspace.limit)
+        groups = _groups(usable, workspace.limit)
         for p, left in enumerate(groups):
             fill(table, kernel, left)
             for right in groups[p + 1 :]:
@@ -366,7 +366,7 @@ def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activati
     return kernels
 
 
-def prepared(kernel: Kernel, rep: Representation) -> bool:
+def can_prepare(kernel: Kernel, rep: Representation) -> bool:
     """Whether a network has this kernel; one that has not will say so when its pairs are scored."""
     try:
         kernel.prepare(rep)
@@ -397,10 +397,10 @@ def _groups(reps: list[Representation], limit: int) -> list[list[Representation]
 def _tiled(pairs: np.ndarray, reps: Mapping[int, Representation], limit: int) -> Iterator[tuple[int, int]]:
     """Pairs by blocks of networks, so that what was moved to disk comes back seldom."""
     block = max(1, len(_groups(list(reps.values()), limit)[0]) // 2)
-    return ((int(i), int(j)) for i, j in in_tiles(pairs, block))
+    return ((int(i), int(j)) for i, j in tile_order(pairs, block))
 
 
-def in_tiles(pairs: np.ndarray, side: int) -> np.ndarray:
+def tile_order(pairs: np.ndarray, side: int) -> np.ndarray:
     """Pairs of networks in the order of tiles that many networks wide."""
     i, j = pairs.T
     return pairs[np.lexsort((j, i, j // side, i // side))]

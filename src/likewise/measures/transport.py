@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.files import renamed_at_end
+from likewise._base.files import whole_file
 from likewise._base.hashing import digest
 from likewise.errors import InputError, WorkerError
 from likewise.measures.facts import Measure
@@ -101,7 +101,7 @@ class SharedFolder:
             return
         self._room -= size
         # no room, or no such folder here: others compute it for themselves
-        with suppress(OSError), renamed_at_end(path) as new, new.open("wb") as file:
+        with suppress(OSError), whole_file(path) as new, new.open("wb") as file:
             file.write(json.dumps([isinstance(value, tuple), kinds]).encode() + b"\n")
             for part in parts:
                 np.save(file, part.numpy() if isinstance(part, Tensor) else np.array(part))

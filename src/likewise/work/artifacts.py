@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from likewise._base.files import guarded, make_folder, part_name, remove_leftovers
+from likewise._base.files import make_folder, part_name, remove_leftovers, write_guard
 from likewise._base.hashing import as_bytes
 from likewise.errors import StoreError
 
@@ -104,7 +104,7 @@ class Writer:
         return sum(size for _, size, _ in self._waiting)
 
     def _await_first(self) -> None:
-        with guarded(self._place):
+        with write_guard(self._place):
             self._waiting.popleft()[2].result()
 
 
@@ -169,7 +169,7 @@ class Stream:
         words = json.dumps(header).encode()
         if len(words) > self._header - 8:
             raise StoreError(f"the header of {path} takes {len(words)} bytes, and {self._header - 8} were set aside.")
-        with guarded(path):
+        with write_guard(path):
             with self._part.open("r+b") as file:
                 file.write(struct.pack("<Q", self._header - 8) + words.ljust(self._header - 8))
             self._part.replace(path)

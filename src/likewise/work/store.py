@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from likewise._base.files import check_regular, guarded, write_whole
+from likewise._base.files import check_regular, write_guard, write_whole
 from likewise._base.hashing import digest
 from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning, StoreError
@@ -39,7 +39,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.run = uuid.uuid4().hex
-        with guarded(self.path):
+        with write_guard(self.path):
             self._claim()
         self._lock = threading.RLock()  # one connection serves all threads, one at a time
         self._database = self._open()
@@ -79,7 +79,7 @@ class Store:
             return
         if self.path.exists() and not all(_ours(path) for path in self.path.iterdir()):
             raise StoreError(f"{self.path} is not a store: it holds other files. Name a new or an empty folder.")
-        with guarded(self.path):
+        with write_guard(self.path):
             (self.path / "views").mkdir(parents=True, exist_ok=True)
             write_whole(marker, json.dumps({"format": FORMAT, "made by": "likewise"}).encode())
 

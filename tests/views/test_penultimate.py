@@ -2,128 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrizations
 
 import likewise
-from likewise._base.compat import prepare_torchvision
-from likewise.classes import Inspector, from_weights
-from likewise.classes.classifier import Tap
-from likewise.data import Data
-from likewise.errors import InputError, UnknownNameError
-from likewise.networks import head, train
+from likewise.errors import InputError
+from likewise.networks import head
 from likewise.views.extract import extract
-
-ROWS = torch.rand(8, 4, generator=torch.Generator().manual_seed(0))
-
-
-class Backwards(nn.Module):
-    """Declares its classifier before what comes before it."""
-
-    def __init__(self, classifier: nn.Module | None = None) -> None:
-        super().__init__()
-        self.fc = classifier or nn.Linear(6, 3)
-        self.body = nn.Linear(4, 6)
-
-    def features(self, rows: Tensor) -> Tensor:
-        return torch.relu(self.body(rows.flatten(1)))
-
-    def forward(self, rows: Tensor) -> Any:
-        return self.fc(self.features(rows))
-
-
-class Softmaxed(Backwards):
-    def forward(self, rows: Tensor) -> Any:
-        return self.fc(self.features(rows)).softmax(dim=1)
-
-
-class TwoHeads(Backwards):
-    """Two layers could answer; the one that is declared last does not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.aux = nn.Linear(6, 3)
-
-    def forward(self, rows: Tensor) -> Any:
-        features = self.features(rows)
-        return self.fc(features), self.aux(features + 1)
-
-
-class OneByOne(Backwards):
-    """A classifier of 1 x 1 windows, then the mean."""
-
-    def __init__(self) -> None:
-        super().__init__(nn.Conv2d(6, 3, 1))
-
-    def forward(self, rows: Tensor) -> Any:
-        return self.fc(self.features(rows)[:, :, None, None]).flatten(1)
-
-
-class Reused(Backwards):
-    """Its classifier answers twice; what it returns is the second answer."""
-
-    def forward(self, rows: Tensor) -> Any:
-        first = self.fc(torch.tanh(self.body(rows.flatten(1))))
-        return self.fc(self.features(rows)) + 0 * first.detach().sum()
-
-
-class ReusedExactly(Backwards):
-    def forward(self, rows: Tensor) -> Any:
-        self.fc(torch.tanh(self.body(rows.flatten(1))))
-        return self.fc(self.features(rows))
-
-
-NETS: dict[str, Callable[[], nn.Module]] = {
-    "declared first": Backwards,
-    "a softmax after it": Softmaxed,
-    "two heads": TwoHeads,
-    "1 x 1 windows": OneByOne,
-    "weight norm": lambda: Backwards(parametrizations.weight_norm(nn.Linear(6, 3))),
-    "called twice, then changed": Reused,
-    "called twice": ReusedExactly,
-}
-
-
-WRAPPERS: dict[str, Callable[[nn.Module], Any]] = {
-    "bare": lambda net: net,
-    "DataParallel": nn.DataParallel,
-    "compiled": lambda net: torch.compile(net, backend="eager"),
-}
+from tests.views.helpers import (
+    NETS,
+    ROWS,
+    WRAPPERS,
+    Backwards,
+    refused,
+)
 
 
 @pytest.fixture(params=NETS)
 def net(request: pytest.FixtureRequest) -> Any:
     torch.manual_seed(1)
     return NETS[request.param]().eval()
-
-
-def rows_of(net: Any) -> Tensor:
-    weight: Tensor = net.fc.weight.detach()
-    return weight.flatten(1)
-
-
-def refused(act: Callable[[], Any]) -> str:
-    with pytest.raises(InputError) as error:
-        act()
-    return str(error.value)
-
-
-def images() -> Data:
-    draw = torch.Generator().manual_seed(2)
-    return Data("few", "image", torch.rand(12, 1, 2, 2, generator=draw), torch.arange(12) % 3, tuple("abc"))
-
-
-class Imaged(Backwards):
-    def forward(self, rows: Tensor) -> Any:
-        return super().forward(rows.flatten(1))
 
 
 @pytest.fixture(autouse=True)
@@ -156,73 +58,6 @@ def test_extraction_takes_the_input_of_the_layer_that_answers(net: Any, wrap: st
     torch.testing.assert_close(view.values.float(), expected)
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("wrap", ["bare", "DataParallel"])
-def test_the_tap_takes_the_same_from_the_first_batch_on(net: Any, training: bool, wrap: str) -> None:
-    wrapped = WRAPPERS[wrap](net).train(training)
-    tap = Tap(wrapped)
-    state = torch.get_rng_state()
-    for batch in (ROWS[:5], ROWS[5:], ROWS):
-        with torch.no_grad():
-            wrapped(batch)
-            torch.testing.assert_close(tap.take(), net.features(batch))
-    assert tap.layer == "fc"
-    assert net.training is training
-    assert torch.equal(torch.get_rng_state(), state)
-    tap.close()
-    assert not any(part._forward_hooks or part._forward_pre_hooks for part in net.modules())
-
-
-def test_a_compiled_network_gives_the_tap_the_right_features_or_none() -> None:
-    net = Backwards().eval()
-    compiled: Any = torch.compile(net, backend="eager")
-    tap = Tap(compiled)
-    for batch in (ROWS[:5], ROWS):
-        with torch.no_grad():
-            compiled(batch)
-            seen = tap.take(compiled(batch))
-            assert seen is None or torch.equal(seen, net.features(batch))
-    tap.close()
-
-
-def test_weights_are_those_of_the_layer_that_answers(net: Any) -> None:
-    expected = from_weights(rows_of(net)).values
-    np.testing.assert_array_equal(from_weights(net, inputs=ROWS).values, expected)
-    np.testing.assert_array_equal(from_weights(net, head="fc").values, expected)
-
-
-def test_without_inputs_the_one_layer_that_no_other_takes_up_is_the_classifier() -> None:
-    net = Backwards()
-    assert head(net).layer_name == "fc"
-    np.testing.assert_array_equal(from_weights(net).values, from_weights(rows_of(net)).values)
-
-
-def test_where_several_layers_could_be_the_classifier_none_is_guessed() -> None:
-    assert refused(lambda: from_weights(TwoHeads())) == (
-        "TwoHeads has no classifier that could be found: 'fc', 'aux' could each be it, and only a "
-        "forward pass tells which. Name the layer yourself: head='name' where it is asked for, or "
-        "net.head_layer = 'name'."
-    )
-
-
-def test_a_layer_can_be_named_wherever_the_refusal_says_so(tmp_path: Path) -> None:
-    net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
-    with pytest.raises(InputError, match="head='name' where it is asked for"):
-        extract(net, ROWS)
-    expected = net[:2](ROWS).detach()
-    for store in (None, tmp_path, tmp_path):
-        found = extract(net, ROWS, head="2", store=store).values
-        torch.testing.assert_close(found.float(), expected)
-    # another head, another view: never the file of the first
-    other = extract(net, ROWS, head="0", store=tmp_path)
-    torch.testing.assert_close(other.values.float(), ROWS)
-    assert len(from_weights(net, head="2")) == 3
-    with pytest.raises(UnknownNameError, match="Sequential has no layer named 'fc'"):
-        extract(net, ROWS, head="fc")
-    with pytest.raises(UnknownNameError, match="Sequential has no layer named 'fc'"):
-        Tap(net, "fc")
-
-
 def test_compare_and_layerwise_take_the_name_too() -> None:
 
     net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
@@ -239,55 +74,6 @@ def test_compare_and_layerwise_take_the_name_too() -> None:
     for measure in ("cka-debiased", "cka"):  # streamed, and not
         matrix = likewise.layerwise(net, layers=["0", "penultimate"], head="2", measure=measure, **options)
         assert list(matrix.rows) == ["0", "penultimate"]
-
-
-def test_the_inspector_sees_features_and_weights_of_the_layer_that_answers() -> None:
-    torch.manual_seed(0)
-    net, data = Imaged(), images()
-    inspector = Inspector(data)
-    train(net, data, epochs=1, validation=data, callbacks=[inspector])
-    with torch.no_grad():
-        features = net.features(data.inputs.flatten(1))
-    from likewise.classes import from_features
-
-    found = inspector.matrices(1)
-    expected = from_features(features, data.labels, data.classes)
-    np.testing.assert_allclose(found["features"].values, expected.values, atol=1e-6)
-    np.testing.assert_allclose(found["weights"].values, from_weights(rows_of(net)).values, atol=1e-6)
-    assert inspector.answering == "fc"
-
-
-def test_an_inspection_afterwards_finds_the_same(tmp_path: Path) -> None:
-    from likewise.classes import inspect
-
-    module = tmp_path / "mine.py"
-    module.write_text(
-        "import torch\n"
-        "from torch import nn\n"
-        "class Net(nn.Module):\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        self.fc, self.body = nn.Linear(6, 3), nn.Linear(4, 6)\n"
-        "        self.aux = nn.Linear(6, 3)\n"
-        "    def forward(self, x):\n"
-        "        return self.fc(torch.relu(self.body(x.flatten(1))))\n"
-        "def build():\n"
-        "    return Net()\n"
-    )
-    data, watching = images(), Inspector(images())
-    train(
-        f"{module}:build",
-        data,
-        epochs=2,
-        validation=data,
-        out=tmp_path / "run",
-        keep_epochs=True,
-        callbacks=[watching],
-    )
-    epochs = [f"{module}:build@{tmp_path}/run/epochs/000{number}.safetensors" for number in (1, 2)]
-    afterwards = inspect(epochs, data, progress=False)
-    for name in ("weights", "features"):
-        np.testing.assert_allclose(afterwards.matrices(2)[name].values, watching.matrices(2)[name].values, atol=1e-6)
 
 
 def test_the_networks_of_the_libraries_are_found_without_inputs(vision: None) -> None:
@@ -318,86 +104,6 @@ def test_the_networks_of_the_libraries_are_found_without_inputs(vision: None) ->
             net = timm.create_model(name)
             found = net.get_submodule(head(net).layer_name)
             assert found is net.get_classifier()
-
-
-@pytest.mark.parametrize("kind", ["Bert", "Roberta", "DistilBert", "GPT2"])
-def test_classifiers_of_transformers_are_found_either_way(kind: str) -> None:
-    prepare_torchvision()  # transformers does not import where torchvision does not
-    transformers = pytest.importorskip("transformers")
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "vocab_size": 50,
-        "num_labels": 3,
-        "n_embd": 16,
-        "n_layer": 1,
-        "n_head": 2,
-        "dim": 16,
-        "n_layers": 1,
-        "n_heads": 2,
-        "hidden_dim": 16,
-        "pad_token_id": 0,
-    }
-    config = getattr(transformers, f"{kind}Config")()
-    for name, value in sizes.items():
-        if hasattr(config, name):
-            setattr(config, name, value)
-    net = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
-    layer = {"GPT2": "score", "Roberta": "classifier.out_proj"}.get(kind, "classifier")
-    words = {"input_ids": torch.randint(1, 50, (3, 5))}
-    expected = from_weights(net.get_submodule(layer).weight).values
-    np.testing.assert_array_equal(from_weights(net, classes=list("abc")).values, expected)
-    np.testing.assert_array_equal(from_weights(net, inputs=words).values, expected)
-    tap = Tap(net)
-    with torch.no_grad():
-        net(**words)
-    assert tap.layer == layer
-    tap.close()
-
-
-def test_a_step_that_calls_parts_of_the_network_tells_the_answer() -> None:
-    net = TwoHeads()
-    tap = Tap(net, trusts_network=False)
-    for batch in (ROWS, ROWS[:3]):
-        tap.start()
-        features = net.features(batch)
-        net.aux(features)
-        logits = net.fc(features)
-        torch.testing.assert_close(tap.take(logits), features.detach())
-    assert tap.layer == "fc"
-
-
-def test_a_network_that_returns_features_is_not_taken_for_its_answer() -> None:
-    class Embeds(Backwards):
-        def forward(self, rows: Tensor) -> Any:
-            return self.features(rows)
-
-    net = Embeds()
-    tap = Tap(net, trusts_network=False)
-    logits = net.fc(net(ROWS))
-    torch.testing.assert_close(tap.take(logits), net.features(ROWS).detach())
-    assert tap.layer == "fc"
-
-
-def test_the_inspector_refuses_a_network_that_counts_its_classes_otherwise() -> None:
-    data = images()
-    with pytest.raises(InputError) as error:
-        train(Imaged(), data, epochs=1, validation=data, callbacks=[Inspector(["b", "a", "c"])])
-    assert str(error.value) == (
-        "'b' is class 0 of the inspector and class 1 of the network. Give the inspector the "
-        "network's order: 'a', 'b', 'c'."
-    )
-
-
-def test_weights_follow_the_classes_that_are_asked_for() -> None:
-    net, data = Imaged(), images()
-    train(net, data, epochs=1)
-    own = from_weights(net)
-    assert own.classes == ("a", "b", "c")  # the network knows them
-    turned = from_weights(net, ["c", "a", "b"])
-    np.testing.assert_array_equal(turned.values, own.only(["c", "a", "b"]).values)
 
 
 @pytest.mark.parametrize("after", [nn.Identity(), nn.LogSoftmax(1), nn.Flatten(0)])

@@ -1,0 +1,236 @@
+"""The classifier of a network: its rows, its classes, and what it is given in a training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from likewise._base.compat import prepare_torchvision
+from likewise.classes import Inspector, from_weights
+from likewise.classes.classifier import Tap
+from likewise.errors import InputError, UnknownNameError
+from likewise.networks import head, train
+from likewise.views.extract import extract
+from tests.views.helpers import (
+    NETS,
+    ROWS,
+    WRAPPERS,
+    Backwards,
+    Imaged,
+    TwoHeads,
+    images,
+    refused,
+    rows_of,
+)
+
+
+@pytest.fixture(params=NETS)
+def net(request: pytest.FixtureRequest) -> Any:
+    torch.manual_seed(1)
+    return NETS[request.param]().eval()
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("wrap", ["bare", "DataParallel"])
+def test_the_tap_takes_the_same_from_the_first_batch_on(net: Any, training: bool, wrap: str) -> None:
+    wrapped = WRAPPERS[wrap](net).train(training)
+    tap = Tap(wrapped)
+    state = torch.get_rng_state()
+    for batch in (ROWS[:5], ROWS[5:], ROWS):
+        with torch.no_grad():
+            wrapped(batch)
+            torch.testing.assert_close(tap.take(), net.features(batch))
+    assert tap.layer == "fc"
+    assert net.training is training
+    assert torch.equal(torch.get_rng_state(), state)
+    tap.close()
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in net.modules())
+
+
+def test_a_compiled_network_gives_the_tap_the_right_features_or_none() -> None:
+    net = Backwards().eval()
+    compiled: Any = torch.compile(net, backend="eager")
+    tap = Tap(compiled)
+    for batch in (ROWS[:5], ROWS):
+        with torch.no_grad():
+            compiled(batch)
+            seen = tap.take(compiled(batch))
+            assert seen is None or torch.equal(seen, net.features(batch))
+    tap.close()
+
+
+def test_weights_are_those_of_the_layer_that_answers(net: Any) -> None:
+    expected = from_weights(rows_of(net)).values
+    np.testing.assert_array_equal(from_weights(net, inputs=ROWS).values, expected)
+    np.testing.assert_array_equal(from_weights(net, head="fc").values, expected)
+
+
+def test_without_inputs_the_one_layer_that_no_other_takes_up_is_the_classifier() -> None:
+    net = Backwards()
+    assert head(net).layer_name == "fc"
+    np.testing.assert_array_equal(from_weights(net).values, from_weights(rows_of(net)).values)
+
+
+def test_where_several_layers_could_be_the_classifier_none_is_guessed() -> None:
+    assert refused(lambda: from_weights(TwoHeads())) == (
+        "TwoHeads has no classifier that could be found: 'fc', 'aux' could each be it, and only a "
+        "forward pass tells which. Name the layer yourself: head='name' where it is asked for, or "
+        "net.head_layer = 'name'."
+    )
+
+
+def test_a_layer_can_be_named_wherever_the_refusal_says_so(tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
+    with pytest.raises(InputError, match="head='name' where it is asked for"):
+        extract(net, ROWS)
+    expected = net[:2](ROWS).detach()
+    for store in (None, tmp_path, tmp_path):
+        found = extract(net, ROWS, head="2", store=store).values
+        torch.testing.assert_close(found.float(), expected)
+    # another head, another view: never the file of the first
+    other = extract(net, ROWS, head="0", store=tmp_path)
+    torch.testing.assert_close(other.values.float(), ROWS)
+    assert len(from_weights(net, head="2")) == 3
+    with pytest.raises(UnknownNameError, match="Sequential has no layer named 'fc'"):
+        extract(net, ROWS, head="fc")
+    with pytest.raises(UnknownNameError, match="Sequential has no layer named 'fc'"):
+        Tap(net, "fc")
+
+
+def test_the_inspector_sees_features_and_weights_of_the_layer_that_answers() -> None:
+    torch.manual_seed(0)
+    net, data = Imaged(), images()
+    inspector = Inspector(data)
+    train(net, data, epochs=1, validation=data, callbacks=[inspector])
+    with torch.no_grad():
+        features = net.features(data.inputs.flatten(1))
+    from likewise.classes import from_features
+
+    found = inspector.matrices(1)
+    expected = from_features(features, data.labels, data.classes)
+    np.testing.assert_allclose(found["features"].values, expected.values, atol=1e-6)
+    np.testing.assert_allclose(found["weights"].values, from_weights(rows_of(net)).values, atol=1e-6)
+    assert inspector.answering == "fc"
+
+
+def test_an_inspection_afterwards_finds_the_same(tmp_path: Path) -> None:
+    from likewise.classes import inspect
+
+    module = tmp_path / "mine.py"
+    module.write_text(
+        "import torch\n"
+        "from torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.fc, self.body = nn.Linear(6, 3), nn.Linear(4, 6)\n"
+        "        self.aux = nn.Linear(6, 3)\n"
+        "    def forward(self, x):\n"
+        "        return self.fc(torch.relu(self.body(x.flatten(1))))\n"
+        "def build():\n"
+        "    return Net()\n"
+    )
+    data, watching = images(), Inspector(images())
+    train(
+        f"{module}:build",
+        data,
+        epochs=2,
+        validation=data,
+        out=tmp_path / "run",
+        keep_epochs=True,
+        callbacks=[watching],
+    )
+    epochs = [f"{module}:build@{tmp_path}/run/epochs/000{number}.safetensors" for number in (1, 2)]
+    afterwards = inspect(epochs, data, progress=False)
+    for name in ("weights", "features"):
+        np.testing.assert_allclose(afterwards.matrices(2)[name].values, watching.matrices(2)[name].values, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "DistilBert", "GPT2"])
+def test_classifiers_of_transformers_are_found_either_way(kind: str) -> None:
+    prepare_torchvision()  # transformers does not import where torchvision does not
+    transformers = pytest.importorskip("transformers")
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 50,
+        "num_labels": 3,
+        "n_embd": 16,
+        "n_layer": 1,
+        "n_head": 2,
+        "dim": 16,
+        "n_layers": 1,
+        "n_heads": 2,
+        "hidden_dim": 16,
+        "pad_token_id": 0,
+    }
+    config = getattr(transformers, f"{kind}Config")()
+    for name, value in sizes.items():
+        if hasattr(config, name):
+            setattr(config, name, value)
+    net = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
+    layer = {"GPT2": "score", "Roberta": "classifier.out_proj"}.get(kind, "classifier")
+    words = {"input_ids": torch.randint(1, 50, (3, 5))}
+    expected = from_weights(net.get_submodule(layer).weight).values
+    np.testing.assert_array_equal(from_weights(net, classes=list("abc")).values, expected)
+    np.testing.assert_array_equal(from_weights(net, inputs=words).values, expected)
+    tap = Tap(net)
+    with torch.no_grad():
+        net(**words)
+    assert tap.layer == layer
+    tap.close()
+
+
+def test_a_step_that_calls_parts_of_the_network_tells_the_answer() -> None:
+    net = TwoHeads()
+    tap = Tap(net, trusts_network=False)
+    for batch in (ROWS, ROWS[:3]):
+        tap.start()
+        features = net.features(batch)
+        net.aux(features)
+        logits = net.fc(features)
+        torch.testing.assert_close(tap.take(logits), features.detach())
+    assert tap.layer == "fc"
+
+
+def test_a_network_that_returns_features_is_not_taken_for_its_answer() -> None:
+    class Embeds(Backwards):
+        def forward(self, rows: Tensor) -> Any:
+            return self.features(rows)
+
+    net = Embeds()
+    tap = Tap(net, trusts_network=False)
+    logits = net.fc(net(ROWS))
+    torch.testing.assert_close(tap.take(logits), net.features(ROWS).detach())
+    assert tap.layer == "fc"
+
+
+def test_the_inspector_refuses_a_network_that_counts_its_classes_otherwise() -> None:
+    data = images()
+    with pytest.raises(InputError) as error:
+        train(Imaged(), data, epochs=1, validation=data, callbacks=[Inspector(["b", "a", "c"])])
+    assert str(error.value) == (
+        "'b' is class 0 of the inspector and class 1 of the network. Give the inspector the "
+        "network's order: 'a', 'b', 'c'."
+    )
+
+
+def test_weights_follow_the_classes_that_are_asked_for() -> None:
+    net, data = Imaged(), images()
+    train(net, data, epochs=1)
+    own = from_weights(net)
+    assert own.classes == ("a", "b", "c")  # the network knows them
+    turned = from_weights(net, ["c", "a", "b"])
+    np.testing.assert_array_equal(turned.values, own.only(["c", "a", "b"]).values)

@@ -25,7 +25,7 @@ OPTIONS = {
     "_lists": [(5, "cosine"), (5, "euclidean"), (5, "inner"), (5, "reference")],
     "_inner_at": [(5, False), (5, True)],
     "_estimated_trace": [(256, 0)],
-    "_assembled": [(Gaussian(0.5),)],
+    "_kernel_matrix": [(Gaussian(0.5),)],
     "_common": [(5, "cosine")],
 }
 
@@ -61,7 +61,7 @@ def turned(name, value):
     """What of a value does not depend on the turn that a decomposition leaves open."""
     if name in ("compact", "centred", "_span", "_raw_span", "_unit_rows"):
         return (value @ value.mT if value.numel() else value,)
-    if name in ("compact_mean", "_turned"):
+    if name in ("compact_mean", "_joint_triangle"):
         return (torch.linalg.vector_norm(value),)
     if name == "covariance":
         return (torch.linalg.eigvalsh(value),)

@@ -6,7 +6,7 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.measures.pair import levelled, pair_of, polar
+from likewise.measures.pair import level_peak, pair_of, polar
 from likewise.views import Activations
 from tests.helpers import sentence
 
@@ -110,11 +110,11 @@ def test_a_direction_that_towers_is_brought_down_and_the_nearest_rotation_stays(
     sizes = np.linspace(2, 0.5, 20)
     sizes[: len(peaks)] = peaks
     matrix = torch.from_numpy(left * sizes @ right.T)
-    found = levelled(matrix)
+    found = level_peak(matrix)
     assert polar(found).numpy() == pytest.approx(left @ right.T, abs=1e-9)
     assert bool(torch.linalg.matrix_norm(found, 2) < 10) == (len(peaks) == 1 or not peaks)
 
 
 def test_a_matrix_of_zeros_or_of_rank_one_is_left_as_it_is() -> None:
     for matrix in (torch.zeros(5, 5), torch.ones(5, 5), torch.eye(1)):
-        assert torch.equal(levelled(matrix.double()), matrix.double())
+        assert torch.equal(level_peak(matrix.double()), matrix.double())

@@ -1,5 +1,10 @@
 """Names, variants and options of measures: what is unknown, taken, missing or out of range."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -86,3 +91,51 @@ def test_a_function_of_two_arrays_sees_them_as_they_were_given() -> None:
         assert likewise.compare(x * 1e-200, y, "peak") == np.abs(x).max() * 1e-200
     finally:
         measures.unregister("peak")
+
+
+def run(program: str, *folders: Path) -> str:
+    """What a program prints in a process of its own, with folders on its path."""
+    path = os.pathsep.join([*map(str, folders), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_look_up_imports_no_more_than_the_file_of_the_measure():
+    program = """
+import sys, likewise
+def loaded():
+    names = [name for name in sys.modules if name.startswith(("likewise.measures.families.", "likewise.classes."))]
+    return sorted(name.rpartition(".")[2] for name in names)
+likewise.measures.cka
+print(loaded())
+likewise.measures.svcca
+print(loaded())
+likewise.measures.get("class-alignment")
+print("measure" in loaded(), len(likewise.measures.names()))
+"""
+    assert run(program).splitlines() == ["['cka']", "['cca', 'cka', 'gram', 'rsm']", "True 44"]
+
+
+def test_a_plug_in_adds_measures_by_an_entry_point(tmp_path: Path):
+    (tmp_path / "gaps.py").write_text(
+        "import likewise\n"
+        "@likewise.measures.register(name='mean-gap', larger_is='less alike', symmetric=True, family='statistics')\n"
+        "def mean_gap(x, y):\n"
+        "    return float(abs(x.mean() - y.mean()))\n"
+    )
+    facts = tmp_path / "gaps-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: gaps\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text("[likewise.measures]\ngaps = gaps\n")
+    program = """
+import numpy as np, likewise
+x = np.arange(8.0).reshape(4, 2)
+print(likewise.compare(x, x + 3, "Mean_Gap"), likewise.measures.names()[-1])
+print("mean-gap" in likewise.compare({"a": x, "b": x * x}, "statistics", progress=False))
+"""
+    assert run(program, tmp_path).splitlines() == ["3.0 mean-gap", "True"]
+    listed = run("from likewise.cli import main; main(['measures', '--family', 'statistics'])", tmp_path)
+    assert "mean-gap" in listed

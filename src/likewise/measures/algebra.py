@@ -58,7 +58,7 @@ def rank_of(sizes: Tensor, rounding: float, n: int, d: int) -> int:
     return max(1, int((sizes > floor).sum()))
 
 
-def recentred(centred: Tensor) -> Tensor:
+def recentre(centred: Tensor) -> Tensor:
     """Without what rounding of a large mean left of it, which would pass for a direction."""
     return centred - centred.mean(dim=0)
 

@@ -12,16 +12,16 @@ from likewise.measures.facts import Measure
 def explain(measure: Measure) -> str:
     """Everything a reader needs to compare a number with another tool's."""
     info = measure.info
-    lines = [f"{measure.key}  ({info.family})", "", *_wrapped(info.summary)]
+    lines = [f"{measure.key}  ({info.family})", "", *_wrap(info.summary)]
     if info.recipe:
-        lines += ["", *_wrapped(info.recipe)]
+        lines += ["", *_wrap(info.recipe)]
     lines += ["", *(f"  {name:<14}{value}" for name, value in facts(measure).items())]
     if measure.defaults:
         lines += ["", "Options:", *(f"  {_option(measure, name)}" for name in measure.defaults)]
     for name, other in measure.variants.items():
-        lines += ["", *_wrapped(f'variant="{name}": {other.info.differs}')]
+        lines += ["", *_wrap(f'variant="{name}": {other.info.differs}')]
     if info.differs:
-        lines += ["", *_wrapped(f"Differs from the default: {info.differs}")]
+        lines += ["", *_wrap(f"Differs from the default: {info.differs}")]
     return "\n".join(lines)
 
 
@@ -49,5 +49,5 @@ def _option(measure: Measure, name: str) -> str:
     return f"{name} must be given" if must else f"{name} = {measure.resolved[name]!r}"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     return textwrap.wrap(" ".join(text.split()), 96)

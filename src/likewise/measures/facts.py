@@ -289,7 +289,7 @@ class Measure:
             return
         if isinstance(limit[0], str):
             if not isinstance(value, str) or value not in limit:
-                raise InputError(f"{self.name}: {name} must be one of {_listed(limit)}, got {brief(value)}.")
+                raise InputError(f"{self.name}: {name} must be one of {_comma_list(limit)}, got {brief(value)}.")
             return
         default = self.defaults[name]
         whole = isinstance(default, int) and not isinstance(default, bool)
@@ -308,7 +308,7 @@ class Measure:
     def _usage(self) -> str:
         if not self.defaults:
             return "It has none."
-        return f"Its options are {_listed(tuple(self.defaults))}."
+        return f"Its options are {_comma_list(tuple(self.defaults))}."
 
     def variant(self, name: str, *, differs: str, **facts: Any) -> Callable[[Any], Any]:
         """Declare another form of this measure; facts not named again stay the same."""
@@ -349,11 +349,11 @@ def closed(invariances: frozenset[str] | set[str]) -> frozenset[str]:
     """With everything that follows: who ignores rotations ignores permutations."""
     unknown = set(invariances) - set(INVARIANCES)
     if unknown:
-        raise InputError(f"no invariance named {min(unknown)!r}. There are {_listed(INVARIANCES)}.")
+        raise InputError(f"no invariance named {min(unknown)!r}. There are {_comma_list(INVARIANCES)}.")
     return frozenset(invariances).union(*(_IMPLIED.get(item, set()) for item in invariances))
 
 
-def _listed(words: tuple[Any, ...]) -> str:
+def _comma_list(words: tuple[Any, ...]) -> str:
     return ", ".join(str(word) for word in words)
 
 

@@ -64,7 +64,7 @@ class Distance:
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows of the distances, columns from `start` on."""
-        return rep.kept_distance_rows(start, stop, upper=True)
+        return rep.shared_distance_rows(start, stop, upper=True)
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ def median_distance(rep: Representation) -> float:
     rep.refuse_constant(closely=True)
     pairs = rep.n * (rep.n - 1) // 2
     if rep.workspace.keeps_squares(rep.n):
-        squares = condensed(rep, rep.squared_distance_rows).cpu().numpy()
+        squares = upper_triangle(rep, rep.squared_distance_rows).cpu().numpy()
         squares.partition(((pairs - 1) // 2, pairs // 2))
         low, high = float(squares[(pairs - 1) // 2]), float(squares[pairs // 2])
     else:
         low, later = _ranked_squares(rep, (pairs - 1) // 2)
         high = low if pairs % 2 else later
-    if high <= _lost(rep):
+    if high <= _rounding_square(rep):
         raise UndefinedError(
             f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
             "have no scale. Use cka, or show the networks inputs that differ."
@@ -123,7 +123,7 @@ def _squares(rep: Representation, start: int, stop: int) -> Tensor:
     return torch.cdist(rep.values[start:stop], rep.values[start:], compute_mode=exact).square_()
 
 
-def _lost(rep: Representation) -> float:
+def _rounding_square(rep: Representation) -> float:
     """The squared distance that rounding may leave between two inputs that are equal."""
     eps = ROUNDING * torch.finfo(rep.mean.dtype).eps
     return 2 * eps * float(rep.squares.median()) + (eps * rep.norm) ** 2 / rep.n
@@ -144,7 +144,7 @@ def _ranked_squares(rep: Representation, rank: int) -> tuple[float, float]:
         low, high = low + (place - 1) * step, low + (place + 2) * step
         if 8 * float(counts[max(0, place - 1) : place + 2].sum()) <= rep.workspace.limit // 64:
             return _between(rep, low, high, rank)
-        if step <= 1e-14 * high or high <= _lost(rep):  # the rest differs by rounding only
+        if step <= 1e-14 * high or high <= _rounding_square(rep):  # the rest differs by rounding only
             last = below + int(counts[: place + 2].sum()) - 1
             return high, high if rank < last else _ranked_squares(rep, rank + 1)[0]
 
@@ -195,7 +195,7 @@ def directions(rep: Representation, centred: bool = False) -> Tensor:
     return rows / torch.where(lengths > 0, lengths, torch.inf)[:, None]
 
 
-def condensed(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:
+def upper_triangle(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:
     """The part of an n x n matrix above its diagonal as one vector, row after row."""
     n = rep.n
     if n <= SMALL:

@@ -265,7 +265,7 @@ def polar(matrix: Tensor) -> Tensor:
     return left @ right
 
 
-def levelled(matrix: Tensor) -> Tensor:
+def level_peak(matrix: Tensor) -> Tensor:
     """The matrix with its largest singular value, where that towers above the rest, brought down to them.
 
     Activations are mostly positive, so uncentred products have one direction, that of the means, many times

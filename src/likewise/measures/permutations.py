@@ -63,22 +63,22 @@ def _products(
         before = left[: left.index(b)] if b in left else left  # the second side of these
         others = [a for a in before if a.key in known.sums]
         if others and b.key in known.sums:
-            for a, product in zip(others, _with_each(kernel, others, b, orders), strict=True):
+            for a, product in zip(others, _order_products(kernel, others, b, orders), strict=True):
                 made[a.key, b.key] = product.tolist()
     return made
 
 
-def _with_each(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
+def _order_products(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
     if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
         rows = b.centred[orders]
         return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
     share = 0.5 if isinstance(kernel, Ranks) else 1.0  # ranks are of pairs i < j only
     matrices = [_whole(kernel, a) for a in left]
-    found = [_across(_whole(kernel, b), order, matrices) for order in orders]
+    found = [_inner_products(_whole(kernel, b), order, matrices) for order in orders]
     return list(share * torch.stack(found, dim=1))
 
 
-def _across(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
+def _inner_products(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
     """Inner products of a matrix in another order with some others, a few rows at a time."""
     n = order.numel()
     step = max(1, ROWS // n)
@@ -94,11 +94,11 @@ def _whole(kernel: Kernel, rep: Representation) -> Tensor:
     """The matrix of a kernel, (n, n)."""
     if isinstance(kernel, Ranks):
         return rank_square(rep).matrix
-    return rep.gram if isinstance(kernel, Linear) else _assembled(rep, kernel)
+    return rep.gram if isinstance(kernel, Linear) else _kernel_matrix(rep, kernel)
 
 
 @quantity
-def _assembled(rep: Representation, kernel: Kernel) -> Tensor:
+def _kernel_matrix(rep: Representation, kernel: Kernel) -> Tensor:
     """The matrix of a kernel from its rows, each half the mirror image of the other."""
     kernel.prepare(rep)
     matrix = torch.empty(rep.n, rep.n, dtype=rep.mean.dtype, device=rep.values.device)
@@ -117,7 +117,7 @@ def _table(
     k: int,
 ) -> InnerProducts:
     """The table for the k-th order."""
-    table = InnerProducts(sums=_Moved(known.sums, moved), diagonals=_Moved(known.diagonals, moved))
+    table = InnerProducts(sums=_PermutedVectors(known.sums, moved), diagonals=_PermutedVectors(known.diagonals, moved))
     for rep in left:
         if rep.key in known.sums:
             table.inner[rep.key, rep.key] = known.inner[rep.key, rep.key]
@@ -130,7 +130,7 @@ def _table(
     return table
 
 
-class _Moved(dict[int, np.ndarray]):
+class _PermutedVectors(dict[int, np.ndarray]):
     """Vectors of networks; those of shuffled ones are put in order when asked for."""
 
     def __init__(self, known: Mapping[int, np.ndarray], moved: Sequence[Permuted]) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.kernels import condensed, directions, distinct, squares_by_difference
+from likewise.measures.kernels import directions, distinct, squares_by_difference, upper_triangle
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
 
@@ -48,12 +48,12 @@ def rank_vector(rep: Representation) -> Tensor:
     small = 8 * 4 * pairs <= rep.workspace.limit // 2
     rep.workspace.reserve(pairs * (32 if small else 12))
     rows = rep.correlation_rows if small else _rounded(rep.correlation_rows)
-    array = condensed(rep, rows).cpu().numpy()
+    array = upper_triangle(rep, rows).cpu().numpy()
     crowded = _crowded(rep, array)
     if crowded:
         del array
         rows = _opposite_chords(rep) if small else _rounded(_opposite_chords(rep))
-        array = condensed(rep, rows).cpu().numpy()
+        array = upper_triangle(rep, rows).cpu().numpy()
     if not small:
         ranks = _ranks_in_place(array, rep, rows)
     else:

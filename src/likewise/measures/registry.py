@@ -190,13 +190,13 @@ def select(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Me
         measures = [measures]
     found: list[Measure] = []
     for item in measures:
-        found += _expanded(item, set(on))
+        found += _expand(item, set(on))
     if not found:
         raise InputError("no measure was asked for. Name one, or a set like 'resi' or 'all'.")
-    return _told_apart(found)
+    return _number_namesakes(found)
 
 
-def _told_apart(found: list[Measure]) -> list[Measure]:
+def _number_namesakes(found: list[Measure]) -> list[Measure]:
     """Each measure once; different functions of one name are numbered: results go by the name."""
     kept: dict[str, Measure] = {}
     for entry in found:
@@ -210,17 +210,17 @@ def _told_apart(found: list[Measure]) -> list[Measure]:
 
 def _same(one: Measure, other: Measure) -> bool:
     """Whether measures of one key are one: the key tells numbers, words and arrays apart."""
-    told = (bool, int, float, str, np.ndarray, Tensor)
+    by_key = (bool, int, float, str, np.ndarray, Tensor)
     options = zip(one.options.values(), other.options.values(), strict=True)
-    return one.given is other.given and all(a is b or isinstance(a, told) for a, b in options)
+    return one.given is other.given and all(a is b or isinstance(a, by_key) for a, b in options)
 
 
-def _expanded(item: Any, on: set[str]) -> list[Measure]:
+def _expand(item: Any, on: set[str]) -> list[Measure]:
     if isinstance(item, Measure):
         return [item]
     if not isinstance(item, str):
         if callable(item):
-            return [_wrapped(item)]
+            return [_from_function(item)]
         raise InputError(f"{brief(item)} is not a measure. Pass a name, a measure or a function.")
     if item == "resi":
         return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
@@ -231,7 +231,7 @@ def _expanded(item: Any, on: set[str]) -> list[Measure]:
     return [get(item)]
 
 
-def _wrapped(function: Callable[..., float]) -> Measure:
+def _from_function(function: Callable[..., float]) -> Measure:
     info = Info(
         name=name_of(function).replace("_", "-"),
         family="custom",

@@ -18,7 +18,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     inverse_of,
     rank_of,
-    recentred,
+    recentre,
     single_product_norm,
     symmetric,
     whitening,
@@ -81,7 +81,7 @@ class Representation(Values):
         if self._whitening.numel():
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
-        basis, scales, rows = torch.linalg.svd(recentred(self.centred), full_matrices=False)
+        basis, scales, rows = torch.linalg.svd(recentre(self.centred), full_matrices=False)
         rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)
         rank = min(rank, self.n - 1)
         return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
@@ -103,18 +103,18 @@ class Representation(Values):
         """Orthonormal basis of the centred neurons, (n, rank)."""
         if not self._uneven_neurons:
             return self.spectrum[2]
-        neurons = recentred(self.centred_neurons * inverse_of(self._scales) * self._varies)
-        return self._spanned(neurons)[:, : self.n - 1]
+        neurons = recentre(self.centred_neurons * inverse_of(self._scales) * self._varies)
+        return self._column_space(neurons)[:, : self.n - 1]
 
     @quantity(permuted="rows")
     def _raw_span(self) -> Tensor:
         """Orthonormal basis of the neurons as they are, (n, rank)."""
         if self._uneven_neurons:
-            return self._spanned(self.values * inverse_of(self._scales))
+            return self._column_space(self.values * inverse_of(self._scales))
         basis, sizes, _ = torch.linalg.svd(self.compact, full_matrices=False)
         return basis[:, : rank_of(sizes, self.rounding, self.n, self.d)].contiguous()
 
-    def _spanned(self, neurons: Tensor) -> Tensor:
+    def _column_space(self, neurons: Tensor) -> Tensor:
         """The column space of neurons of norm 1, each rounded at its own scale."""
         if self.wide:
             neurons = torch.linalg.qr(neurons.T, mode="r").R.T
@@ -199,7 +199,7 @@ class Representation(Values):
             out[start:stop] = rows(start, stop)
         return out
 
-    def kept_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
+    def shared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
         if self.keeps_distances:
             return self.distances[start:stop, start if upper else 0 :]

@@ -99,17 +99,17 @@ class Subset(Resampled):
     # Chance is drawn once, for the whole: drawn anew for each part, it would pass for an effect of the inputs.
 
     def random_order(self, seed: int) -> np.ndarray:
-        return self._among(self.parent.random_order(seed))
+        return self._places_in_subset(self.parent.random_order(seed))
 
     def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
-        return [self._among(rows) for rows in self.parent.random_sets(size, count, seed)]
+        return [self._places_in_subset(rows) for rows in self.parent.random_sets(size, count, seed)]
 
     def batches(self, size: int) -> list[tuple[int, int]]:
         index = self.index.cpu().numpy()
         ends = [int(np.searchsorted(index, stop)) for _, stop in self.parent.batches(size)]
         return list(pairwise([0, *ends]))
 
-    def _among(self, rows: np.ndarray) -> np.ndarray:
+    def _places_in_subset(self, rows: np.ndarray) -> np.ndarray:
         """Those of some inputs of the whole that are in the subset, by their place in it."""
         places = np.full(self.parent.n, -1)
         places[self.index.cpu().numpy()] = np.arange(self.n)

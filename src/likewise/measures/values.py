@@ -164,14 +164,14 @@ class Values:
     @quantity(permuted="same")
     def compact_mean(self) -> Tensor:
         if self.wide and self._far:
-            return self._turned[:, self.n]
+            return self._joint_triangle[:, self.n]
         return self.compact.mean(dim=0) if self.wide else self.mean
 
     @quantity(permuted="rows")
     def centred(self) -> Tensor:
         """`compact` with column means taken off."""
         if self.wide and self._far:
-            return self._turned[:, : self.n].T.contiguous()
+            return self._joint_triangle[:, : self.n].T.contiguous()
         return self.compact - self.compact_mean
 
     @quantity(permuted="same")
@@ -180,7 +180,7 @@ class Values:
         return self.norm > 1e6 * float(torch.linalg.vector_norm(self.centred_neurons))
 
     @quantity
-    def _turned(self) -> Tensor:
+    def _joint_triangle(self) -> Tensor:
         """The centred rows and then the mean as columns, turned into their span."""
         both = torch.cat([self.centred_neurons, self.mean[None]])
         return torch.linalg.qr(both.T, mode="r").R

@@ -1,1 +1,1 @@
-"""The measures, one file per family. The registry imports these files when a name is first looked up."""
+"""The measures, one or a few files per family. The registry imports them when a name is looked up."""

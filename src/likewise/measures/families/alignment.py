@@ -13,7 +13,7 @@ from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, lengths
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, levelled
+from likewise.measures.pair import Pair, level_peak
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import second_wide
@@ -64,7 +64,7 @@ def _unit_rows(rep: Representation) -> Tensor:
 
 def _turn(pair: Pair, directed: Tensor) -> Tensor:
     """The rotation of X nearest to Y, refused if it is lost for the directions of the inputs."""
-    cross = levelled(pair.raw_cross)
+    cross = level_peak(pair.raw_cross)
     noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
     if cross.shape[0] == cross.shape[1]:
         squares, vectors = torch.linalg.eigh(cross.T @ cross)
@@ -112,7 +112,7 @@ def permutation_procrustes(pair: Pair) -> float:
     pair = pair.on_one_scale
     a, b = pair.a, pair.b
     products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
-    rows, columns = _matched(products)
+    rows, columns = _assignment(products)
     own = a.norm**2 + b.norm**2
     square = own - 2 * float(products[rows, columns].sum())
     if square > 1e-4 * own:
@@ -130,7 +130,7 @@ def _square(values: Tensor) -> float:
     return float(torch.linalg.vector_norm(values)) ** 2
 
 
-def _matched(gains: Tensor) -> tuple[Tensor, Tensor]:
+def _assignment(gains: Tensor) -> tuple[Tensor, Tensor]:
     rows, columns = linear_sum_assignment(gains.cpu().numpy(), maximize=True)
     return torch.from_numpy(rows).to(gains.device), torch.from_numpy(columns).to(gains.device)
 
@@ -181,7 +181,7 @@ def hard_correlation(pair: Pair) -> float:
     '0.686'
     """
     gains = _correlations(pair)
-    rows, columns = _matched(gains)
+    rows, columns = _assignment(gains)
     return float(gains[rows, columns].mean())
 
 
@@ -239,7 +239,7 @@ def soft_matching(pair: Pair) -> float:
     pair = pair.on_one_scale
     x, y = pair.a.centred_neurons, pair.b.centred_neurons
     if pair.a.d == pair.b.d:
-        rows, columns = _matched(pair.neuron_cross)
+        rows, columns = _assignment(pair.neuron_cross)
         weights = torch.full((pair.a.d,), 1 / pair.a.d, dtype=x.dtype, device=x.device)
     else:
         ot = OT.load()

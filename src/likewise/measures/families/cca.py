@@ -68,11 +68,11 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     >>> f"{likewise.measures.svcca(x, x + noise):.3f}"
     '0.705'
     """
-    k, l = (_explaining(rep, variance) for rep in (pair.a, pair.b))
+    k, l = (_component_count(rep, variance) for rep in (pair.a, pair.b))
     return float(torch.linalg.svdvals(pair.principal_overlap(k, l)).clamp(max=1).mean())
 
 
-def _explaining(rep: Representation, share: float) -> int:
+def _component_count(rep: Representation, share: float) -> int:
     explained = rep.spectrum[0].square().cumsum(0)
     return int((explained < share * explained[-1] * (1 - 1e-12)).sum()) + 1
 
@@ -85,12 +85,12 @@ def _explaining(rep: Representation, share: float) -> int:
 )
 def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
-    parts = [_kept_by_reference(rep) for rep in (pair.a, pair.b)]
+    parts = [_reference_components(rep) for rep in (pair.a, pair.b)]
     (k, x), (l, y) = parts
     return float(torch.linalg.svdvals(x[:, None] * pair.principal_overlap(k, l) * y).mean())
 
 
-def _kept_by_reference(rep: Representation) -> tuple[int, Tensor]:
+def _reference_components(rep: Representation) -> tuple[int, Tensor]:
     """How many components, and what a ridge of 1e-10 of the first leaves of each."""
     squares = rep.spectrum[0].square()
     total = rep.size**2 * 4.0 ** max(-500, min(rep.exponent, 500))  # beyond, it is 0 or out of reach

@@ -30,7 +30,7 @@ def _common(pair: Pair, k: int, metric: str = "cosine") -> Tensor:
     return neighbor_lists(pair.a, k, metric)[:, :, None] == neighbor_lists(pair.b, k, metric)[:, None, :]
 
 
-def _enough(options: Mapping[str, Any]) -> int:
+def _rows_needed(options: Mapping[str, Any]) -> int:
     return int(options["k"]) + 1
 
 
@@ -40,7 +40,7 @@ FACTS: dict[str, Any] = {
     "identity": 1,
     "invariant_to": {ROTATION, SCALE},
     "cost": "n²·d",
-    "rows": _enough,
+    "rows": _rows_needed,
     "limits": {"k": (1, None)},
 }
 

@@ -27,9 +27,6 @@ from threadpoolctl import ThreadpoolController
 
 from likewise._base.machine import single_threaded
 from likewise.comparison.schedule import (
-    Item,
-    Ledger,
-    Outcome,
     can_prepare,
     inner_products,
     items_of,
@@ -38,6 +35,7 @@ from likewise.comparison.schedule import (
     tile_order,
     unordered_pairs,
 )
+from likewise.comparison.scores import Item, Ledger, Outcome
 from likewise.measures.representation import Representation
 from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace

@@ -17,7 +17,8 @@ from likewise._base.progress import Progress
 from likewise._base.warnings import warn
 from likewise.comparison.arguments import Request, as_views, read_arguments, seeded
 from likewise.comparison.networks import Extraction, check_networks, extract_all
-from likewise.comparison.schedule import Job, measure_pair, score_all
+from likewise.comparison.schedule import measure_pair, score_all
+from likewise.comparison.scores import Job
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief

@@ -17,7 +17,7 @@ import numpy as np
 from likewise import wordnet
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.matrices.heatmap import Panel
-from likewise.matrices.labelled import Labelled, distances, place, side_by_side
+from likewise.matrices.labelled import Labelled, distances, position, side_by_side
 from likewise.wordnet import ClassNames, locate
 
 KINDS = {  # what a matrix can be made from, and what the paper calls it
@@ -100,7 +100,7 @@ class ClassSimilarity(Labelled):
 
     def closest(self, name: str, count: int = 5) -> list[tuple[str, float]]:
         """The classes most like one, with their similarity."""
-        at = place(self.classes, name, self.LABEL)
+        at = position(self.classes, name, self.LABEL)
         row = self.values[at].copy()
         row[at] = np.nan
         best = [i for i in np.argsort(-row, kind="stable") if not np.isnan(row[i])]
@@ -118,7 +118,7 @@ class ClassSimilarity(Labelled):
 
     def only(self, classes: Sequence[str]) -> ClassSimilarity:
         """The same matrix for some of the classes, in the order given."""
-        index = [place(self.classes, name, self.LABEL) for name in classes]
+        index = [position(self.classes, name, self.LABEL) for name in classes]
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
         return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)
 

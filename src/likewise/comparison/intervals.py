@@ -61,12 +61,12 @@ class Groups:
     def remaining(self) -> list[np.ndarray]:
         """The inputs that stay where each group is left out, then where it is with the next one."""
         pairs = np.concatenate([self.members, np.roll(self.members, -1, axis=0)], axis=1)
-        kept = []
+        rests = []
         for out in (*self.members, *pairs):
             stays = np.ones(self.n, dtype=bool)
             stays[out] = False
-            kept.append(np.flatnonzero(stays))
-        return kept
+            rests.append(np.flatnonzero(stays))
+        return rests
 
 
 def bootstrap(
@@ -196,14 +196,14 @@ def _draw_table(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores where groups are left out (2 groups, m, m)."""
     draws = []
-    kept = split.remaining()
+    rests = split.remaining()
     views = [rep.view for rep in reps]
     with (
-        Progress(len(kept), "leaving out", shown=progress) as bar,
+        Progress(len(rests), "leaving out", shown=progress) as bar,
         one_thread(for_inputs=(*views,)),
     ):
         values = score_table(measure, reps, reps, {})
-        for inputs in kept:
+        for inputs in rests:
             index = torch.from_numpy(inputs).to(reps[0].values.device)
             some: list[Representation] = [Subset(rep, index) for rep in reps]
             draws.append(score_table(measure_of_subset(measure, index), some, some, {}))
@@ -215,15 +215,15 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
     """Why a pair has no interval, or nothing."""
     if np.isnan(value):
         return attempt(measure, pair)[1]
-    for kept, score in zip(split.remaining(), draws, strict=True):
-        index = torch.from_numpy(kept).to(pair.a.values.device)
+    for rest, score in zip(split.remaining(), draws, strict=True):
+        index = torch.from_numpy(rest).to(pair.a.values.device)
         if np.isnan(score):
             some = Pair(Subset(pair.a, index), Subset(pair.b, index))
             why = attempt(measure_of_subset(measure, index), some)[1]
-            return f"{measure.key} has no interval: of {len(kept)} of the {split.n} inputs, {why}"
-        if why := saturated(measure, float(score), (len(kept), pair.a.d, pair.b.d)):
+            return f"{measure.key} has no interval: of {len(rest)} of the {split.n} inputs, {why}"
+        if why := saturated(measure, float(score), (len(rest), pair.a.d, pair.b.d)):
             return (
-                f"{measure.key} has no interval: leaving out {split.n - len(kept)} of the {split.n} inputs "
+                f"{measure.key} has no interval: leaving out {split.n - len(rest)} of the {split.n} inputs "
                 f"tells how far it would move, and then {why}"
             )
     rounding = 1e-12 * max(1.0, abs(value)) if SCALE in measure.info.invariant_to else 0.0

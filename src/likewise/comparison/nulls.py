@@ -147,20 +147,20 @@ def _by_first_seen(labels: np.ndarray) -> np.ndarray:
 
 
 def _own_labels(views: Sequence[Activations]) -> np.ndarray:
-    known = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
-    if not known:
+    carriers = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
+    if not carriers:
         reason = next((f": {v.unlabelled}" for v in views if v.unlabelled), ".")
         raise InputError(
             f"within='labels' needs the true labels of the inputs, and no view has them{reason} Pass "
             "within=<one label per input>, or views with Outputs(logits, labels)."
         )
-    first, *others = (_as_array(view.outputs.labels) for view in known if view.outputs)
-    for view, labels in zip(known[1:], others, strict=True):
-        named = known[0].classes is not None and view.classes is not None
+    first, *others = (_as_array(view.outputs.labels) for view in carriers if view.outputs)
+    for view, labels in zip(carriers[1:], others, strict=True):
+        named = carriers[0].classes is not None and view.classes is not None
         count = _by_first_seen if named else np.asarray
         if not np.array_equal(count(first), count(labels)):
             raise InputError(
-                f"{known[0].label} and {view.label} have different labels for the same inputs. Pass "
+                f"{carriers[0].label} and {view.label} have different labels for the same inputs. Pass "
                 "within=<one label per input>."
             )
     return first
@@ -221,8 +221,8 @@ def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
     kernel -= basis @ (basis.T @ kernel)
     kernel -= (kernel @ basis) @ basis.T
     sizes, smooth = torch.linalg.eigh(kernel)
-    kept = smooth[:, -more:][:, sizes[-more:] > 1e-10 * sizes[-1].clamp(min=1e-10)]
-    return torch.linalg.qr(torch.cat([basis, kept.flip(1)], dim=1)).Q
+    leading = smooth[:, -more:][:, sizes[-more:] > 1e-10 * sizes[-1].clamp(min=1e-10)]
+    return torch.linalg.qr(torch.cat([basis, leading.flip(1)], dim=1)).Q
 
 
 def _linear(values: Tensor, groups: np.ndarray | None) -> Tensor:

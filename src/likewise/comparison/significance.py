@@ -144,7 +144,7 @@ def calibrate_matrices(
     within: Any = None,
 ) -> dict[str, SimilarityMatrix]:
     """Matrices with null, calibrated score and p of every pair beside their values."""
-    made = {}
+    calibrated = {}
     for measure in measures:
         groups = null_groups(measure, within, views)
         matrix = matrices[measure.key]
@@ -154,12 +154,12 @@ def calibrate_matrices(
         except UndefinedError:  # a confounder that explains everything
             nulls = np.empty(0)
         null = {"permutations": count, "groups": 0 if groups is None else int(groups.max()) + 1}
-        made[measure.key] = replace(
+        calibrated[measure.key] = replace(
             matrix,
             extra=calibration_grids(matrix.values, nulls, measure),
             about={**matrix.about, **null},
         )
-    return made
+    return calibrated
 
 
 def _null_table(

@@ -128,7 +128,7 @@ def _draw(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool) -> None:
 
 
 def _name(axis: Any, panel: Panel, leftmost: bool) -> None:
-    """Names along both sides, and what is said below."""
+    """Names along both sides, and the notes below."""
     rows, columns = list(panel.rows), list(panel.columns)
     if panel.has_names:
         turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if panel.has_numbers else {"rotation": 90}

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
@@ -49,20 +50,15 @@ class Labelled:
         """What is drawn of it."""
         raise NotImplementedError
 
-    def mark(self, i: int, j: int) -> str:
-        """What stands behind a number: † if any network of that width would get it."""
-        rows, columns = self.axes
-        return SATURATED if (rows[i], columns[j]) in self._by_pair("saturated") else ""
-
     def legend(self) -> list[str]:
         """One line per mark that is in use."""
         reason = next(iter(self._by_pair("saturated").values()), "")
         return [f"{SATURATED} saturated: {reason}"] if reason else []
 
     def marks(self) -> dict[tuple[int, int], str]:
-        """All marks, by row and column."""
-        found = {(i, j): self.mark(i, j) for i, j in np.ndindex(*self.values.shape)}
-        return {place: mark for place, mark in found.items() if mark}
+        """What stands behind numbers, by row and column: † if any network of that width would get them."""
+        rows, columns = ({name: i for i, name in enumerate(names)} for names in self.axes)
+        return {(rows[a], columns[b]): SATURATED for a, b in self._by_pair("saturated")}
 
     def _by_pair(self, name: str) -> Pairs:
         found: Pairs = getattr(self, name, {})
@@ -76,11 +72,11 @@ class Labelled:
         """A row by its name, or the number of a pair of names."""
         rows, columns = self.axes
         if isinstance(key, str):
-            row = self.values[place(rows, key, self.LABEL)]
+            row = self.values[position(rows, key, self.LABEL)]
             return {name: float(value) for name, value in zip(columns, row, strict=True)}
         if not isinstance(key, tuple) or len(key) != 2:
             raise UnknownNameError(f"{brief(key)} is no pair. Write matrix['a', 'b'], or matrix['a'].")
-        return float(self.values[place(rows, key[0], self.LABEL), place(columns, key[1], self.LABEL)])
+        return float(self.values[position(rows, key[0], self.LABEL), position(columns, key[1], self.LABEL)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype, copy=copy)
@@ -99,9 +95,9 @@ class Labelled:
         frame = self.to_frame()
         text = np.full(frame.shape, "", dtype=object)
         rows, columns = (range(side) if whole else _shown(side) for side in frame.shape)
-        for i in rows:
-            for j in columns:
-                text[i, j] = cell(self.values[i, j], self.mark(i, j), digits)
+        marks = self.marks()
+        for place in product(rows, columns):
+            text[place] = cell(self.values[place], marks.get(place, ""), digits)
         return pd.DataFrame(text, index=frame.index, columns=frame.columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
@@ -198,7 +194,7 @@ def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
     return {"matrix": "layer matrix", **plain, **listed, **by_pair}
 
 
-def place(names: Sequence[str], name: Any, label: str) -> int:
+def position(names: Sequence[str], name: Any, label: str) -> int:
     """Where a name stands among others."""
     if name not in names:
         raise UnknownNameError(f"no {label} named {brief(name)}.{did_you_mean(str(name), names)}")

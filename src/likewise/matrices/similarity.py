@@ -27,7 +27,7 @@ from likewise.matrices.labelled import (
     as_html,
     cell,
     distances,
-    place,
+    position,
     side_by_side,
 )
 from likewise.matrices.score import LEVEL, Bounds
@@ -118,10 +118,12 @@ class SimilarityMatrix(Labelled):
         """Whether the matrix is its own mirror image."""
         return np.array_equal(self.values, self.values.T, equal_nan=True)
 
-    def mark(self, i: int, j: int) -> str:
-        """What stands behind a number: † if any network of that width would get it, * if it is beyond chance."""
-        beyond = "q" in self.extra and float(np.asarray(self.extra["q"])[i, j]) <= LEVEL
-        return super().mark(i, j) + (ALIKE if beyond else "")
+    def marks(self) -> dict[tuple[int, int], str]:
+        """What stands behind numbers: † if any network of that width would get them, * if they are beyond chance."""
+        marks = super().marks()
+        for i, j in np.argwhere(np.asarray(self.extra.get("q", np.nan)) <= LEVEL).tolist():
+            marks[i, j] = marks.get((i, j), "") + ALIKE
+        return marks
 
     def legend(self) -> list[str]:
         """One line per mark that is in use."""
@@ -152,7 +154,7 @@ class SimilarityMatrix(Labelled):
 
     def reordered(self, names: Sequence[str]) -> Self:
         """The same matrix with its networks in another order."""
-        index = [place(self.names, name, self.LABEL) for name in names]
+        index = [position(self.names, name, self.LABEL) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
         return replace(self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra)
 
@@ -232,7 +234,10 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         names = next(iter(self.values())).names
         symmetric = all(matrix.symmetric for matrix in self.values())
         places, sign = list(_places(len(names), symmetric)), " ~ " if symmetric else " → "
-        rows = [[cell(matrix.values[place], matrix.mark(*place)) for place in places] for matrix in self.values()]
+        rows = []
+        for matrix in self.values():
+            marks = matrix.marks()
+            rows.append([cell(matrix.values[place], marks.get(place, "")) for place in places])
         columns = pd.Index([f"{names[i]}{sign}{names[j]}" for i, j in places], name="pair")
         return pd.DataFrame(rows, index=pd.Index(list(self), name="measure"), columns=columns)
 

@@ -1,6 +1,6 @@
 """Scores against chance and with intervals, as numbers for a pair or as m x m arrays for many networks.
 
-How they are found is the business of `comparison`; here they are named, put into frames and shown.
+`comparison` finds them; here they become frames, text and HTML.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Interval(_OfPairs):
     low, high  the ends: they hold the mean score of as many other inputs in `level` of all cases
     reasons    why pairs that have NaN for ends have none
     groups     how many groups of inputs were left out in turn
-    method     how it was made
+    method     how it was computed
     """
 
     FIELDS = ("value", "low", "high")

@@ -39,7 +39,7 @@ import numpy as np
 from benchmarks import fuzz_inputs as inputs
 from likewise.errors import LikewiseError
 from likewise.measures.facts import SCALE, Measure
-from likewise.measures.registry import registry
+from likewise.measures.registry import MEASURES
 from likewise.views import Activations, Outputs
 
 CLOSE, SAME = 1e-6, 1e-9
@@ -69,7 +69,7 @@ class Findings:
 
 def every_measure() -> list[Measure]:
     """All measures and variants."""
-    return [form for m in registry for form in (m, *m.variants.values()) if m.info.family != "custom"]
+    return [form for m in MEASURES for form in (m, *m.variants.values()) if m.info.family != "custom"]
 
 
 def options(rng: inputs.Rng, measure: Measure, n: int) -> dict[str, Any]:

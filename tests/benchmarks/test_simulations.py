@@ -8,7 +8,7 @@ import likewise
 from benchmarks import coverage, false_positives
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups, interval_of
-from likewise.measures.registry import registry
+from likewise.measures.registry import MEASURES
 
 CELL = coverage.Cell(50, 20)
 
@@ -35,7 +35,7 @@ def test_a_pair_has_the_p_of_calibrate() -> None:
 
 
 def test_every_paired_measure_is_tried() -> None:
-    paired = {m.name for m in registry if m.info.paired and m.info.family != "custom"}
+    paired = {m.name for m in MEASURES if m.info.paired and m.info.family != "custom"}
     for tried in (CELL.measures(0), coverage.Cell(100, 20).measures(0)):
         missing = paired - {m.name for m in tried}
         assert missing <= set(coverage.SLOW)

@@ -9,7 +9,7 @@ from likewise import measures
 from likewise.comparison.significance import PERMUTATIONS, false_discovery, two_sided
 from likewise.matrices.score import LEVEL
 from likewise.measures.pair import Pair
-from likewise.measures.registry import registry, select
+from likewise.measures.registry import MEASURES, select
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Permuted, Subset
 from likewise.measures.workspace import Workspace
@@ -18,7 +18,7 @@ from likewise.views import Activations
 SEEDS = 20
 DRAWING = ("ridge-predictivity", "rtd")  # measures that draw among the inputs
 SIMILARITIES = [
-    m.name for m in registry if m.info.on == "representation" and m.info.similarity and not m.missing_options
+    m.name for m in MEASURES if m.info.on == "representation" and m.info.similarity and not m.missing_options
 ]
 
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from likewise import measures
 from likewise._base.optional import Library
 from likewise.errors import MissingDependencyError
-from likewise.measures.registry import RESI, registry
+from likewise.measures.registry import MEASURES, RESI
 from likewise.testing import ContractError, check_measure
 from likewise.views import Activations, Outputs
 
 CONFOUNDER = np.random.default_rng(1).normal(size=(60, 5))
-ALL = [m.bind(confounder=CONFOUNDER) if m.missing_options else m for m in registry if m.info.on != "networks"]
-VARIANTS = [variant for m in registry for variant in m.variants.values()]
+ALL = [m.bind(confounder=CONFOUNDER) if m.missing_options else m for m in MEASURES if m.info.on != "networks"]
+VARIANTS = [variant for m in MEASURES for variant in m.variants.values()]
 
 
 @pytest.mark.parametrize("measure", [*ALL, *VARIANTS], ids=lambda m: m.key)
@@ -28,13 +28,13 @@ def test_declared_facts_hold_and_undeclared_ones_do_not(measure) -> None:
 
 
 def test_all_of_resi_and_more_are_there() -> None:
-    known = {alias for m in registry for alias in m.info.aliases}
+    known = {alias for m in MEASURES for alias in m.info.aliases}
     assert len(RESI) == 23
     assert known >= RESI
     assert len(measures.names()) >= 40
 
 
-@pytest.mark.parametrize("measure", list(registry), ids=lambda m: m.key)
+@pytest.mark.parametrize("measure", list(MEASURES), ids=lambda m: m.key)
 def test_every_measure_has_an_example_that_runs(measure) -> None:
     function = measure.given
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, measure.name, function.__module__, 0)
@@ -46,7 +46,7 @@ def test_every_measure_has_an_example_that_runs(measure) -> None:
 
 def libraries():
     """Every library that a measure of ours may need, as `Library` is made in its module."""
-    modules = {sys.modules[m.given.__module__] for m in registry}
+    modules = {sys.modules[m.given.__module__] for m in MEASURES}
     return [each for module in modules for each in vars(module).values() if isinstance(each, Library)]
 
 
@@ -73,7 +73,7 @@ def test_a_measure_needs_the_libraries_it_declares_and_no_others(measure, widths
 
 def test_libraries_are_asked_for_by_declaration_only() -> None:
     assert {library.module for library in libraries()} == {"ot", "ripser"}
-    for module in {sys.modules[m.given.__module__] for m in registry}:
+    for module in {sys.modules[m.given.__module__] for m in MEASURES}:
         assert "require(" not in inspect.getsource(module), f"{module.__name__} needs what it does not declare"
 
 
@@ -95,7 +95,7 @@ def liar(**facts):
 @pytest.fixture(autouse=True)
 def _no_liar_stays():
     yield
-    if "liar" in registry:
+    if "liar" in MEASURES:
         measures.unregister("liar")
 
 

@@ -8,7 +8,7 @@ import torch
 
 from likewise.measures import Pair, Representation
 from likewise.measures.kernels import Gaussian
-from likewise.measures.registry import registry
+from likewise.measures.registry import MEASURES
 from likewise.measures.resampling import Permuted, Subset
 from likewise.measures.workspace import Quantity, Workspace, quantity
 from likewise.views import Activations
@@ -32,7 +32,7 @@ OPTIONS = {
 
 def declared():
     """Every quantity of the measures, with each choice of its options."""
-    registry.names()
+    MEASURES.names()
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("likewise.measures")]
     spaces = [vars(module) for module in modules]
     spaces += [vars(kind) for space in list(spaces) for kind in space.values() if isinstance(kind, type)]

@@ -10,7 +10,7 @@ import likewise
 from likewise import measures
 from likewise.errors import LikewiseError, UndefinedError
 from likewise.measures import get
-from likewise.measures.registry import registry
+from likewise.measures.registry import MEASURES
 from likewise.measures.representation import Representation
 
 
@@ -54,7 +54,7 @@ LENGTHS = [
 
 EVERY = [
     v.bind(confounder=np.random.default_rng(3).normal(size=(N, 3))) if v.missing_options else v
-    for m in registry
+    for m in MEASURES
     if m.info.on == "representation"
     for v in (m, *m.variants.values())
 ]

@@ -13,7 +13,7 @@ from likewise.comparison.networks import named_networks
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.facts import Measure
 from likewise.measures.pair import check_same_probe
-from likewise.measures.registry import FAMILIES, get, registry, select
+from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
 
 DEFAULT = "cka-debiased"
@@ -58,7 +58,7 @@ def _is_measure(item: Any) -> bool:
     if isinstance(item, (list, tuple)):
         return bool(item) and all(_is_measure(each) for each in item)
     if isinstance(item, str):
-        return item in ("all", "resi", *FAMILIES) or item.partition("[")[0] in registry
+        return item in ("all", "resi", *FAMILIES) or item.partition("[")[0] in MEASURES
     return isinstance(item, Measure) or (callable(item) and not isinstance(item, Module))
 
 

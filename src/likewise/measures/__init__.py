@@ -12,12 +12,12 @@ from likewise.errors import UnknownNameError
 from likewise.measures.facts import Info, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.registry import (
+    MEASURES,
     RESI,
     get,
     measure,
     names,
     register,
-    registry,
     unregister,
 )
 from likewise.measures.representation import Representation
@@ -38,10 +38,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     try:
-        return registry.get(name)
+        return MEASURES.get(name)
     except UnknownNameError as error:
         raise AttributeError(str(error)) from None
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(entry.replace("-", "_") for entry in registry.names())])
+    return sorted([*__all__, *(entry.replace("-", "_") for entry in MEASURES.names())])

@@ -25,7 +25,7 @@ FAMILIES = {  # with the files that hold them
     "functional": ("functional",),
 }
 _FAMILY_OF = {f"likewise.measures.families.{file}": family for family, files in FAMILIES.items() for file in files}
-registry: Registry[Measure] = Registry(
+MEASURES: Registry[Measure] = Registry(
     "measure",
     group="likewise.measures",
     modules=(*_FAMILY_OF, "likewise.classes.measure"),
@@ -70,7 +70,7 @@ def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Cal
         made = Measure(describe(info, function), on_pairs(function))
         if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
             made.variant("resi", differs="Nothing in value.")(function)
-        return registry.add(name, made, aliases=info.aliases, module=module_of(function))
+        return MEASURES.add(name, made, aliases=info.aliases, module=module_of(function))
 
     return declare
 
@@ -105,7 +105,7 @@ def register(function: Callable[..., float] | None = None, *, name: str | None =
 
 def unregister(name: str) -> None:
     """Forget a measure that was registered."""
-    registry.remove(get(name).name)
+    MEASURES.remove(get(name).name)
 
 
 def on_pairs(function: Callable[..., float]) -> Callable[..., float]:
@@ -140,7 +140,7 @@ def get(name: str | Measure, variant: str | None = None, **options: Any) -> Meas
     if isinstance(name, Measure):
         return name.bind(variant, **options)
     plain, written, tags = name.partition("[")
-    found = registry.get(plain if tags.endswith("]") else name)
+    found = MEASURES.get(plain if tags.endswith("]") else name)
     if written and tags.endswith("]"):
         own, own_options = _tags(name, tags[:-1])
         found = found.bind(own, **own_options)
@@ -177,11 +177,11 @@ def _value(key: str, name: str, text: str) -> Any:
 def names(family: str | None = None) -> list[str]:
     """Names of all measures, or of one family, in the order of the families."""
     if family is None:
-        return registry.names()
-    families = list(dict.fromkeys(entry.info.family for entry in registry))
+        return MEASURES.names()
+    families = list(dict.fromkeys(entry.info.family for entry in MEASURES))
     if family not in families:
         raise InputError(f"no family named {family!r}. There are {', '.join(families)}.")
-    return [entry.name for entry in registry if entry.info.family == family]
+    return [entry.name for entry in MEASURES if entry.info.family == family]
 
 
 def select(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Measure]:
@@ -223,11 +223,11 @@ def _expand(item: Any, on: set[str]) -> list[Measure]:
             return [_from_function(item)]
         raise InputError(f"{brief(item)} is not a measure. Pass a name, a measure or a function.")
     if item == "resi":
-        return [m.variants["resi"] for m in registry if RESI & set(m.info.aliases)]
+        return [m.variants["resi"] for m in MEASURES if RESI & set(m.info.aliases)]
     if item == "all":
-        return [m for m in registry if m.info.on in on and not m.missing_options and m.info.family != "custom"]
-    if item in FAMILIES and item not in registry:
-        return [m for m in registry if m.info.family == item and not m.missing_options]
+        return [m for m in MEASURES if m.info.on in on and not m.missing_options and m.info.family != "custom"]
+    if item in FAMILIES and item not in MEASURES:
+        return [m for m in MEASURES if m.info.family == item and not m.missing_options]
     return [get(item)]
 
 

@@ -65,10 +65,10 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
 def check_networks(given: Mapping[str, Any], data: Any, head: str | Mapping[str, str] | None) -> None:
     """Refuse networks without data, and a classifier for a network that is not among those compared."""
     if data is None:
-        name, network = next((n, each) for n, each in given.items() if isinstance(each, (str, Module)))
+        network = next(each for each in given.values() if isinstance(each, (str, Module)))
         raise InputError(
-            f"{network if isinstance(network, str) else name} is a network, and compare needs to know what to show "
-            "it. Pass data=, like data='cifar10:test[:1000]'."
+            f"{network if isinstance(network, str) else type(network).__name__} is a network, and compare needs to "
+            "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
     for name in head if isinstance(head, Mapping) else ():
         if name not in given:

@@ -79,9 +79,7 @@ class Store:
             return
         if self.path.exists() and not all(_ours(path) for path in self.path.iterdir()):
             raise StoreError(f"{self.path} is not a store: it holds other files. Name a new or an empty folder.")
-        with write_guard(self.path):
-            (self.path / "views").mkdir(parents=True, exist_ok=True)
-            write_whole(marker, json.dumps({"format": FORMAT, "made by": "likewise"}).encode())
+        write_whole(marker, json.dumps({"format": FORMAT, "made by": "likewise"}).encode())
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -184,7 +182,7 @@ def open_store(store: Store | str | os.PathLike[str] | None) -> AbstractContextM
 
 
 def _ours(path: Path) -> bool:
-    """What another process may have begun to put here."""
+    """What another process may have begun to put here, and the views of an extraction, which needs no store."""
     return path.name == "views" or path.name.startswith(("likewise.json", "scores."))
 
 

@@ -3,10 +3,11 @@
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.util import find_spec
 
 import pytest
 
-from likewise.errors import InputError, WorkerError
+from likewise.errors import InputError, MissingDependencyError, WorkerError
 from likewise.work.engines import Local, Lost, engine_of
 
 
@@ -51,3 +52,10 @@ def test_what_is_no_engine_is_refused():
         with pytest.raises(InputError) as caught:
             engine_of(given)
         assert str(caught.value) == sentence
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
+def test_a_cluster_whose_library_is_missing_names_the_extra():
+    with pytest.raises(MissingDependencyError) as caught:
+        engine_of("ray")
+    assert str(caught.value) == "to run on Ray, ray is needed: pip install 'likewise[distributed]'."

@@ -44,7 +44,7 @@ class Case:
     way: str
     seed: str
     outcome: str
-    told: str = ""
+    detail: str = ""
 
 
 def fuzz(kind: Kind, each: int, seed: int) -> Iterator[Case]:
@@ -64,8 +64,8 @@ def fuzz(kind: Kind, each: int, seed: int) -> Iterator[Case]:
             before = file.read_bytes()
             after = way(before, chance)
             file.write_bytes(after)
-            outcome, told = _outcome(kind, broken, expected)
-            yield Case(kind.name, way.__name__, name, outcome, told)
+            outcome, detail = _outcome(kind, broken, expected)
+            yield Case(kind.name, way.__name__, name, outcome, detail)
             shutil.rmtree(broken)
 
 
@@ -78,8 +78,8 @@ def _outcome(kind: Kind, folder: Path, expected: Any) -> tuple[str, str]:
         return "refused", str(error)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{type(error).__name__}: {str(error)[:200]} ({place.filename}:{place.lineno})"
-        return "foreign", told
+        detail = f"{type(error).__name__}: {str(error)[:200]} ({place.filename}:{place.lineno})"
+        return "foreign", detail
     if same(found, expected):
         return "same", ""
     if said:
@@ -129,7 +129,7 @@ def main() -> None:
         print(f"{kind.name:22}{'yes' if kind.checked else 'no':10}{row}", flush=True)
         for case in cases:
             if case.outcome in ("wrong", "foreign"):
-                print(f"  {case.outcome} {case.seed} {case.way}: {case.told}", flush=True)
+                print(f"  {case.outcome} {case.seed} {case.way}: {case.detail}", flush=True)
     row = "".join(f"{total[name]:11}" for name in OUTCOMES)
     print(f"{'all':32}{row}\n{total.total()} damaged files")
     sys.exit(1 if total["wrong"] or total["foreign"] else 0)

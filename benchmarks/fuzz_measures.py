@@ -222,16 +222,16 @@ def _rescaled(
         back = [np.ldexp(v, -power) for v, power in zip(moved, powers, strict=True)]
     if not all(np.array_equal(a, b) for a, b in zip(doubles, back, strict=True)):
         return  # digits were lost
-    told = f"{what} times 2**{powers}"
+    detail = f"{what} times 2**{powers}"
     before = attempt(findings, measure, lambda: score(*doubles), what + " in double precision")
-    after = attempt(findings, measure, lambda: score(*moved), told)
+    after = attempt(findings, measure, lambda: score(*moved), detail)
     if length and after is not None:
         after = math.ldexp(after, -powers[0]) if after < 1e300 or powers[0] > 0 else after
     if before is None or after is None:
         if (before is None) != (after is None) and not length:
-            findings.add("scale", measure, f"{told}: {before!r} and {after!r}")
+            findings.add("scale", measure, f"{detail}: {before!r} and {after!r}")
     elif not near(before, after, SAME, _size(measure, *doubles)):
-        findings.add("scale", measure, f"{told}: {before!r} and {after!r}")
+        findings.add("scale", measure, f"{detail}: {before!r} and {after!r}")
 
 
 def _double(values: Any) -> np.ndarray:

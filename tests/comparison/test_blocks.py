@@ -34,7 +34,7 @@ def blocks_of(tmp_path, names, m, left_out=()):
 @pytest.mark.parametrize(
     "names", [["cka"], ["rsa", "distance-correlation"], ["pwcca", "rsa", "cka", "hard-correlation"]]
 )
-def test_every_score_is_in_one_block(tmp_path, names, m):
+def test_every_score_is_in_one_block(tmp_path, names, m) -> None:
     left_out = [(0, 0, 1)] if m > 2 else []
     todo, blocks = blocks_of(tmp_path, names, m, left_out)
     items = [item for block in blocks for item in block.items]
@@ -44,7 +44,7 @@ def test_every_score_is_in_one_block(tmp_path, names, m):
         assert {i for _, *pair in block.items for i in pair} <= set(block.views)
 
 
-def test_the_first_blocks_hold_every_network_once(tmp_path):
+def test_the_first_blocks_hold_every_network_once(tmp_path) -> None:
     _, blocks = blocks_of(tmp_path, ["pwcca", "rsa"], 12)
     first = [block for block in blocks if block.first]
     assert blocks[: len(first)] == first
@@ -53,7 +53,7 @@ def test_the_first_blocks_hold_every_network_once(tmp_path):
     assert pairs[disjoint(pairs)].tolist() == [[0, 1], [2, 3]]
 
 
-def test_halves_of_a_block_hold_its_items(tmp_path):
+def test_halves_of_a_block_hold_its_items(tmp_path) -> None:
     _, blocks = blocks_of(tmp_path, ["pwcca", "linear-regression"], 3)
     left, right = blocks[0].halves()
     assert left.items + right.items == blocks[0].items
@@ -61,7 +61,7 @@ def test_halves_of_a_block_hold_its_items(tmp_path):
     assert right.items
 
 
-def test_other_processes_read_the_files_an_extraction_wrote(tmp_path):
+def test_other_processes_read_the_files_an_extraction_wrote(tmp_path) -> None:
     rows = torch.rand(40, 3)
     nets = [nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)) for _ in range(3)]
     views = {str(i): likewise.extract(net, rows, "1", store=tmp_path, progress=False) for i, net in enumerate(nets)}
@@ -92,7 +92,7 @@ class Inline:
         return future
 
 
-def test_slow_measures_come_in_small_blocks():
+def test_slow_measures_come_in_small_blocks() -> None:
     def slow(x, y):
         start = time.thread_time()
         while time.thread_time() - start < 0.1:
@@ -105,7 +105,7 @@ def test_slow_measures_come_in_small_blocks():
     assert executor.tasks >= 10  # 36 scores of 0.1 s each, at most 0.3 s or one pair to a block
 
 
-def test_what_took_long_is_found_by_another_process(tmp_path):
+def test_what_took_long_is_found_by_another_process(tmp_path) -> None:
     computed = []
 
     def compute():
@@ -127,7 +127,7 @@ def test_what_took_long_is_found_by_another_process(tmp_path):
     assert len(computed) == 3
 
 
-def test_what_is_quick_large_or_no_number_is_not_shared(tmp_path):
+def test_what_is_quick_large_or_no_number_is_not_shared(tmp_path) -> None:
     folder = SharedFolder(tmp_path, room=100)
     folder.names[0] = "network"
 
@@ -144,7 +144,7 @@ def test_what_is_quick_large_or_no_number_is_not_shared(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_costs_nothing_but_time(tmp_path):
+def test_a_folder_that_is_not_there_costs_nothing_but_time(tmp_path) -> None:
     folder = SharedFolder(tmp_path / "elsewhere", room=10**6)
     folder.names[0] = "network"
 
@@ -176,20 +176,20 @@ def needs_many(x, y):
 measures.unregister("needs-many")
 
 
-def test_functions_of_two_arrays_run_in_other_processes():
+def test_functions_of_two_arrays_run_in_other_processes() -> None:
     factor = 2.0
     found = likewise.compare(VIEWS, [corner, lambda x, y: factor * corner(x, y)], engine="processes:2")
     assert np.array_equal(found["corner"].values, expected())
     assert np.array_equal(found["<lambda>"].values, 2 * expected())
 
 
-def test_facts_of_a_registered_measure_hold_in_other_processes():
+def test_facts_of_a_registered_measure_hold_in_other_processes() -> None:
     here, there = (likewise.compare(VIEWS, needs_many, engine=engine) for engine in (None, "processes:2"))
     assert here.reasons["a", "b"].startswith("needs-many needs at least 31 rows, got 30.")
     assert there.reasons == here.reasons
 
 
-def test_what_cannot_be_sent_is_said(monkeypatch):
+def test_what_cannot_be_sent_is_said(monkeypatch) -> None:
     monkeypatch.setattr(transport, "find_spec", lambda name: None)  # as without cloudpickle
     with pytest.raises(InputError) as caught:
         likewise.compare(VIEWS, lambda x, y: 1.0, engine="processes:2")

@@ -47,7 +47,7 @@ def expected(function=corner):
         (wordy, "wordy gave '0.5' for 'a' and 'c'. A measure gives one number."),
     ],
 )
-def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, function, reason):
+def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, function, reason) -> None:
     reason = reason.replace("'no seven'", "no seven")
     with pytest.warns(FailedMeasureWarning) as caught:
         found = likewise.compare(VIEWS, [function, "cka"], engine=engine, store=tmp_path / "s")
@@ -66,7 +66,7 @@ def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, fu
         assert len(store) == 9 + 6  # what failed is not kept: the cause may be gone the next time
 
 
-def test_a_score_that_failed_is_tried_again(tmp_path):
+def test_a_score_that_failed_is_tried_again(tmp_path) -> None:
     def mine(x, y):
         if (tmp_path / "broken").exists():
             raise RuntimeError("not yet")
@@ -82,7 +82,7 @@ def test_a_score_that_failed_is_tried_again(tmp_path):
 
 
 @pytest.mark.parametrize("store", [False, True])
-def test_a_single_comparison_raises_our_error_with_the_cause(tmp_path, store):
+def test_a_single_comparison_raises_our_error_with_the_cause(tmp_path, store) -> None:
     place = tmp_path / "s" if store else None
     with pytest.raises(MeasureError) as caught:
         likewise.compare(VIEWS["a"], VIEWS["c"], raising, store=place)
@@ -97,12 +97,12 @@ def test_a_single_comparison_raises_our_error_with_the_cause(tmp_path, store):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_lack_of_memory_is_not_taken_for_an_undefined_pair(engine):
+def test_a_lack_of_memory_is_not_taken_for_an_undefined_pair(engine) -> None:
     with pytest.raises(MemoryError, match="no room at all"):
         likewise.compare(VIEWS, without_memory, engine=engine)
 
 
-def test_an_interrupt_inside_a_measure_ends_the_run():
+def test_an_interrupt_inside_a_measure_ends_the_run() -> None:
     def interrupted(x, y):
         raise KeyboardInterrupt
 
@@ -110,7 +110,7 @@ def test_an_interrupt_inside_a_measure_ends_the_run():
         likewise.compare(VIEWS, interrupted)
 
 
-def test_every_item_is_scored_in_order_and_both_directions_of_a_pair_share_work():
+def test_every_item_is_scored_in_order_and_both_directions_of_a_pair_share_work() -> None:
     left = [Representation(Activations(VIEWS[name], name=name)) for name in "ab"]
     right = [Representation(Activations(VIEWS[name], name=name)) for name in "cd"]
     both = [measures.get("cka"), measures.get("linear-regression")]

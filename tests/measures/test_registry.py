@@ -103,7 +103,7 @@ def run(program: str, *folders: Path) -> str:
     return done.stdout
 
 
-def test_a_look_up_imports_no_more_than_the_file_of_the_measure():
+def test_a_look_up_imports_no_more_than_the_file_of_the_measure() -> None:
     program = """
 import sys, likewise
 def loaded():
@@ -119,7 +119,7 @@ print("measure" in loaded(), len(likewise.measures.names()))
     assert run(program).splitlines() == ["['cka']", "['cca', 'cka', 'gram', 'rsm']", "True 44"]
 
 
-def test_a_plug_in_adds_measures_by_an_entry_point(tmp_path: Path):
+def test_a_plug_in_adds_measures_by_an_entry_point(tmp_path: Path) -> None:
     (tmp_path / "gaps.py").write_text(
         "import likewise\n"
         "@likewise.measures.register(name='mean-gap', larger_is='less alike', symmetric=True, family='statistics')\n"

@@ -19,7 +19,7 @@ TENSORS = {
 }
 
 
-def test_tensors_of_every_kind_come_back_with_their_facts(tmp_path):
+def test_tensors_of_every_kind_come_back_with_their_facts(tmp_path) -> None:
     with Store(tmp_path / "s") as store:
         folder = store.artifacts("examples")
         path = folder.put("key", TENSORS, {"attack": "pgd", "note": "ü" * 3000})
@@ -33,14 +33,14 @@ def test_tensors_of_every_kind_come_back_with_their_facts(tmp_path):
             assert torch.equal(found[name], values)
 
 
-def test_many_tensors_have_room_in_the_header(tmp_path):
+def test_many_tensors_have_room_in_the_header(tmp_path) -> None:
     many = {f"layer{i}.{'x' * 60}": torch.full((2, 2), float(i)) for i in range(300)}
     path = Artifacts(tmp_path).put("net", many, {})
     assert all(torch.equal(values, many[name]) for name, values in read(path)[0].items())
     assert len(read(path)[0]) == 300
 
 
-def test_a_header_that_outgrows_its_room_is_refused(tmp_path):
+def test_a_header_that_outgrows_its_room_is_refused(tmp_path) -> None:
     stream = Stream(tmp_path, {}, Writer(tmp_path))
     stream.append("values", torch.zeros(2, 2))
     with pytest.raises(StoreError) as caught:
@@ -50,7 +50,7 @@ def test_a_header_that_outgrows_its_room_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_artifact_may_grow_by_rows(tmp_path):
+def test_an_artifact_may_grow_by_rows(tmp_path) -> None:
     stream = Stream(tmp_path, {"layer": "0"}, Writer(tmp_path))
     for rows in torch.arange(30.0).view(10, 3).split(4):
         stream.append("values", rows)
@@ -64,14 +64,14 @@ def test_an_artifact_may_grow_by_rows(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["grown"]
 
 
-def test_a_dtype_that_cannot_be_written_leaves_nothing_behind(tmp_path):
+def test_a_dtype_that_cannot_be_written_leaves_nothing_behind(tmp_path) -> None:
     with pytest.raises(StoreError) as caught:
         Artifacts(tmp_path).put("key", {"values": torch.zeros(2, dtype=torch.complex64)}, {})
     assert str(caught.value) == "cannot store 'values': it is of torch.complex64. Give real or whole numbers."
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_artifact_is_noticed_and_a_missing_one_is_named(tmp_path):
+def test_a_damaged_artifact_is_noticed_and_a_missing_one_is_named(tmp_path) -> None:
     path = Artifacts(tmp_path).put("key", {"values": torch.arange(5.0)}, {"layer": "0"})
     content = bytearray(path.read_bytes())
     content[-1] ^= 1

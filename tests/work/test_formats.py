@@ -30,7 +30,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("kind", ["scores", "networks"])
-def test_scores_of_an_earlier_version_are_found_again(folder, kind, monkeypatch):
+def test_scores_of_an_earlier_version_are_found_again(folder, kind, monkeypatch) -> None:
     monkeypatch.setattr(Measure, "score", refused)
     before = contents(folder / kind)
     found = make.compare(folder) if kind == "scores" else make.compare_networks(folder)
@@ -39,14 +39,14 @@ def test_scores_of_an_earlier_version_are_found_again(folder, kind, monkeypatch)
     assert contents(folder / kind) == before  # its views are neither written again nor twice
 
 
-def test_views_of_an_earlier_version_are_found_again(folder, monkeypatch):
+def test_views_of_an_earlier_version_are_found_again(folder, monkeypatch) -> None:
     monkeypatch.setattr(torch.nn.functional, "linear", refused)
     before = contents(folder / "views")
     assert make.extract(folder).digest == EXPECTED["digest"]
     assert contents(folder / "views") == before
 
 
-def test_a_training_of_an_earlier_version_is_resumed(folder):
+def test_a_training_of_an_earlier_version_is_resumed(folder) -> None:
     epochs = []
     done = make.train(folder, [lambda net, record: epochs.append(record["epoch"])])
     assert epochs == [2]

@@ -50,7 +50,7 @@ def loaded(path):
     return dict(np.load(path))
 
 
-def test_a_killed_run_goes_on_without_computing_a_stored_score_again(tmp_path):
+def test_a_killed_run_goes_on_without_computing_a_stored_score_again(tmp_path) -> None:
     process = start(tmp_path, "killed", "killed.npz")
     while len(rows(tmp_path / "killed")) < TOTAL // 3 and process.poll() is None:
         time.sleep(0.005)
@@ -68,7 +68,7 @@ def test_a_killed_run_goes_on_without_computing_a_stored_score_again(tmp_path):
         assert resumed[name] == pytest.approx(values, rel=1e-9, abs=1e-12)
 
 
-def test_two_processes_on_one_store_end_with_every_score_once(tmp_path):
+def test_two_processes_on_one_store_end_with_every_score_once(tmp_path) -> None:
     both = [start(tmp_path, "shared", f"{i}.npz") for i in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     found = rows(tmp_path / "shared")
@@ -84,7 +84,7 @@ def views():
     return {name: rng.normal(size=(40, 6)) for name in "abc"}
 
 
-def test_a_second_run_computes_nothing(tmp_path, views, monkeypatch):
+def test_a_second_run_computes_nothing(tmp_path, views, monkeypatch) -> None:
     first = likewise.compare(views, ["cka", "jaccard"], store=tmp_path / "s")
     from likewise.measures.facts import Measure
 
@@ -98,7 +98,7 @@ def test_a_second_run_computes_nothing(tmp_path, views, monkeypatch):
     likewise.compare(renamed, "cka", store=tmp_path / "s")  # names do not matter, content does
 
 
-def test_options_variants_and_content_are_told_apart(tmp_path, views):
+def test_options_variants_and_content_are_told_apart(tmp_path, views) -> None:
     from likewise import measures
 
     with Store(tmp_path / "s") as store:
@@ -115,14 +115,14 @@ def test_options_variants_and_content_are_told_apart(tmp_path, views):
         assert len(store) == 4
 
 
-def test_undefined_pairs_are_kept_with_their_reason(tmp_path, views):
+def test_undefined_pairs_are_kept_with_their_reason(tmp_path, views) -> None:
     views["dead"] = np.zeros((40, 3))
     likewise.compare(views, "cka", store=tmp_path / "s")
     again = likewise.compare(views, "cka", store=tmp_path / "s")
     assert "constant" in again.reasons["a", "dead"]
 
 
-def test_a_damaged_score_is_named_and_computed_again(tmp_path, views):
+def test_a_damaged_score_is_named_and_computed_again(tmp_path, views) -> None:
     first = likewise.compare(views, "cka", store=tmp_path / "s")
     database = sqlite3.connect(tmp_path / "s" / "scores.sqlite")
     key = database.execute("SELECT min(key) FROM scores").fetchone()[0]
@@ -138,7 +138,7 @@ def test_a_damaged_score_is_named_and_computed_again(tmp_path, views):
     assert again.values == pytest.approx(first.values)
 
 
-def test_a_damaged_database_is_set_aside_and_computed_again(tmp_path, views):
+def test_a_damaged_database_is_set_aside_and_computed_again(tmp_path, views) -> None:
     first = likewise.compare(views, "cka", store=tmp_path / "s")
     path = tmp_path / "s" / "scores.sqlite"
     path.write_bytes(b"not a database at all, " * 400)
@@ -148,7 +148,7 @@ def test_a_damaged_database_is_set_aside_and_computed_again(tmp_path, views):
     assert len(list((tmp_path / "s").glob("scores.damaged-*"))) == 1
 
 
-def test_a_folder_of_other_files_is_no_store(tmp_path, views):
+def test_a_folder_of_other_files_is_no_store(tmp_path, views) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"")
     with pytest.raises(StoreError) as caught:
         likewise.compare(views, "cka", store=tmp_path)
@@ -159,7 +159,7 @@ def test_a_folder_of_other_files_is_no_store(tmp_path, views):
     assert str(caught.value) == f"{file} is a file, not a store. Name a folder."
 
 
-def test_a_store_of_another_version_is_refused(tmp_path):
+def test_a_store_of_another_version_is_refused(tmp_path) -> None:
     Store(tmp_path / "s").close()
     (tmp_path / "s" / "likewise.json").write_text('{"format": 99}')
     with pytest.raises(StoreError) as caught:
@@ -170,7 +170,7 @@ def test_a_store_of_another_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": "1"}', "\udcff"])
-def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, content):
+def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, content) -> None:
     first = likewise.compare(views, "cka", store=tmp_path / "s")
     marker = tmp_path / "s" / "likewise.json"
     marker.write_bytes(content.encode(errors="surrogateescape"))
@@ -186,7 +186,7 @@ def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, 
     assert np.array_equal(again.values, first.values)
 
 
-def test_one_store_serves_several_threads(tmp_path):
+def test_one_store_serves_several_threads(tmp_path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     def work(seed):
@@ -215,7 +215,7 @@ except StoreError as error:
 """
 
 
-def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
+def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path) -> None:
     folder = tmp_path / "s"
     done = subprocess.run([sys.executable, "-c", FULL_DISK, str(folder)], capture_output=True, text=True, check=True)
     sentence = done.stdout.strip()
@@ -229,7 +229,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
         assert read_view([path]).n == 50
 
 
-def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views):
+def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views) -> None:
     store = Store(tmp_path / "s")
     likewise.compare(views, "cka", store=store)
     pages = store._database.execute("PRAGMA page_count").fetchone()[0]

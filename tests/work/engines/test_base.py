@@ -18,23 +18,23 @@ def cube(number):
 
 
 @pytest.mark.parametrize("engine", [None, "processes:2", Local(1), Local(2), ThreadPoolExecutor(2)])
-def test_every_engine_runs_any_tasks(engine):
+def test_every_engine_runs_any_tasks(engine) -> None:
     assert dict(engine_of(engine).run(abs, range(-20, 0))) == {-i: i for i in range(1, 21)}
 
 
-def test_a_task_that_ends_its_worker_is_named_and_all_others_are_run():
+def test_a_task_that_ends_its_worker_is_named_and_all_others_are_run() -> None:
     results = dict(engine_of("processes:2").run(cube, range(8)))
     assert results.pop(3) == Lost("the process that computed it was killed, twice")
     assert results == {i: i**3 for i in (0, 1, 2, 4, 5, 6, 7)}
 
 
 @pytest.mark.parametrize("engine", [Local(1), Local(2), "processes:2"])
-def test_an_error_in_a_task_ends_the_run(engine):
+def test_an_error_in_a_task_ends_the_run(engine) -> None:
     with pytest.raises(TypeError, match="bad operand type"):
         list(engine_of(engine).run(abs, [1, "two", 3]))
 
 
-def test_an_executor_that_lost_a_worker_is_said():
+def test_an_executor_that_lost_a_worker_is_said() -> None:
     with ProcessPoolExecutor(1) as pool, pytest.raises(WorkerError) as caught:
         list(engine_of(pool).run(cube, range(8)))
     assert str(caught.value) == (
@@ -44,7 +44,7 @@ def test_an_executor_that_lost_a_worker_is_said():
     )
 
 
-def test_what_is_no_engine_is_refused():
+def test_what_is_no_engine_is_refused() -> None:
     for given, sentence in {
         "spark": "no engine named 'spark'. There are dask, processes and ray.",
         7: "7 is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.",
@@ -55,7 +55,7 @@ def test_what_is_no_engine_is_refused():
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
-def test_a_cluster_whose_library_is_missing_names_the_extra():
+def test_a_cluster_whose_library_is_missing_names_the_extra() -> None:
     with pytest.raises(MissingDependencyError) as caught:
         engine_of("ray")
     assert str(caught.value) == "to run on Ray, ray is needed: pip install 'likewise[distributed]'."

@@ -45,7 +45,7 @@ def expected(function=corner):
     return np.array([[function(x, y) for y in VIEWS.values()] for x in VIEWS.values()])
 
 
-def test_a_pair_that_kills_its_process_costs_that_pair_alone(tmp_path):
+def test_a_pair_that_kills_its_process_costs_that_pair_alone(tmp_path) -> None:
     with pytest.warns(FailedMeasureWarning) as caught:
         found = likewise.compare(VIEWS, [deadly, "cka"], engine="processes:2", store=tmp_path / "s")
     reason = "deadly failed on 'c' and 'a': the process that computed it was killed, twice"
@@ -61,7 +61,7 @@ def test_a_pair_that_kills_its_process_costs_that_pair_alone(tmp_path):
         assert len(store) == 15 + 6
 
 
-def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
+def test_a_worker_killed_from_outside_costs_nothing(tmp_path) -> None:
     marker = str(tmp_path / "killed")
     mine = measures.register(killed_once, name="mine").bind(marker=marker)
     measures.unregister("mine")
@@ -71,7 +71,7 @@ def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["processes:0", "processes:", "processes:-1", "processes:two"])
-def test_a_number_of_processes_that_is_none_is_refused(name):
+def test_a_number_of_processes_that_is_none_is_refused(name) -> None:
     with pytest.raises(InputError) as caught:
         likewise.compare(VIEWS, "cka", engine=name)
     assert str(caught.value) == (
@@ -125,7 +125,7 @@ def _stored(tmp_path):
         database.close()
 
 
-def test_a_ctrl_c_ends_the_run_and_its_workers_at_once(tmp_path):
+def test_a_ctrl_c_ends_the_run_and_its_workers_at_once(tmp_path) -> None:
     process, children = _started(tmp_path)
     assert len(children) >= 2
     kept = _stored(tmp_path)
@@ -141,7 +141,7 @@ def test_a_ctrl_c_ends_the_run_and_its_workers_at_once(tmp_path):
     assert log.count("KeyboardInterrupt") == 1  # of the run, not of its workers
 
 
-def test_a_killed_run_leaves_no_workers_behind(tmp_path):
+def test_a_killed_run_leaves_no_workers_behind(tmp_path) -> None:
     process, children = _started(tmp_path)
     process.kill()
     process.wait()
@@ -149,7 +149,7 @@ def test_a_killed_run_leaves_no_workers_behind(tmp_path):
     assert [child.cmdline() for child in left] == []
 
 
-def test_a_script_without_a_guard_is_told_about_it(tmp_path):
+def test_a_script_without_a_guard_is_told_about_it(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""

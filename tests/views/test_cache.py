@@ -165,7 +165,8 @@ def test_a_disk_that_fails_behind_the_network_is_said_and_leaves_no_files(tmp_pa
 
 
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path) -> None:
-    # 2,000 columns: 300 batches of 200 rows would be 480 MB in float32; 64 MB may wait for the disk
+    # 2,000 columns: 300 batches of 200 rows are 480 MB in float32, of the layer and again of the answers, and
+    # 64 MB of each may wait for the disk
     net = nn.Sequential(nn.Linear(2, 2000))
     held: list[int] = []
 
@@ -175,7 +176,7 @@ def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path) -> None:
             held.append(_resident())
 
     extract(net, batches(), ["0"], store=tmp_path)
-    assert max(held) - held[10] < 160 * 2**20  # where the disk is slow, the allocator keeps as much again
+    assert max(held) - held[10] < 200 * 2**20
 
 
 def _resident() -> int:

@@ -48,7 +48,7 @@ def split(word: str) -> list[str]:
 
 def views(files: list[str], data: str | None, memory: str | None) -> dict[str, Any]:
     """Arrays from files, or networks under short names."""
-    from likewise.comparison.networks import named_networks
+    from likewise.comparison.arguments import named_networks
     from likewise.errors import InputError
     from likewise.measures.workspace import parse_memory
     from likewise.networks.address import is_network

@@ -15,8 +15,15 @@ from torch.nn import Module
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.comparison.arguments import Request, as_views, read_arguments, seeded
-from likewise.comparison.networks import Extraction, check_networks, extract_all
+from likewise.comparison.arguments import (
+    Extraction,
+    Request,
+    as_views,
+    check_networks,
+    extract_all,
+    read_arguments,
+    seeded,
+)
 from likewise.comparison.schedule import measure_pair, score_all
 from likewise.comparison.scores import Job
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of

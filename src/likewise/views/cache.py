@@ -27,7 +27,7 @@ from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
 from likewise.work.artifacts import Artifacts, Stream, Writer, intact, read
 
 if TYPE_CHECKING:
-    from likewise.views.forward_pass import Pass
+    from likewise.views.extract import Pass
 
 Title = Callable[[str], str]
 Answers = tuple[Outputs | None, Mapping[str, str]]

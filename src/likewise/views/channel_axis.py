@@ -122,9 +122,7 @@ def default_axis(value: Tensor) -> int:
 
 
 def input_axis(module: nn.Module, value: Tensor, shown: int, few: Sequence[int]) -> int:
-    """The axis of the inputs: 0, or 1 where time comes first; `few` is the shape for fewer inputs, where known."""
-    if value.ndim != 3:
-        return 0
+    """The axis of the inputs of three: 0, or 1 where time is first; `few` is the shape for fewer inputs, if known."""
     axes = [axis for axis in (0, 1) if value.shape[axis] == shown]
     if len(few) == 3:
         axes = [axis for axis in axes if few[axis] != value.shape[axis]]

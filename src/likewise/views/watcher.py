@@ -198,12 +198,12 @@ class FirstBatch:
     def _receive(self, seen: Seen, call: str, module: nn.Module, output: Any) -> None:
         name = asked_name(call, self.answering)
         try:
-            value = self.rows.activations(name, output)
+            value, few = self.rows.activations(name, output), self.few_shapes.get(name, ())
             facts = CallFacts(
                 type(module).__name__,
                 str(value.dtype).removeprefix("torch."),
                 2,
-                input_axis(module, value, self.rows.batch.shown, self.few_shapes.get(name, ())),
+                input_axis(module, value, self.rows.batch.shown, few) if value.ndim == 3 else 0,
                 self.channels.axis(value) if self.channels is not None and value.ndim > 2 else None,
             )
             self.facts[name] = replace(facts, ndim=self.rows.aligned(name, value, facts).ndim)

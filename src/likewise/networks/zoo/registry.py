@@ -1,9 +1,9 @@
-"""The registry of the zoo, and what its image networks have in common."""
+"""The registry of the zoo, its addresses, and what its image networks have in common."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from likewise._base.registry import Registry, module_of
 from likewise.data import Domain
 from likewise.errors import InputError, OptionError
+from likewise.networks.sources.base import Loaded, NetworkInfo, Request, Source
+from likewise.networks.sources.base import source as network_source
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,30 @@ def architecture(
         return build
 
     return register
+
+
+@network_source("zoo")
+class Zoo(Source):
+    """`zoo:NAME`: the architectures written here, untrained."""
+
+    comes_trained: ClassVar[bool] = False
+
+    def build(self, request: Request) -> Loaded:
+        entry = ZOO.get(request.name)
+        return Loaded(entry.make(**request.options), renames=entry.renames)
+
+    def accepts(self, name: str) -> Collection[str]:
+        return ZOO.get(name).options
+
+    def names(self) -> Iterator[NetworkInfo]:
+        return (NetworkInfo(f"zoo:{entry.name}", entry.domain, entry.summary) for entry in ZOO)
+
+    def domain(self, name: str) -> Domain | None:
+        return ZOO.get(name).domain
+
+    def header_options(self, name: str) -> Collection[str]:
+        entry = ZOO.get(name)
+        return set(entry.options) - set(entry.typed_options)
 
 
 class ImageNetwork(nn.Module):

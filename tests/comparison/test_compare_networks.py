@@ -11,7 +11,7 @@ from torch import nn
 
 import likewise
 from likewise import measures
-from likewise.comparison.networks import named_networks
+from likewise.comparison.arguments import named_networks
 from likewise.errors import InputError, MissingDataError, UnknownNameError
 from likewise.testing import check_measure
 

@@ -26,6 +26,18 @@ def symmetric(rows: Tensor) -> Tensor:
     return out
 
 
+def transposed_product(triangle: Tensor, matrix: Tensor) -> Tensor:
+    """Wᵀ A for an upper triangular W, whose zeros are left out: torch has no call for it."""
+    n = triangle.shape[0]
+    if n <= TILE:
+        return triangle.T @ matrix
+    out = matrix.new_empty(n, matrix.shape[1])
+    for i in range(0, n, TILE):
+        j = min(i + TILE, n)
+        torch.mm(triangle[:j, i:j].T, matrix[:j], out=out[i:j])
+    return out
+
+
 def single_product_norm(a: Tensor, b: Tensor) -> float:
     """Frobenius norm of Aᵀ B for rows in single precision, long sums of which are made in double."""
     total = None
@@ -38,7 +50,7 @@ def single_product_norm(a: Tensor, b: Tensor) -> float:
 
 
 def whitening(moment: Tensor, rounding: float) -> Tensor:
-    """W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits.
+    """An upper triangular W with Wᵀ moment W = I by Cholesky decomposition; empty if that would cost digits.
 
     Or if it might blow up what is only rounding: 1 / |W| is at most the smallest singular value.
     """

@@ -17,7 +17,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import InputError, UndefinedError
-from likewise.measures.algebra import single_product_norm
+from likewise.measures.algebra import single_product_norm, transposed_product
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
@@ -117,7 +117,8 @@ class Pair:
     def _overlap(self, centred: bool) -> Tensor:
         left, right = self.a.whitening(centred), self.b.whitening(centred)
         if left.numel() and right.numel():
-            return left.T @ (self.cross if centred else self.raw_cross) @ right
+            half = transposed_product(left, self.cross if centred else self.raw_cross)
+            return transposed_product(right, half.T).T
         return self.a.basis(centred).T @ self.b.basis(centred)
 
     @quantity(swapped="transposed")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths
+from likewise.measures.algebra import inverse_of, lengths, transposed_product
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak
 from likewise.measures.registry import measure
@@ -281,7 +281,7 @@ def linear_regression(pair: Pair) -> float:
     """
     a, b = pair.a, pair.b
     white = b.whitening()
-    projected = white.T @ pair.cross.T if white.numel() else b.basis().T @ a.centred
+    projected = transposed_product(white, pair.cross.T) if white.numel() else b.basis().T @ a.centred
     return min(1.0, (float(torch.linalg.vector_norm(projected)) / a.size) ** 2)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import os
 import random
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.errors import InputError, LikewiseError, UnknownNameError
+from likewise.errors import InputError, UnknownNameError
 from likewise.wordnet import (
     MEASURES,
     classes,
@@ -29,6 +25,7 @@ from likewise.wordnet import (
 )
 from likewise.wordnet.nouns import graph
 from tests.conftest import ROOT
+from tests.wordnet.helpers import dict_dir, from_file, refused, steps_up
 
 GOLDEN = ROOT / "tests" / "golden" / "dsi"
 
@@ -44,40 +41,6 @@ def with_kin(wnids: list[str]) -> list[str]:
     """The synsets and, right after each, its first parent and that parent's."""
     parents = [next(iter(find(wnid).parents), wnid) for wnid in wnids]
     return [x for w, p in zip(wnids, parents, strict=True) for x in (w, p, *find(p).parents[:1])]
-
-
-def dict_dir() -> Path:
-    for place in (os.environ.get("WNSEARCHDIR", ""), "/usr/share/wordnet"):
-        if place and (Path(place) / "data.noun").exists():
-            return Path(place)
-    pytest.skip("the dict files of WordNet 3.0 are not here: install wordnet-base, set WNSEARCHDIR")
-
-
-def from_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def refused(error: type[LikewiseError], act: Any, *given: Any) -> str:
-    with pytest.raises(error) as caught:
-        act(*given)
-    return str(caught.value)
-
-
-@cache
-def steps_up(name: str) -> dict[str, int]:
-    """Every ancestor of a synset and the fewest steps to it, by a plain search."""
-    found, queue = {name: 0}, [name]
-    for at in queue:
-        for parent in find(at).parents:
-            if parent not in found:
-                found[parent] = found[at] + 1
-                queue.append(parent)
-    return found
 
 
 def distance(a: str, b: str) -> int:

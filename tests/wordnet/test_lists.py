@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from likewise.errors import InputError, LikewiseError, UnknownNameError
+from likewise.errors import InputError, UnknownNameError
 from likewise.wordnet import (
     classes,
     find,
@@ -15,12 +13,7 @@ from likewise.wordnet import (
     senses,
     similarity,
 )
-
-
-def refused(error: type[LikewiseError], act: Any, *given: Any) -> str:
-    with pytest.raises(error) as caught:
-        act(*given)
-    return str(caught.value)
+from tests.wordnet.helpers import refused
 
 
 def test_lists_have_as_many_classes_as_their_datasets() -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import random
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 
-from likewise.errors import InputError, LikewiseError, UnknownNameError
+from likewise.errors import InputError, UnknownNameError
 from likewise.wordnet import (
     Synset,
     find,
@@ -20,34 +16,13 @@ from likewise.wordnet import (
 )
 from likewise.wordnet.nouns import graph
 from tests.conftest import ROOT
+from tests.wordnet.helpers import dict_dir, from_file, refused
 
 SHIPPED = ROOT / "src" / "likewise" / "wordnet" / "nouns.npz"
 
 
 def random_wnids(count: int, seed: int = 0) -> list[str]:
     return [f"n{x:08d}" for x in random.Random(seed).sample(graph().offsets.tolist(), count)]
-
-
-def dict_dir() -> Path:
-    for place in (os.environ.get("WNSEARCHDIR", ""), "/usr/share/wordnet"):
-        if place and (Path(place) / "data.noun").exists():
-            return Path(place)
-    pytest.skip("the dict files of WordNet 3.0 are not here: install wordnet-base, set WNSEARCHDIR")
-
-
-def from_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def refused(error: type[LikewiseError], act: Any, *given: Any) -> str:
-    with pytest.raises(error) as caught:
-        act(*given)
-    return str(caught.value)
 
 
 def test_the_graph_is_that_of_wordnet_3() -> None:

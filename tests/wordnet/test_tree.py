@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from likewise.errors import InputError, LikewiseError
+from likewise.errors import InputError
 from likewise.wordnet import (
     branches,
     classes,
@@ -17,24 +15,7 @@ from likewise.wordnet import (
     lists,
     order,
 )
-
-
-def refused(error: type[LikewiseError], act: Any, *given: Any) -> str:
-    with pytest.raises(error) as caught:
-        act(*given)
-    return str(caught.value)
-
-
-@cache
-def steps_up(name: str) -> dict[str, int]:
-    """Every ancestor of a synset and the fewest steps to it, by a plain search."""
-    found, queue = {name: 0}, [name]
-    for at in queue:
-        for parent in find(at).parents:
-            if parent not in found:
-                found[parent] = found[at] + 1
-                queue.append(parent)
-    return found
+from tests.wordnet.helpers import refused, steps_up
 
 
 def test_kin_are_neighbours_in_the_order() -> None:

@@ -90,9 +90,11 @@ class Activations:
 
     def __post_init__(self) -> None:
         values = as_tensor(self.values, self.label)
-        given = str(getattr(self.values, "dtype", "")).removeprefix("torch.")
-        if given in HALF:
-            object.__setattr__(self, "about", {**self.about, "dtype": given})
+        dtype = getattr(self.values, "dtype", None)
+        if getattr(dtype, "itemsize", 0) == 2:
+            given = str(dtype).removeprefix("torch.")
+            if given in HALF:
+                object.__setattr__(self, "about", {**self.about, "dtype": given})
         if self.reduce is not None and values.ndim > 2:
             values = reduced(values, self.reduce, self.label)
         if values.ndim != 2:

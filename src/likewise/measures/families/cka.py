@@ -55,12 +55,12 @@ def cka(pair: Pair) -> float:
 
 
 def _debiased(pair: Pair) -> float:
-    table = pair.table(Linear())
-    shares = [table.unbiased(rep, rep) / table.dot(rep, rep) for rep in (pair.a, pair.b)]
-    if min(shares) < COARSE:  # single precision might not do
-        table = pair.table(Linear(exact=True))
-    own = [table.unbiased(rep, rep) for rep in (pair.a, pair.b)]
-    for rep, value in zip((pair.a, pair.b), own, strict=True):
+    table, sides = pair.table(Linear()), (pair.a, pair.b)
+    own = [table.unbiased(rep, rep) for rep in sides]
+    if any(value < COARSE * table.dot(rep, rep) for rep, value in zip(sides, own, strict=True)):
+        table = pair.table(Linear(exact=True))  # single precision might not do
+        own = [table.unbiased(rep, rep) for rep in sides]
+    for rep, value in zip(sides, own, strict=True):
         _refuse_lost(rep, value, table.dot(rep, rep), "Show the networks more inputs.")
     return table.unbiased(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
 

@@ -49,7 +49,7 @@ class Processes:
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         """Hand a task to the workers, which are started if there are none."""
         try:
-            return self._started(function).submit(function, *given)
+            return self._started().submit(function, *given)
         except BrokenExecutor as error:
             started = self._ready()
             self.close(finished=False)
@@ -59,15 +59,16 @@ class Processes:
         except (EOFError, OSError) as error:
             raise WorkerError(f"worker processes cannot be started: {error}. {_REMEDY}") from error
 
-    def _started(self, function: Callable[..., Any]) -> ProcessPoolExecutor:
+    def _started(self) -> ProcessPoolExecutor:
         if self._executor is not None:
             return self._executor
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             raise WorkerError(f"a worker process reached the call that started it. {_REMEDY}")
         if _can_fork():
-            module = str(getattr(function, "__module__", ""))
-            ours = [module] if module.startswith("likewise.") else []  # a module of the user's may do anything
-            self._context.set_forkserver_preload(["torch", *ours])
+            # what is loaded of ours will be wanted there too; a module of the user's may do anything
+            self._context.set_forkserver_preload(
+                ["torch", *(name for name in sys.modules if name.startswith("likewise."))]
+            )
         held, self._lifeline = self._context.Pipe(duplex=False)
         self._reports, report = self._context.Pipe(duplex=False)
         self._pids.clear()

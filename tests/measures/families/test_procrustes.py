@@ -45,3 +45,11 @@ def test_the_shape_metric_goes_from_cca_to_procrustes() -> None:
     # at alpha 0 both sides are white: the cosine is the sum of correlations over sqrt(rank rank')
     expected = math.acos(canonical(X, Y).sum() / math.sqrt(9 * 12))
     assert measures.get("shape", alpha=0)(X, Y) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_shape_without_whitening_is_the_angular_shape_at_any_scale(scale: float) -> None:
+    x, y = np.random.default_rng(5).normal(size=(2, 12, 6))
+    expected = measures.get("angular-shape")(x, y)
+    assert measures.get("shape", alpha=1.0)(scale * x, y) == pytest.approx(expected, rel=1e-9)
+    assert measures.get("shape", alpha=1.0)(scale * x, scale * x) == pytest.approx(0, abs=1e-7)

@@ -152,6 +152,8 @@ def _whitened_angle(sizes: Sizes) -> float:
 
 def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
     """Singular values alpha S + 1 - alpha, up to a factor, which an angle does not notice."""
+    if alpha == 1:  # nothing is added to them, so their scale is such a factor, and small ones keep their digits
+        return rep.spectrum[0]
     power = max(-1000, min(rep.exponent, 1000))
     return alpha * 2.0 ** min(power, 0) * rep.spectrum[0] + (1 - alpha) * 2.0 ** -max(power, 0)
 

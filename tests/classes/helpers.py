@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from likewise.classes import (
+    ClassSimilarity,
     Inspector,
     from_weights,
     from_wordnet,
@@ -71,3 +72,29 @@ def reported(out: Path | None, epochs: int = 2) -> Inspector:
         inspector.update(LOGITS, LABELS)
         inspector.report(WEIGHTS)
     return inspector
+
+
+def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
+    inspector = Inspector(classes_)
+    count = len(inspector.classes)
+    for epoch in range(epochs):
+        draw = np.random.default_rng(epoch)
+        truth = np.arange(8 * count) % count
+        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
+        seen = draw.normal(size=(len(truth), 3)) if features else None
+        inspector.update(answers, truth, seen)
+        inspector.report(draw.normal(size=(count, 6)))
+    return inspector
+
+
+def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
+    rows = np.random.default_rng(seed).normal(size=(count, width))
+    return from_weights(rows, None if like is None else like.classes)
+
+
+def matrix(count: int, seed: int, symmetric: bool = True, levels: int = 1000) -> ClassSimilarity:
+    """Random similarities; of few levels, so that there are ties."""
+    values = np.random.default_rng(seed).integers(0, levels, (count, count)) / levels
+    values = np.triu(values, 1) + np.triu(values, 1).T if symmetric else values
+    np.fill_diagonal(values, 1)
+    return ClassSimilarity(values)

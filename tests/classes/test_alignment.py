@@ -20,7 +20,7 @@ from likewise.classes import (
     from_wordnet,
 )
 from likewise.errors import InputError, LikewiseError, UnknownNameError
-from tests.classes.helpers import METRICS, NET, PATHS, WEIGHTS, refused
+from tests.classes.helpers import METRICS, NET, PATHS, WEIGHTS, matrix, noise, refused
 
 CIFAR100 = from_wordnet("cifar100")
 
@@ -29,19 +29,6 @@ few = settings(deadline=None, max_examples=30)
 
 
 seeds = st.integers(0, 10**6)
-
-
-def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
-    rows = np.random.default_rng(seed).normal(size=(count, width))
-    return from_weights(rows, None if like is None else like.classes)
-
-
-def matrix(count: int, seed: int, symmetric: bool = True, levels: int = 1000) -> ClassSimilarity:
-    """Random similarities; of few levels, so that there are ties."""
-    values = np.random.default_rng(seed).integers(0, levels, (count, count)) / levels
-    values = np.triu(values, 1) + np.triu(values, 1).T if symmetric else values
-    np.fill_diagonal(values, 1)
-    return ClassSimilarity(values)
 
 
 def pairs(similarity: ClassSimilarity) -> list[float]:

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from likewise import classes
 from likewise.classes import (
-    ClassSimilarity,
-    from_weights,
     from_wordnet,
     hierarchical_distance,
     idm,
@@ -23,25 +21,12 @@ from likewise.classes import (
     ranks,
 )
 from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import EYE, LABELS, LOGITS, NET, PATHS, refused
+from tests.classes.helpers import EYE, LABELS, LOGITS, NET, PATHS, matrix, noise, refused
 
 few = settings(deadline=None, max_examples=30)
 
 
 seeds = st.integers(0, 10**6)
-
-
-def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
-    rows = np.random.default_rng(seed).normal(size=(count, width))
-    return from_weights(rows, None if like is None else like.classes)
-
-
-def matrix(count: int, seed: int, symmetric: bool = True, levels: int = 1000) -> ClassSimilarity:
-    """Random similarities; of few levels, so that there are ties."""
-    values = np.random.default_rng(seed).integers(0, levels, (count, count)) / levels
-    values = np.triu(values, 1) + np.triu(values, 1).T if symmetric else values
-    np.fill_diagonal(values, 1)
-    return ClassSimilarity(values)
 
 
 def mean(values: list[float]) -> float:

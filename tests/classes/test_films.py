@@ -20,7 +20,7 @@ from likewise.classes import (
     from_wordnet,
 )
 from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import NAMES, refused, reported, warned
+from tests.classes.helpers import NAMES, refused, reported, warned, watched
 
 TEN = from_wordnet("cifar10")
 
@@ -36,19 +36,6 @@ def hollow(values: np.ndarray) -> np.ndarray:
     values = np.array(values)
     np.fill_diagonal(values, np.nan)
     return values
-
-
-def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
-    inspector = Inspector(classes_)
-    count = len(inspector.classes)
-    for epoch in range(epochs):
-        draw = np.random.default_rng(epoch)
-        truth = np.arange(8 * count) % count
-        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
-        seen = draw.normal(size=(len(truth), 3)) if features else None
-        inspector.update(answers, truth, seen)
-        inspector.report(draw.normal(size=(count, 6)))
-    return inspector
 
 
 def film_of(page: Path) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from PIL import Image
 
 from likewise import classes
 from likewise.classes import (
-    Inspector,
     from_confusion,
     from_weights,
     from_wordnet,
@@ -27,7 +26,7 @@ from likewise.classes import (
 )
 from likewise.data import Data
 from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import IMAGES, NET, TEXTS, refused
+from tests.classes.helpers import IMAGES, NET, TEXTS, refused, watched
 
 TEN = from_wordnet("cifar10")
 
@@ -74,19 +73,6 @@ def three() -> dict[str, classes.ClassSimilarity]:
 
 
 EPOCHS = pd.Index([0, 1, 2], name="epoch")
-
-
-def watched(epochs: int, classes_: Any = "cifar10", features: bool = False) -> Inspector:
-    inspector = Inspector(classes_)
-    count = len(inspector.classes)
-    for epoch in range(epochs):
-        draw = np.random.default_rng(epoch)
-        truth = np.arange(8 * count) % count
-        answers = np.where(draw.random(len(truth)) < 0.5, truth, draw.integers(0, count, len(truth)))
-        seen = draw.normal(size=(len(truth), 3)) if features else None
-        inspector.update(answers, truth, seen)
-        inspector.report(draw.normal(size=(count, 6)))
-    return inspector
 
 
 def frames(film: dict[str, Any], size: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import likewise
 from likewise import measures
 from likewise.views import Activations
 from tests.helpers import sentence
+from tests.matrices.helpers import views
 
 REASON = (
     "64 neurons can express anything on 40 inputs, so any network with as many that are "
@@ -23,14 +24,6 @@ VIEWS = {
     name: np.maximum(HIDDEN @ RNG.normal(size=(6, d)) + 0.6 * RNG.normal(size=(90, d)), 0)
     for name, d in zip("abcd", (10, 10, 14, 120), strict=True)
 }
-
-
-def views():
-    rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(40, 5))
-    widths = {"wide": 64, "a": 12, "b": 8}
-    made = {name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2 for name, d in widths.items()}
-    return {**made, "noise": rng.normal(size=(40, 9))}
 
 
 def test_matrices_of_the_wrong_shape() -> None:

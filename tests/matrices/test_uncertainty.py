@@ -1,16 +1,7 @@
 """Calibrations and intervals in print and in a notebook."""
 
-import numpy as np
-
 import likewise
-
-
-def views():
-    rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(40, 5))
-    widths = {"wide": 64, "a": 12, "b": 8}
-    made = {name: hidden @ rng.normal(size=(5, d)) + rng.normal(size=(40, d)) / 2 for name, d in widths.items()}
-    return {**made, "noise": rng.normal(size=(40, 9))}
+from tests.matrices.helpers import views
 
 
 def test_calibrations_and_intervals_can_be_read_in_a_notebook() -> None:

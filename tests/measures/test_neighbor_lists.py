@@ -12,7 +12,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampling import Permuted
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
-from tests.measures.helpers import kinds, one_hot
+from tests.measures.helpers import exact_lists, kinds, one_hot
 
 ALL = [*select("neighbors"), *(m for m in select("resi") if m.info.family == "neighbors")]
 
@@ -47,19 +47,6 @@ def test_ties_too_many_to_keep_are_searched_for_again() -> None:
     order = rng.permutation(400)
     again = measures.jaccard.score(Pair(a, Permuted(b, torch.from_numpy(order))))
     assert again == measures.jaccard(x, y[order])
-
-
-def exact_lists(x, k, metric="cosine"):
-    """Neighbours in extended precision, from differences."""
-    x = np.asarray(x, dtype=np.longdouble)
-    norms = np.sqrt((x * x).sum(axis=1))
-    if metric == "cosine":
-        x = x / np.where(norms > 0, norms, 1)[:, None]
-    squares = ((x[:, None] - x) ** 2).sum(axis=-1)
-    if metric == "cosine":
-        squares[norms == 0] = squares[:, norms == 0] = 2
-    np.fill_diagonal(squares, np.inf)
-    return np.argsort(squares, axis=1, kind="stable")[:, :k]
 
 
 def crowded(rng):

@@ -12,6 +12,7 @@ from likewise.errors import LikewiseError, UndefinedError
 from likewise.measures import get
 from likewise.measures.registry import MEASURES
 from likewise.measures.representation import Representation
+from tests.measures.helpers import ROWS, WIDTH, activations
 
 
 @pytest.mark.parametrize("name", ["cka", "mean-cca", "svcca", "shape", "linear-regression", "jaccard"])
@@ -179,16 +180,6 @@ def test_a_wide_network_on_a_huge_mean_is_itself(name) -> None:
     assert measure(x, x) == pytest.approx(measure.info.identity, abs=1e-6)
     centred = x - x.mean(axis=0)
     assert measure(x, y) == pytest.approx(measure(centred, y), rel=1e-6)
-
-
-ROWS, WIDTH = 1500, 64
-
-
-def activations(seed: int, *, mean: float = 0.0, scale: float = 1.0) -> np.ndarray:
-    shared = np.random.default_rng(0).normal(size=(ROWS, WIDTH))
-    rng = np.random.default_rng(seed)
-    values = np.maximum(shared @ rng.normal(size=(WIDTH, WIDTH)) / 8 + 0.5 * rng.normal(size=(ROWS, WIDTH)), 0)
-    return (scale * (values + mean)).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", ["cka", "cka-debiased"])

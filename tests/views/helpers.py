@@ -12,6 +12,7 @@ from torch.nn.utils import parametrizations
 
 from likewise.data import Data
 from likewise.errors import InputError
+from likewise.views.extract import extract
 
 ROWS = torch.rand(8, 4, generator=torch.Generator().manual_seed(0))
 
@@ -109,3 +110,11 @@ def images() -> Data:
 class Imaged(Backwards):
     def forward(self, rows: Tensor) -> Any:
         return super().forward(rows.flatten(1))
+
+
+def shown(*args: object, **options: object) -> object:
+    return extract(*args, progress=False, **options)
+
+
+def _tiny() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()

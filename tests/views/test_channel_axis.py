@@ -10,11 +10,6 @@ from likewise.errors import InputError
 from likewise.views.extract import extract
 
 
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(0)
-
-
 def shown(*args: object, **options: object) -> object:
     return extract(*args, progress=False, **options)
 

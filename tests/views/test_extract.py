@@ -21,6 +21,7 @@ from likewise.errors import ForwardError, InputError, UnknownNameError
 from likewise.networks.normalise import unwrapped
 from likewise.views.cache import Views
 from likewise.views.extract import extract
+from tests.views.helpers import _tiny, shown
 
 
 class Tiny(nn.Module):
@@ -72,11 +73,6 @@ class Repeated(nn.Module):
         return self.step(self.step(self.step(rows)))
 
 
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(0)
-
-
 def _state(net: nn.Module) -> dict[str, object]:
     return {
         "modes": [part.training for part in net.modules()],
@@ -106,14 +102,6 @@ def _check_unchanged(
     assert len(now) == len(grads)
     assert all(torch.equal(old, new) for old, new in zip(grads, now, strict=True))
     assert torch.is_grad_enabled()
-
-
-def shown(*args: object, **options: object) -> object:
-    return extract(*args, progress=False, **options)
-
-
-def _tiny() -> nn.Module:
-    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
 
 
 def test_all_layers_come_from_one_pass() -> None:

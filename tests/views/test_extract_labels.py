@@ -20,6 +20,7 @@ from likewise.networks.class_names import record_classes
 from likewise.views.extract import extract
 from likewise.wordnet import ClassNames
 from tests.networks.helpers import PETS, Blind, named, pets, refused
+from tests.views.helpers import _tiny, shown
 
 
 def answers(names: tuple[str, ...], order: list[int], store: Path | None = None) -> Any:
@@ -29,19 +30,6 @@ def answers(names: tuple[str, ...], order: list[int], store: Path | None = None)
     net.fc.weight.data, net.fc.bias.data = net.fc.weight.data[order], net.fc.bias.data[order]
     record_classes(net, ClassNames(tuple(names[i] for i in order)))
     return extract(net, pets(names[:3]), name="".join(map(str, order)), store=store)
-
-
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(0)
-
-
-def shown(*args: object, **options: object) -> object:
-    return extract(*args, progress=False, **options)
-
-
-def _tiny() -> nn.Module:
-    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
 
 
 def test_labels_of_other_classes_are_not_kept_and_what_needs_them_says_why() -> None:

@@ -14,27 +14,12 @@ from likewise.errors import InputError
 from likewise.networks import head
 from likewise.views.extract import extract
 from tests.views.helpers import (
-    NETS,
     ROWS,
     WRAPPERS,
     Backwards,
     refused,
+    shown,
 )
-
-
-@pytest.fixture(params=NETS)
-def net(request: pytest.FixtureRequest) -> Any:
-    torch.manual_seed(1)
-    return NETS[request.param]().eval()
-
-
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(0)
-
-
-def shown(*args: object, **options: object) -> object:
-    return extract(*args, progress=False, **options)
 
 
 class HeadFirst(nn.Module):

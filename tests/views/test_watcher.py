@@ -12,20 +12,7 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import InputError
 from likewise.networks import Normalised
-from likewise.views.extract import extract
-
-
-@pytest.fixture(autouse=True)
-def _seeded() -> None:
-    torch.manual_seed(0)
-
-
-def shown(*args: object, **options: object) -> object:
-    return extract(*args, progress=False, **options)
-
-
-def _tiny() -> nn.Module:
-    return nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 3)).eval()
+from tests.views.helpers import _tiny, shown
 
 
 @dataclass

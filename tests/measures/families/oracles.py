@@ -35,3 +35,18 @@ def canonical(x, y):
     a, b, c = x.T @ x, y.T @ y, x.T @ y
     eigenvalues = scipy.linalg.eigh(c @ np.linalg.solve(b, c.T), a, eigvals_only=True)
     return np.sqrt(np.sort(np.clip(eigenvalues, 0, 1))[::-1])
+
+
+N = 24
+
+
+def related():
+    rng = np.random.default_rng(0)
+    x = np.maximum(rng.normal(size=(N, 5)), -0.3)
+    return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
+
+
+def with_a_large_row(size):
+    x, y = related()
+    x[3] *= size
+    return x, y

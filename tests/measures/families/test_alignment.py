@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from likewise import measures
 from likewise.errors import UndefinedError
-from tests.measures.families.oracles import X, Y, centred, network
+from tests.measures.families.oracles import X, Y, centred, network, related, with_a_large_row
 
 
 def test_linear_regression_projects_with_a_rank_tolerance() -> None:
@@ -55,21 +55,6 @@ def test_soft_matching_scales_with_the_activations() -> None:
     x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 6))
     small = measures.soft_matching(1e-9 * x, 1e-9 * y)
     assert small == pytest.approx(1e-9 * measures.soft_matching(x, y), rel=1e-9)
-
-
-N = 24
-
-
-def related():
-    rng = np.random.default_rng(0)
-    x = np.maximum(rng.normal(size=(N, 5)), -0.3)
-    return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
-
-
-def with_a_large_row(size):
-    x, y = related()
-    x[3] *= size
-    return x, y
 
 
 def test_a_rotation_lost_to_one_large_input_is_refused() -> None:

@@ -10,7 +10,8 @@ import likewise
 from likewise import measures
 from likewise.errors import UndefinedError
 from likewise.measures import get
-from tests.measures.families.oracles import HIDDEN, RNG, X, Y, centred
+from tests.measures.families.oracles import HIDDEN, RNG, N, X, Y, centred, related, with_a_large_row
+from tests.measures.helpers import activations
 
 
 def hsic1(k, l):
@@ -73,21 +74,6 @@ def test_a_short_last_batch_weighs_as_little_as_it_holds() -> None:
     assert measures.cka_minibatch(x, y) == pytest.approx(measures.cka_debiased(x, y), abs=0.01)
 
 
-N = 24
-
-
-def related():
-    rng = np.random.default_rng(0)
-    x = np.maximum(rng.normal(size=(N, 5)), -0.3)
-    return x, x @ rng.normal(size=(5, 6)) + 0.3 * rng.normal(size=(N, 6))
-
-
-def with_a_large_row(size):
-    x, y = related()
-    x[3] *= size
-    return x, y
-
-
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.5, 30.0, 1e3])
 def test_a_wide_bandwidth_leaves_all_digits(bandwidth) -> None:
     x, y = related()
@@ -143,16 +129,6 @@ def test_cka_rbf_without_a_scale_is_refused(shares, shift, memory) -> None:
         "more than half of the pairs of inputs are equal in 'x', so its distances have no scale. "
         "Use cka, or show the networks inputs that differ."
     )
-
-
-ROWS, WIDTH = 1500, 64
-
-
-def activations(seed: int, *, mean: float = 0.0, scale: float = 1.0) -> np.ndarray:
-    shared = np.random.default_rng(0).normal(size=(ROWS, WIDTH))
-    rng = np.random.default_rng(seed)
-    values = np.maximum(shared @ rng.normal(size=(WIDTH, WIDTH)) / 8 + 0.5 * rng.normal(size=(ROWS, WIDTH)), 0)
-    return (scale * (values + mean)).astype(np.float32)
 
 
 def test_what_a_confounder_leaves_is_computed_in_double_precision() -> None:

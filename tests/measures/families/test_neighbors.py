@@ -11,7 +11,7 @@ from likewise.measures.neighbor_lists import neighbor_lists
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 from tests.measures.families.oracles import X, Y, unit
-from tests.measures.helpers import kinds, one_hot, turn
+from tests.measures.helpers import exact_lists, kinds, one_hot, turn
 
 
 def neighbours(v, k):
@@ -133,19 +133,6 @@ def test_ties_go_by_input_order_in_cknna() -> None:
     x = np.repeat(np.eye(2), 4, axis=0)  # inputs 0-3 and 4-7 are the same
     lists = neighbor_lists(Representation(Activations(x)), 2, "inner")
     assert lists[:4].tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
-
-
-def exact_lists(x, k, metric="cosine"):
-    """Neighbours in extended precision, from differences."""
-    x = np.asarray(x, dtype=np.longdouble)
-    norms = np.sqrt((x * x).sum(axis=1))
-    if metric == "cosine":
-        x = x / np.where(norms > 0, norms, 1)[:, None]
-    squares = ((x[:, None] - x) ** 2).sum(axis=-1)
-    if metric == "cosine":
-        squares[norms == 0] = squares[:, norms == 0] = 2
-    np.fill_diagonal(squares, np.inf)
-    return np.argsort(squares, axis=1, kind="stable")[:, :k]
 
 
 @pytest.mark.parametrize("variant", [None, "resi"])

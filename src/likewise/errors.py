@@ -17,6 +17,12 @@ class InputError(LikewiseError, ValueError):
     """Something handed in cannot be used as it is."""
 
 
+class NoClassifierError(InputError):
+    """A network in which no classifier could be found; `reason` says why."""
+
+    reason: str = ""
+
+
 class OptionError(LikewiseError, TypeError):
     """A measure or a command was given an option it does not have."""
 

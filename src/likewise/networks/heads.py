@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 from likewise._base.compat import geometric
-from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
+from likewise.errors import NoClassifierError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks.normalise import unwrapped
 
 
@@ -122,8 +122,8 @@ def _is_packed(part: nn.Module) -> bool:
 def _matrix(part: nn.Module) -> Any:
     """The weights of a linear layer `(classes, width)`; of other layers, whatever they have."""
     weight = _weights(part)[0]
-    if isinstance(weight, Tensor) and weight.ndim == 4 and weight.shape[2:] == (1, 1):
-        return weight[:, :, 0, 0]
+    if isinstance(weight, Tensor) and weight.ndim > 2 and set(weight.shape[2:]) == {1}:
+        return weight.flatten(1)
     return weight
 
 
@@ -235,10 +235,10 @@ def _width_taken(part: nn.Module) -> int | None:
 
 
 def _is_linear(part: nn.Module) -> bool:
-    """Whether a layer is a matrix: linear, a convolution of 1 x 1 windows, or quantised."""
+    """Whether a layer is a matrix: linear, a convolution of windows of one place, or quantised."""
     if isinstance(part, nn.Embedding):
         return False
-    kinds = (nn.Linear, nn.Conv2d)
+    kinds = (nn.Linear, nn.Conv2d, nn.Conv3d)
     return (isinstance(part, kinds) or _is_packed(part)) and getattr(_matrix(part), "ndim", 0) == 2
 
 
@@ -246,8 +246,10 @@ def _kind(part: nn.Module) -> str:
     return type(part).__name__
 
 
-def _no_head(net: nn.Module, reason: str) -> InputError:
-    return InputError(
+def _no_head(net: nn.Module, reason: str) -> NoClassifierError:
+    error = NoClassifierError(
         f"{_kind(net)} has no classifier that could be found: {reason}. Name the layer yourself: "
         "head='name' where it is asked for, or net.head_layer = 'name'."
     )
+    error.reason = reason
+    return error

@@ -12,7 +12,7 @@ from torch import nn
 
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
-from likewise.networks.forward import at_rest, first_tensor
+from likewise.networks.forward import at_rest, first_tensor, takes
 
 ANSWERS = torch.arange(6.0).reshape(2, 3)
 STATES = torch.zeros(2, 4, 3)
@@ -93,3 +93,27 @@ def test_normalisation_stays_on_a_network_at_rest() -> None:
     net = Normalised(nn.Conv2d(1, 1, 1), [0.5], [0.5])
     with at_rest(net) as resting:
         assert resting is net
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_network_says_what_kind_of_inputs_it_takes() -> None:
+    torchvision, timm = pytest.importorskip("torchvision"), pytest.importorskip("timm")
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    convolutions = {"conv_dim": (4,), "conv_stride": (5,), "conv_kernel": (10,), "num_conv_pos_embeddings": 2}
+    bert = transformers.BertModel(transformers.BertConfig(vocab_size=9, **sizes))
+    vit = transformers.ViTModel(transformers.ViTConfig(image_size=8, patch_size=4, **sizes))
+    wav2vec = transformers.Wav2Vec2Model(
+        transformers.Wav2Vec2Config(**sizes, **convolutions, num_conv_pos_embedding_groups=2)
+    )
+
+    class Mine(torchvision.models.SqueezeNet):
+        pass
+
+    assert takes(bert) == "text"
+    assert takes(nn.DataParallel(vit)) == "image"
+    assert takes(wav2vec) == "audio"
+    assert takes(timm.create_model("test_resnet")) == takes(Mine()) == "image"
+    assert takes(Normalised(nn.Flatten(), [0.5], [0.5])) == "image"
+    assert takes(nn.Flatten()) is None
+    assert takes(Gives(None)) is None

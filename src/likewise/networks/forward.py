@@ -6,13 +6,45 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from likewise.errors import InputError
-from likewise.networks.normalise import unwrapped
+from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.zoo.registry import ImageNetwork
+
+Kind = Literal["image", "text", "audio", "graph"]
+_MAIN_INPUTS: dict[str, Kind] = {
+    "pixel_values": "image",
+    "input_ids": "text",
+    "input_values": "audio",
+    "input_features": "audio",
+}
+_LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
+
+
+def takes(net: nn.Module) -> Kind | None:
+    """What kind of inputs a network takes, None where nothing about it says so.
+
+    >>> from likewise.networks.load import network
+    >>> takes(network("zoo:lenet")), takes(network("zoo:gcn", features=4)), takes(nn.Linear(2, 2))
+    ('image', 'graph', None)
+    """
+    if isinstance(unwrapped(net, keep_normalisation=True), (Normalised, ImageNetwork)):
+        return "image"
+    net = unwrapped(net)
+    if callable(getattr(net, "tokenize", None)):
+        return "text"
+    main = getattr(net, "main_input_name", None)  # networks of transformers say it
+    if isinstance(main, str) and main in _MAIN_INPUTS:
+        return _MAIN_INPUTS[main]
+    return next((_LIBRARIES[home] for home in map(_library, type(net).__mro__) if home in _LIBRARIES), None)
+
+
+def _library(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def ready(net: nn.Module, inputs: Any) -> Any:

@@ -98,7 +98,7 @@ def mistakes(
 
     if getattr(data, "domain", "image") != "image":
         raise InputError(f"{data.name!r} holds no images but {data.domain} data. Give image data.")
-    truth = check_labels(data.labels).cpu().numpy()
+    truth = data.need_labels("show mistakes").cpu().numpy()
     answers = check_labels(predictions, len(truth), len(data.classes), what="predictions").cpu().numpy()
     if len(data.classes) != len(similarity):
         raise InputError(

@@ -41,6 +41,9 @@ def inspect(
     """
     shown = dataset(data) if isinstance(data, str) else data
     seen = dataset(train, split="train") if isinstance(train, str) else train
+    for given in (shown, seen):
+        if given is not None:
+            given.need_labels("inspect a training")
     addresses = checkpoints(run)
     shown, seen = _relabel(next(iter(addresses.values())), shown, seen, device)
     inspector = Inspector(

@@ -1,4 +1,4 @@
-"""Data: inputs, labels, what the classes are called, and a hash that says which inputs these are.
+"""Data: inputs, labels where there are any, what the classes are called, and a hash of the inputs.
 
 Inputs may be a tensor, a list of texts, or anything with a length that gives a batch when indexed
 (images read from files as they are asked for). What a network is shown is always what `batches`
@@ -27,29 +27,32 @@ Domain = Literal["image", "graph", "text"]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Labelled inputs of one kind, in a fixed order.
+    """Inputs of one kind, in a fixed order, with labels or without.
 
     >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
     >>> len(tiny), tiny[:2].name, tiny[1:].labels.tolist()
     (3, 'tiny[:2]', [0, 1])
     >>> [(texts, labels.tolist()) for texts, labels in tiny.batches(2)]
     [(['good', 'bad'], [1, 0]), (['fine'], [1])]
+    >>> Data("unlabelled", "text", ["good", "bad"])
+    Data('unlabelled', n=2)
     """
 
     name: str
     domain: Domain
     inputs: Any
-    labels: Any
-    classes: tuple[str, ...]
+    labels: Any = None
+    classes: tuple[str, ...] = ()
     wnids: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.domain == "image":
             object.__setattr__(self, "inputs", _images(self.inputs, self.name))
-        what = f"the labels of {self.name!r}"
-        labels = check_labels(self.labels, len(self.inputs), len(self.classes), what=what)
-        object.__setattr__(self, "labels", labels)
+        if self.labels is not None:
+            what = f"the labels of {self.name!r}"
+            labels = check_labels(self.labels, len(self.inputs), len(self.classes), what=what)
+            object.__setattr__(self, "labels", labels)
         if self.wnids is not None and len(self.wnids) != len(self.classes):
             raise InputError(
                 f"{self.name!r} has {len(self.classes)} classes and {len(self.wnids)} WordNet ids. "
@@ -57,13 +60,14 @@ class Data:
             )
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.inputs)
 
-    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return self.batches()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, n={len(self)}, classes={len(self.classes)})"
+        classes = f", classes={len(self.classes)}" if self.classes else ""
+        return f"{type(self).__name__}({self.name!r}, n={len(self)}{classes})"
 
     def __getitem__(self, index: slice | Sequence[int] | Tensor) -> Data:
         """The same data, fewer inputs: by slice, by indices or by a mask."""
@@ -75,8 +79,18 @@ class Data:
             self,
             name=self.name + part,
             inputs=keep(self.inputs, index if isinstance(index, slice) else rows),
-            labels=self.labels[rows],
+            labels=None if self.labels is None else self.labels[rows],
         )
+
+    def need_labels(self, to: str) -> Tensor:
+        """The labels, or a sentence that says what needs them."""
+        if self.labels is None:
+            raise InputError(
+                f"{self.name!r} has no labels, and they are needed to {to}. Give one per input: images in one folder "
+                "per class, a table with label=COLUMN, or likewise.data.Data(name, domain, inputs, labels, classes)."
+            )
+        labels: Tensor = self.labels
+        return labels
 
     @cached_property
     def probe(self) -> str:
@@ -85,8 +99,8 @@ class Data:
 
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
-    ) -> Iterator[tuple[Any, Tensor]]:
-        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`."""
+    ) -> Iterator[tuple[Any, Any]]:
+        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`; None where there are no labels."""
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}. Give at least 1.")
         order: Tensor | None = None
@@ -95,7 +109,8 @@ class Data:
         for start in range(0, len(self), batch_size):
             rows = slice(start, start + batch_size)
             index = rows if order is None else order[rows].tolist()
-            yield to_device(take(self.inputs, index), device), to_device(self.labels[index], device)
+            labels = None if self.labels is None else to_device(self.labels[index], device)
+            yield to_device(take(self.inputs, index), device), labels
 
 
 def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:

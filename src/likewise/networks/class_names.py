@@ -73,7 +73,7 @@ def classes_of(data: Any) -> ClassNames | None:
 def declared_names(data: Any) -> tuple[tuple[str, ...] | None, tuple[str | None, ...] | None]:
     """The names of the classes of data as `classes_of` takes it, and their WordNet ids where it has them."""
     names = getattr(data, "classes", None)
-    if isinstance(names, (list, tuple)) and all(isinstance(name, (str, int)) for name in names):
+    if isinstance(names, (list, tuple)) and names and all(isinstance(name, (str, int)) for name in names):
         wnids = getattr(data, "wnids", None)
         has_ids = isinstance(wnids, (list, tuple)) and len(wnids) == len(names)
         return tuple(map(str, names)), tuple(wnids or ()) if has_ids else None
@@ -124,7 +124,7 @@ def relabel(data: Data, net: nn.Module, count: int, label: str) -> Data:
     for own, place in enumerate(places):
         wnids[place] = (data.wnids and data.wnids[own]) or wnids[place]
     ids = tuple(wnids) if any(wnids) else None
-    labels = output_labels(data.labels, places)
+    labels = output_labels(data.need_labels(f"score {label}"), places)
     return replace(data, labels=labels, classes=tuple(names), wnids=ids)
 
 

@@ -160,7 +160,7 @@ def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:
     """What the data asks of a network, as far as it can be asked of this one."""
     if data is None:
         return {}
-    wanted: dict[str, Any] = {"classes": len(data.classes)}
+    wanted: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
     if data.domain == "image":
         wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
     if data.domain == "graph":

@@ -137,7 +137,8 @@ def data_name(data: Any) -> str:
 def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) -> dict[str, Any] | None:
     """What a request depends on; None where the inputs show only as they are read."""
     if isinstance(data, Data):
-        labels = {"labels": data.labels.tolist(), "classes": data.classes, "wnids": data.wnids}
+        truth = None if data.labels is None else data.labels.tolist()
+        labels = {"labels": truth, "classes": data.classes, "wnids": data.wnids}
         probe = f"{data.probe} {facts_digest(labels | {'outputs': room(network)})}"
     elif isinstance(data, Tensor):
         whole = InputsHash()

@@ -1,21 +1,69 @@
-"""Folders of images, one folder per class."""
+"""Folders of images: one folder per class, or images alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch import nn
 
 import likewise
+from likewise.errors import InputError
+
+
+def images(folder: Path, *names: str) -> Path:
+    """Small images of these names, each of another colour."""
+    image: Any = pytest.importorskip("PIL.Image")
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        image.new("RGB", (8, 8), (25 * number % 256, number, 255 - number)).save(folder / name)
+    return folder
 
 
 def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
-    folder = tmp_path / "photos [2024]"
-    for name in ("cat", "dog", "cat/.ipynb_checkpoints", ".ipynb_checkpoints", ".empty"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    for name in ("cat/1.png", "dog/1.png", "cat/.ipynb_checkpoints/1.png", "dog/._1.png"):
-        image.new("RGB", (8, 8)).save(folder / name)
+    names = ("cat/1.png", "dog/1.png", "cat/.ipynb_checkpoints/1.png", ".ipynb_checkpoints/1.png", "dog/._1.png")
+    folder = images(tmp_path / "photos [2024]", *names)
+    (folder / ".empty").mkdir()
     data = likewise.dataset(f"imagefolder:{folder}")
     assert (len(data), data.classes) == (2, ("cat", "dog"))
     assert len(likewise.dataset(f"imagefolder:{folder}[:1]")) == 1
+
+
+def test_a_folder_of_images_alone_has_no_labels_and_is_compared(tmp_path: Path) -> None:
+    folder = images(tmp_path, *(f"{number}.png" for number in range(6)))
+    data = likewise.dataset(f"imagefolder:{folder}")
+    assert (len(data), data.labels, data.classes) == (6, None, ())
+    assert [labels for _, labels in data[:4].batches(2)] == [None, None]
+    net = nn.Sequential(nn.Flatten(), nn.Linear(192, 4), nn.ReLU(), nn.Linear(4, 3))
+    view = likewise.extract(net, data, "1", store=tmp_path / "store")
+    assert view.outputs is not None
+    assert (view.outputs.labels, view.shape) == (None, (6, 4))
+    assert likewise.compare([net, net], data=data, layers="1").values[0, 1] == pytest.approx(1)
+
+
+def test_what_needs_labels_says_so(tmp_path: Path) -> None:
+    data = likewise.dataset(f"imagefolder:{images(tmp_path, '1.png', '2.png')}")
+    sentence = (
+        f"'imagefolder:{tmp_path}:test' has no labels, and they are needed to {{}}. Give one per input: images in one "
+        "folder per class, a table with label=COLUMN, or likewise.data.Data(name, domain, inputs, labels, classes)."
+    )
+    with pytest.raises(InputError) as error:
+        likewise.train("zoo:mlp,hidden=4", data)
+    assert str(error.value) == sentence.format("train on")
+    with pytest.raises(InputError) as error:
+        likewise.classes.inspect(["zoo:mlp", "zoo:mlp"], data)
+    assert str(error.value) == sentence.format("inspect a training")
+    with pytest.raises(InputError) as error:
+        likewise.networks.evaluate(nn.Flatten(), data)
+    assert str(error.value) == sentence.format("score a network")
+    similarity = likewise.classes.from_wordnet("cifar10")
+    with pytest.raises(InputError) as error:
+        likewise.classes.mistakes(data, [0, 1], similarity)
+    assert str(error.value) == sentence.format("show mistakes")
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.dataset(f"imagefolder:{tmp_path}")
+    assert str(error.value) == f"{tmp_path} holds no images. Fill it or remove it."

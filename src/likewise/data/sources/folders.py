@@ -1,4 +1,4 @@
-"""Folders of images, one sub-folder per class."""
+"""Folders of images: one sub-folder per class, or images alone, which have no labels."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("
 
 @data_source(name="imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
 def imagefolder(split: str, root: str, size: int | None = None) -> Data:
-    """Any folder of images, one sub-folder per class, below train, val and test or not."""
+    """Any folder of images, one sub-folder per class or none, below train, val and test or not."""
     folder = split_folder(existing_folder(root, "imagefolder"), split)
+    name = f"imagefolder:{root}:{split}"
+    if not sub_folders(folder):
+        return from_groups(name, [(folder, images_in(folder))], (), size=size)
     groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
-    return from_groups(f"imagefolder:{root}:{split}", groups, [sub.name for sub, _ in groups], size=size)
+    return from_groups(name, groups, [sub.name for sub, _ in groups], size=size)
 
 
 def split_folder(root: Path, split: str) -> Path:
@@ -36,9 +39,14 @@ def split_folder(root: Path, split: str) -> Path:
     raise MissingDataError(f"{root} has no folder {split!r}. It holds {present}; name one of them.")
 
 
+def sub_folders(folder: Path) -> list[Path]:
+    """The folders in a folder, but for hidden ones, in the order of their names."""
+    return sorted(sub for sub in folder.iterdir() if sub.is_dir() and not sub.name.startswith("."))
+
+
 def class_folders(folder: Path) -> list[Path]:
     """The sub-folders, in the order of their names: that is the order of the labels."""
-    folders = sorted(sub for sub in folder.iterdir() if sub.is_dir() and not sub.name.startswith("."))
+    folders = sub_folders(folder)
     if not folders:
         raise MissingDataError(f"{folder} has no sub-folders. Put the images of each class in one.")
     for sub in folders:
@@ -63,12 +71,12 @@ def from_groups(
     wnids: Sequence[str] | None = None,
     size: int | None = None,
 ) -> Data:
-    """Images grouped by class as one dataset; group i has label i."""
+    """Images grouped by class as one dataset; group i has label i, and without classes there are no labels."""
     for folder, paths in groups:
         if not paths:
             raise InputError(f"{folder} holds no images. Fill it or remove it.")
     files = [path for _, paths in groups for path in paths]
-    labels = [label for label, (_, paths) in enumerate(groups) for _ in paths]
+    labels = [label for label, (_, paths) in enumerate(groups) for _ in paths] if classes else None
     images = ImageFiles(files, size or natural_size(files[0]))
     return Data(name, "image", images, labels, tuple(classes), tuple(wnids) if wnids else None)
 

@@ -128,6 +128,7 @@ def _check_data(data: Any, validation: Any) -> None:
             )
         if not len(given):
             raise InputError(f"{given.name!r} has no inputs {what}. Give at least one.")
+        given.need_labels(what.removeprefix("to "))
     if validation is not None:
         _check_classes(data, validation)
 

@@ -82,6 +82,7 @@ def evaluate(
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
+    data.need_labels("score a network")
     total, right, places = 0.0, 0, None
     label = type(unwrapped(net)).__name__
     with at_rest(net):

@@ -22,6 +22,7 @@ from torch import nn
 from likewise._base.registry import Registry, module_of
 from likewise.data import Domain
 from likewise.errors import InputError, MissingDataError, OptionError, UnknownNameError, did_you_mean
+from likewise.networks.transforms import Transform
 
 SIZES = frozenset({"classes", "channels", "size"})
 
@@ -45,6 +46,7 @@ class Request:
 class Loaded:
     """A network as its source gives it, with the mean and deviation its images are normalised by.
 
+    `transform` is how its makers bring images to size; a network trained on data as it is has none.
     `renames` are regular expressions from the keys of published weights to the keys of the network.
     """
 
@@ -52,6 +54,7 @@ class Loaded:
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
     renames: Sequence[tuple[str, str]] = ()
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,148 @@
+"""What a network's makers do to an image before the network sees it: size, crop, interpolation.
+
+A transform takes decoded images (PIL, RGB) and gives floats in [0, 1], `(n, 3, height, width)`. Normalisation is not
+part of it but the network's own first part (`Normalised`), since attacks need [0, 1]. What does more than that, as a
+processor that gives a mask beside the pixels, gives everything as the network takes it: it is `whole`, and such a
+network has no `Normalised`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from likewise._base.hashing import facts_digest
+from likewise._base.optional import require
+from likewise.errors import InputError
+from likewise.networks.normalise import unwrapped
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """What turns a list of PIL images (RGB) into what a network takes.
+
+    `size` is `(height, width)`, None where it depends on the image; `crop` the share of the shorter side that is
+    kept; `recipe` one line that says all of it, for the record. `mean` and `std` are what the network is to normalise
+    by. A `whole` transform leaves nothing to normalise; `finish` is what it still does to images of the right size.
+    """
+
+    apply: Callable[[list[Any]], Any]
+    recipe: str
+    size: tuple[int, int] | None = None
+    crop: float | None = None
+    interpolation: str | None = None
+    mean: Numbers | None = None
+    std: Numbers | None = None
+    whole: bool = False
+    finish: Callable[[list[Any]], Any] | None = None
+
+    def __call__(self, images: list[Any]) -> Any:
+        return self.apply(images)
+
+
+_transforms: WeakKeyDictionary[nn.Module, Transform] = WeakKeyDictionary()
+
+
+def record_transform(net: nn.Module, transform: Transform | None) -> None:
+    """Say by which transform a network is shown images; None for the images as they are."""
+    _transforms.pop(unwrapped(net), None)
+    if transform is not None:
+        _transforms[unwrapped(net)] = transform
+
+
+def transform_of(net: nn.Module) -> Transform | None:
+    """The transform of a network's makers, None where it has none of its own."""
+    return _transforms.get(unwrapped(net))
+
+
+def from_processor(processor: Any) -> Transform:
+    """The transform that an image processor of transformers is.
+
+    The processor itself is called, whatever it does. Where it resizes, scales to [0, 1] and normalises, normalisation
+    is left to the network; where it does anything else (masks, patches, another order of the channels) it is `whole`.
+    """
+    name, (size, crop, interpolation) = type(processor).__name__, _facts_of(processor)
+    shown = f"{size[0]} × {size[1]}, " if size else ""
+    recipe = f"{name}: {shown}{interpolation} ({facts_digest(json.loads(processor.to_json_string()))[:8]})"
+    make = partial(Transform, recipe=recipe, size=size, crop=crop, interpolation=interpolation)
+    mean, std = (_by_channel(processor, key) for key in ("image_mean", "image_std"))
+    pixels = partial(_processed, processor, do_normalize=False)
+    if not hasattr(processor, "do_normalize"):
+        return make(partial(_processed, processor), whole=True)
+    if _gives_pixels(processor, pixels, (0.0,) * 3, (1.0,) * 3):
+        return make(pixels)
+    if _gives_pixels(processor, pixels, mean, std):
+        return make(pixels, mean=mean, std=std)
+    sized = partial(_processed, processor, do_resize=False, do_center_crop=False)
+    return make(partial(_processed, processor), whole=True, finish=sized)
+
+
+def _processed(processor: Any, images: list[Any], **options: Any) -> Any:
+    """Pixels where a processor gives these alone, else all that it gives."""
+    try:
+        given = processor(images=images, return_tensors="pt", **options)
+    except ValueError as error:
+        raise InputError(
+            f"{type(processor).__name__} makes no batch of {len(images)} images: {str(error).splitlines()[0]} "
+            "Bring them to one size with the data, as in 'imagefolder:PATH,size=224'."
+        ) from error
+    given = {"pixel_values": given} if isinstance(given, Tensor) else given
+    values = {key: value for key, value in given.items() if isinstance(value, Tensor)}
+    return values["pixel_values"] if list(values) == ["pixel_values"] else values
+
+
+def _gives_pixels(processor: Any, plain: Callable[[list[Any]], Any], mean: Numbers, std: Numbers) -> bool:
+    """Whether a processor, tried on an image of noise, gives pixels in [0, 1] less the mean over the deviation."""
+    pil: Any = require("PIL.Image", extra="vision", to=f"try {type(processor).__name__}")
+    noise = [pil.fromarray(np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8))]
+    pixels, given = plain(noise), _processed(processor, noise)
+    if not isinstance(pixels, Tensor) or not isinstance(given, Tensor) or pixels.shape != given.shape:
+        return False
+    # a high end well below 1 means bytes over something else than 255
+    if pixels.ndim != 4 or pixels.shape[1] != 3 or not (pixels.min() > -1e-3 and 0.5 < pixels.max() < 1 + 1e-3):
+        return False
+    expected = (pixels - torch.tensor(mean).view(-1, 1, 1)) / torch.tensor(std).view(-1, 1, 1)
+    return torch.allclose(expected, given, atol=1e-4)
+
+
+def _by_channel(processor: Any, key: str) -> Numbers:
+    value = getattr(processor, key, None)
+    return tuple(np.broadcast_to(1.0 if value is None else value, 3).astype(float).tolist())
+
+
+def _facts_of(processor: Any) -> tuple[tuple[int, int] | None, float | None, str | None]:
+    """Size, crop and interpolation, as far as a processor says."""
+    resized, cropped = (_sides(getattr(processor, key, None)) for key in ("size", "crop_size"))
+    cropped = cropped if getattr(processor, "do_center_crop", False) else None
+    size = cropped or resized
+    edge = _entry(getattr(processor, "size", None), "shortest_edge")
+    crop = min(size) / edge if size and edge else 1.0
+    resample = getattr(processor, "resample", None)
+    return size, crop, None if resample is None else _interpolation(resample)
+
+
+def _sides(size: Any) -> tuple[int, int] | None:
+    """Height and width, where both are fixed."""
+    height, width = _entry(size, "height"), _entry(size, "width")
+    return (height, width) if height and width else None
+
+
+def _entry(size: Any, key: str) -> int | None:
+    value = size.get(key) if isinstance(size, Mapping) else getattr(size, key, None)
+    return int(value) if value else None
+
+
+def _interpolation(resample: Any) -> str:
+    pil: Any = require("PIL.Image", extra="vision", to="read an image processor")
+    value = getattr(resample, "value", resample)
+    return str(value if isinstance(value, str) else pil.Resampling(value).name.lower())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,47 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-import likewise
 from likewise.attacks import pgd
 from likewise.errors import InputError
-
-
-class Small(nn.Module):
-    """A classifier with everything that has a mode, trained on digits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(64, 32)
-        self.norm, self.drop, self.fc = nn.BatchNorm1d(32), nn.Dropout(0.5), nn.Linear(32, 10)
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.fc(self.drop(self.norm(self.hidden(images.flatten(1))).relu()))
-
-
-@cache
-def digits() -> tuple[Tensor, Tensor]:
-    data = likewise.dataset("digits:train[:300]")
-    return data.inputs[:], data.labels
-
-
-@cache
-def trained() -> dict[str, Tensor]:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        net = Small()
-        optimiser = torch.optim.SGD(net.parameters(), lr=0.5)
-        images, labels = digits()
-        for _ in range(60):
-            optimiser.zero_grad()
-            functional.cross_entropy(net(images), labels).backward()
-            optimiser.step()
-    return net.state_dict()
-
-
-def small() -> Small:
-    net = Small()
-    net.load_state_dict(trained())
-    return net
+from tests.attacks.helpers import Small, digits, small
 
 
 def loss(net: nn.Module, images: Tensor, labels: Tensor) -> float:
@@ -61,12 +21,12 @@ def loss(net: nn.Module, images: Tensor, labels: Tensor) -> float:
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.floats(0, 0.5), st.floats(0.001, 1), st.integers(0, 4), st.booleans(), st.integers(0, 99))
+@given(st.floats(0.001, 0.5), st.floats(0.001, 1), st.integers(0, 4), st.booleans(), st.integers(0, 99))
 def test_images_move_no_further_than_eps_and_stay_images(
     eps: float, step: float, iterations: int, random_start: bool, seed: int
 ) -> None:
     images, labels = digits()
-    moved, _ = pgd(
+    moved, *_ = pgd(
         small(),
         images[:20],
         labels[:20],
@@ -81,18 +41,16 @@ def test_images_move_no_further_than_eps_and_stay_images(
     assert 0 <= float(moved.min()) <= float(moved.max()) <= 1
 
 
-def test_without_eps_or_steps_nothing_moves() -> None:
+def test_without_steps_nothing_moves() -> None:
     images, labels = digits()
-    still, _ = pgd(small(), images, labels, eps=0)
-    assert torch.equal(still, images)
-    still, _ = pgd(small(), images, labels, iterations=0, random_start=False)
+    still, *_ = pgd(small(), images, labels, iterations=0, random_start=False)
     assert torch.equal(still, images)
 
 
 def test_one_step_follows_the_sign_of_the_gradient() -> None:
     net, (images, labels) = small(), digits()
     inner = images * 0.5 + 0.25  # no image touches 0 or 1
-    moved, _ = pgd(net, inner, labels, eps=0.1, step=0.01, iterations=1, random_start=False)
+    moved, *_ = pgd(net, inner, labels, eps=0.1, step=0.01, iterations=1, random_start=False)
     net.eval()
     for i in range(5):
         one = inner[i : i + 1].clone().requires_grad_(True)
@@ -105,7 +63,7 @@ def test_the_loss_grows_with_the_number_of_steps() -> None:
     clean = loss(net, images, labels)
     losses = []
     for iterations in (1, 3, 10):
-        moved, _ = pgd(net, images, labels, eps=0.1, step=0.02, iterations=iterations)
+        moved, *_ = pgd(net, images, labels, eps=0.1, step=0.02, iterations=iterations)
         losses.append(loss(net, moved, labels))
     assert clean < losses[0] < losses[1] < losses[2]
     assert losses[2] > 2 * clean
@@ -115,7 +73,7 @@ def test_without_labels_it_leads_away_from_what_the_network_answers() -> None:
     net, (images, _) = small(), digits()
     net.eval()
     answers = net(images).argmax(dim=1)
-    moved, before = pgd(net, images, eps=0.3, step=0.05, iterations=10)
+    moved, before, _ = pgd(net, images, eps=0.3, step=0.05, iterations=10)
     assert torch.equal(before, answers)
     assert torch.equal(moved, pgd(net, images, answers, eps=0.3, step=0.05, iterations=10)[0])
     assert (net(moved).argmax(dim=1) != answers).float().mean() > 0.5
@@ -157,7 +115,7 @@ def test_the_network_is_left_as_it_was(make: type[Small]) -> None:
 
 def test_the_images_and_labels_are_left_as_they_were() -> None:
     images, labels = (part.clone() for part in digits())
-    moved, truth = pgd(small(), images, labels)
+    moved, truth, _ = pgd(small(), images, labels)
     assert torch.equal(images, digits()[0])
     assert not images.requires_grad
     assert not moved.requires_grad
@@ -186,11 +144,11 @@ def test_the_network_is_left_as_it_was_when_it_fails(failing: int) -> None:
 def test_it_works_where_gradients_are_off(mode: type[torch.no_grad]) -> None:
     net, (images, labels) = frozen(), digits()
     before = facts(net)
-    expected, _ = pgd(net, images, labels, eps=0.1, step=0.02, iterations=3)
+    expected, *_ = pgd(net, images, labels, eps=0.1, step=0.02, iterations=3)
     with mode():
         inside = images * 1.0  # made there, it can have no gradient
-        found, _ = pgd(net, inside, labels, eps=0.1, step=0.02, iterations=3)
-        alone, _ = pgd(net, inside, eps=0.1, step=0.02, iterations=3)
+        found, *_ = pgd(net, inside, labels, eps=0.1, step=0.02, iterations=3)
+        alone, *_ = pgd(net, inside, eps=0.1, step=0.02, iterations=3)
         assert not torch.is_grad_enabled()
     assert torch.equal(found, expected)
     assert alone.shape == images.shape

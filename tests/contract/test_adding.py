@@ -120,12 +120,12 @@ def first_class(epoch):
         "attacks/night.py",
         "likewise.attacks",
         """
-from likewise.attacks.registry import attack
+from likewise.attacks.registry import Adversarial, attack
 
 @attack(name="night", norm="Linf", source="here")
 def night(net, images, labels=None):
     \"\"\"Every image turned dark.\"\"\"
-    return 0 * images, labels
+    return Adversarial(0 * images, labels, 0 * labels)
 """,
         "likewise.attacks.night(torch.nn.Identity(), torch.ones(2, 3), torch.zeros(2))[0].tolist()",
         [[0.0] * 3] * 2,

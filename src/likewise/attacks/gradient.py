@@ -1,15 +1,35 @@
-"""Attacks that follow the gradient of the loss."""
+"""Attacks that follow the gradient of the loss.
+
+All are one loop: from a start within `eps`, a slope made by the attack, a step along it, back into the ball. None
+stops an image once it fools the network: examples that barely do say little about other networks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from likewise.attacks.registry import attack
+from likewise.attacks.registry import Adversarial, attack
+from likewise.attacks.steps import Ball, Norm, Target, target
 from likewise.errors import InputError
-from likewise.networks.forward import at_rest
-from likewise.networks.forward import logits as answer
+
+Slope = Callable[[Target, Tensor], Tensor]
+
+
+def ascend(
+    aim: Target, ball: Ball, step: float, iterations: int, slope: Slope, *, start: Tensor | None = None
+) -> Adversarial:
+    """Steps of one size along a slope, each back into the ball."""
+    if not step > 0 or iterations < 0:
+        raise InputError(
+            f"step is {step} and iterations {iterations}. Give a step above 0 and no fewer than 0 of them."
+        )
+    moved = aim.clean.clone() if start is None else start
+    for _ in range(iterations):
+        moved = ball.project(moved + step * ball.steepest(slope(aim, moved)), aim.clean)
+    return Adversarial(moved.detach(), aim.labels, aim.stalled)
 
 
 @attack(name="pgd", norm="Linf", source="Madry et al. 2018, arXiv:1706.06083")
@@ -19,33 +39,150 @@ def pgd(
     labels: Tensor | None = None,
     *,
     eps: float = 0.05,
-    step: float = 0.001,
+    step: float | None = None,
+    relative_step: float | None = None,
     iterations: int = 2,
+    norm: Norm = "Linf",
     random_start: bool = True,
+    targeted: bool = False,
     seed: int = 0,
-) -> tuple[Tensor, Tensor]:
-    """Projected gradient descent in the maximum norm; the changed images, and the labels led away from.
+) -> Adversarial:
+    """Projected gradient descent: steps along the sign of the gradient, kept near the images.
 
-    From a random point within `eps` of the images, `iterations` steps of `step` along the sign of the
-    gradient of the cross-entropy, kept within `eps` and within [0, 1]. Without labels, away from what the
-    network answers before. The defaults are those of Deep Similarity Inspector's appendix K. The network
-    is left as it was.
+    From a random point within `eps` of the images, `iterations` steps of `step` (or of `relative_step` times
+    `eps`) along the sign of the gradient of the cross-entropy, or along the gradient at length 1 in the norm L2,
+    kept within `eps` and within [0, 1]. Without labels, away from what the network answers before; `targeted`
+    leads to the labels. The defaults are those of Deep Similarity Inspector's appendix K, a step of 0.001.
     """
-    if not images.is_floating_point() or float(images.min()) < 0 or float(images.max()) > 1:
-        raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
-    with at_rest(net, input_gradients=True):
-        clean = images.detach().clone()
-        truth = answer(net, clean).argmax(dim=1) if labels is None else labels.detach().clone()
-        moved = clean.clone()
-        if random_start:
-            draw = torch.Generator().manual_seed(seed)
-            noise = torch.rand(clean.shape, generator=draw, dtype=clean.dtype)
-            moved = (clean + (2 * noise.to(clean.device) - 1) * eps).clamp(0, 1)
-        for _ in range(iterations):
-            moved.requires_grad_(True)
-            loss = functional.cross_entropy(answer(net, moved), truth, reduction="sum")
-            (slope,) = torch.autograd.grad(loss, moved)
-            moved = moved.detach() + step * slope.sign()
-            moved = clean + (moved - clean).clamp(-eps, eps)
-            moved = moved.clamp(0, 1)
-    return moved.detach(), truth
+    if step is not None and relative_step is not None:
+        raise InputError("the step is given twice. Leave out step or relative_step.")
+    size = relative_step * eps if relative_step is not None else 0.001 if step is None else step
+    ball = Ball(eps, norm)
+    with target(net, images, labels, targeted=targeted) as aim:
+        start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
+        return ascend(aim, ball, size, iterations, Target.slope, start=start)
+
+
+@attack(name="fgsm", norm="Linf", source="Goodfellow et al. 2015, arXiv:1412.6572")
+def fgsm(
+    net: nn.Module, images: Tensor, labels: Tensor | None = None, *, eps: float = 8 / 255, targeted: bool = False
+) -> Adversarial:
+    """One step of size `eps` along the sign of the gradient."""
+    with target(net, images, labels, targeted=targeted) as aim:
+        return ascend(aim, Ball(eps), eps, 1, Target.slope)
+
+
+@attack(name="mi-fgsm", norm="Linf", source="Dong et al. 2018, arXiv:1710.06081", aliases=("MIM",))
+def mi_fgsm(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 16 / 255,
+    step: float | None = None,
+    iterations: int = 10,
+    decay: float = 1.0,
+    targeted: bool = False,
+) -> Adversarial:
+    """Steps along the sign of a momentum: the sum of all slopes so far, each divided by its mean size.
+
+    The step is `eps` / `iterations` where none is given.
+    """
+    with target(net, images, labels, targeted=targeted) as aim:
+        momentum = torch.zeros_like(aim.clean)
+
+        def slope(aim: Target, moved: Tensor) -> Tensor:
+            nonlocal momentum
+            momentum = decay * momentum + _level(aim.slope(moved))
+            return momentum
+
+        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, slope)
+
+
+@attack(name="vmi-fgsm", norm="Linf", source="Wang and He 2021, arXiv:2103.15571")
+def vmi_fgsm(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 16 / 255,
+    step: float | None = None,
+    iterations: int = 10,
+    decay: float = 1.0,
+    neighbours: int = 20,
+    beta: float = 1.5,
+    targeted: bool = False,
+    seed: int = 0,
+) -> Adversarial:
+    """`mi-fgsm` with the slope evened out by those around the image.
+
+    To each slope is added by how much, at the image before, the mean slope of `neighbours` drawn within
+    `beta` · `eps` differed from that image's own.
+    """
+    if neighbours < 1:
+        raise InputError(f"neighbours is {neighbours}. Give at least 1.")
+    draw = torch.Generator().manual_seed(seed)
+    with target(net, images, labels, targeted=targeted) as aim:
+        momentum, variance = torch.zeros_like(aim.clean), torch.zeros_like(aim.clean)
+
+        def slope(aim: Target, moved: Tensor) -> Tensor:
+            nonlocal momentum, variance
+            own, around = aim.slope(moved), torch.zeros_like(moved)
+            momentum = decay * momentum + _level(own + variance)
+            for _ in range(neighbours):
+                noise = torch.rand(moved.shape, generator=draw, dtype=moved.dtype).to(moved.device)
+                around += aim.slope(moved + (2 * noise - 1) * beta * eps)
+            variance = around / neighbours - own
+            return momentum
+
+        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, slope)
+
+
+@attack(name="low-frequency-pgd", norm="Linf", source="Guo et al. 2020, arXiv:1809.08758")
+def low_frequency_pgd(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 0.03,
+    step: float = 0.01,
+    iterations: int = 20,
+    share: float = 1 / 8,
+    random_start: bool = False,
+    targeted: bool = False,
+    seed: int = 0,
+) -> Adversarial:
+    """`pgd` along the low frequencies of the gradient only.
+
+    Before its sign is taken, the gradient keeps the first `share` of the frequencies of a cosine transform
+    along either side. The sign itself brings high frequencies back, as in the paper's code.
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"share is {share}. Give the share of frequencies to keep, above 0 and up to 1.")
+    ball = Ball(eps)
+    with target(net, images, labels, targeted=targeted) as aim:
+        low = [_low_pass(length, share, aim.clean) for length in aim.clean.shape[2:]]
+        start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
+
+        def slope(aim: Target, moved: Tensor) -> Tensor:
+            return low[0] @ aim.slope(moved) @ low[1]
+
+        return ascend(aim, ball, step, iterations, slope, start=start)
+
+
+def _level(slope: Tensor) -> Tensor:
+    """A slope divided by its mean size, zero where it is zero."""
+    return slope / slope.abs().flatten(1).mean(dim=1).clamp(min=1e-30).view(-1, *[1] * (slope.ndim - 1))
+
+
+def _step(step: float | None, eps: float, iterations: int) -> float:
+    return eps / max(iterations, 1) if step is None else step
+
+
+def _low_pass(length: int, share: float, like: Tensor) -> Tensor:
+    """The projection of `length` values onto their first frequencies, by the orthonormal cosine transform."""
+    place = torch.arange(length, dtype=like.dtype, device=like.device)
+    waves = torch.cos(torch.pi / length * (place + 0.5) * place[:, None])
+    waves = waves / waves.norm(dim=1, keepdim=True)
+    kept = waves[: max(1, int(length * share))]
+    return kept.T @ kept

@@ -115,7 +115,7 @@ class Inspector:
         from likewise.attacks import pgd
         from likewise.networks.forward import logits as answer
 
-        attacked, before = pgd(net, inputs, **self.attack)
+        attacked, before, _ = pgd(net, inputs, **self.attack)
         after = answer(net, attacked).detach().argmax(dim=1)
         self._fooled[0] += int((after != before).sum())
         self._fooled[1] += len(before)

@@ -1,0 +1,186 @@
+"""Attacks that choose their own steps: APGD with two losses, and AutoAttack, which runs several attacks in turn.
+
+APGD starts with steps of 2 `eps`, halves them for an image whose loss has stopped rising, and goes on from that
+image's best point. What it gives for each image is the last point that fooled the network, else the best one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from likewise._base.optional import require
+from likewise.attacks.registry import Adversarial, attack
+from likewise.attacks.steps import Ball, Loss, Norm, Target, cross_entropy, target
+from likewise.errors import InputError
+
+CROCE = "Croce and Hein 2020, arXiv:2003.01690"
+MOMENTUM, RISING = 0.75, 0.75  # weight of a new step beside the last one; share of steps that have to raise the loss
+
+
+@attack(name="apgd-ce", norm="Linf", source=CROCE, aliases=("APGD",))
+def apgd_ce(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 8 / 255,
+    iterations: int = 100,
+    norm: Norm = "Linf",
+    seed: int = 0,
+) -> Adversarial:
+    """Projected gradient descent whose steps shrink by themselves, along the cross-entropy."""
+    with target(net, images, labels) as aim:
+        start = Ball(eps, norm).random(aim.clean, torch.Generator().manual_seed(seed))
+        return Adversarial(_apgd(aim, Ball(eps, norm), iterations, cross_entropy, start), aim.labels, aim.stalled)
+
+
+@attack(name="apgd-t", norm="Linf", source=CROCE)
+def apgd_t(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 8 / 255,
+    iterations: int = 100,
+    targets: int = 9,
+    norm: Norm = "Linf",
+    seed: int = 0,
+) -> Adversarial:
+    """APGD towards each of the likeliest wrong classes in turn, along the difference of logits ratio.
+
+    Images that are fooled by one target are not led to the next. Needs four classes or more.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    with target(net, images, labels) as aim:
+        with torch.no_grad():
+            answers = aim.answer(aim.clean)
+        classes = answers.shape[1]
+        if classes < 4:
+            raise InputError(f"apgd-t needs four classes, and the network has {classes}. Choose apgd-ce.")
+        wrong = answers.scatter(1, aim.labels[:, None], float("-inf")).argsort(dim=1, descending=True)
+        found, left = aim.clean.clone(), torch.ones(len(aim.clean), dtype=torch.bool, device=aim.clean.device)
+        for rank in range(min(targets, classes - 1)):
+            rows = left.nonzero()[:, 0]
+            if not len(rows):
+                break
+            part = aim.only(rows)
+            start = Ball(eps, norm).random(part.clean, draw)
+            moved = _apgd(part, Ball(eps, norm), iterations, towards(wrong[rows, rank]), start)
+            aim.stalled[rows] += part.stalled
+            found[rows] = moved
+            left[rows] = part.answer(moved).argmax(dim=1) == part.labels
+        return Adversarial(found, aim.labels, aim.stalled)
+
+
+@attack(name="autoattack", norm="Linf", source=CROCE)
+def autoattack(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 8 / 255,
+    norm: Norm = "Linf",
+    seed: int = 0,
+) -> Adversarial:
+    """APGD-CE, APGD-T, FAB-T and Square, each on what the ones before left: by the package pyautoattack.
+
+    It stops at the first success of each image, so its examples carry less to other networks.
+    """
+    Ball(eps, norm)
+    package = require("pyautoattack", extra="attacks", to="run AutoAttack")
+    with target(net, images, labels) as aim:
+        with torch.no_grad():
+            classes = aim.answer(aim.clean[:1]).shape[1]
+        if classes < 4:
+            raise InputError(f"AutoAttack needs four classes, and the network has {classes}. Choose apgd-ce.")
+        with torch.random.fork_rng():  # it sets the seed of everything
+            suite = package.AutoAttack(aim.answer, norm=norm, eps=eps, seed=seed, device=aim.clean.device)
+            for part in (suite.apgd_targeted, suite.fab):
+                part.n_target_classes = min(9, classes - 1)
+            moved, _ = suite.run_standard_evaluation(aim.clean, aim.labels, batch_size=len(aim.clean))
+        return Adversarial(Ball(eps, norm).project(moved, aim.clean), aim.labels, aim.stalled)
+
+
+def towards(classes: Tensor) -> Loss:
+    """The difference of logits ratio to a class: -(z_y - z_t) / (z_1 - (z_3 + z_4) / 2), z_1 the largest logit."""
+
+    def loss(answers: Tensor, labels: Tensor) -> Tensor:
+        ranked = answers.sort(dim=1, descending=True).values
+        lead = answers.gather(1, labels[:, None]) - answers.gather(1, classes[:, None])
+        scale = ranked[:, 0] - (ranked[:, 2] + ranked[:, 3]) / 2
+        return -lead[:, 0] / (scale + 1e-12)
+
+    return loss
+
+
+def checkpoints(iterations: int) -> list[int]:
+    """The steps at which APGD looks back: 22 % on, then ever sooner, at least 6 % apart.
+
+    >>> checkpoints(100)
+    [22, 41, 57, 70, 80, 87, 93, 99]
+    """
+    gap, least, shrink = (max(int(iterations * share), 1) for share in (0.22, 0.06, 0.03))
+    places = [gap]
+    while places[-1] < iterations:
+        gap = max(gap - shrink, least)
+        places.append(places[-1] + gap)
+    return [place for place in places if place < iterations]
+
+
+@dataclass
+class Climb:
+    """Where APGD stands: the best point of each image, its loss and slope, and the points that fooled the network."""
+
+    images: Tensor
+    loss: Tensor
+    slope: Tensor
+    fooling: Tensor
+    fooled: Tensor
+
+    def take(self, moved: Tensor, loss: Tensor, slope: Tensor, fooled: Tensor) -> None:
+        """Keep what is better, and what fools."""
+        better = loss > self.loss
+        self.images[better], self.loss[better], self.slope[better] = moved[better], loss[better], slope[better]
+        self.fooling[fooled] = moved[fooled]
+        self.fooled |= fooled
+
+    @property
+    def result(self) -> Tensor:
+        """The last point that fooled the network, else the best."""
+        return torch.where(self.fooled.view(_column(self.images)), self.fooling, self.images)
+
+
+def _apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -> Tensor:
+    """The attack on one batch; `loss` is to rise."""
+    moved = before = start
+    slope, losses, answers = aim.slope_and_loss(moved, loss)
+    fooled = answers.argmax(dim=1) != aim.labels
+    climb = Climb(moved.clone(), losses.clone(), slope.clone(), moved.clone(), fooled)
+    size = torch.full_like(losses, 2 * ball.eps)
+    rises, halved, last_best, last = torch.zeros_like(losses), torch.ones_like(fooled), losses.clone(), 0
+    looks = checkpoints(iterations)
+    for number in range(1, iterations + 1):
+        pull = 1.0 if number == 1 else MOMENTUM
+        ahead = ball.project(moved + size.view(_column(moved)) * ball.steepest(slope), aim.clean)
+        after = ball.project(moved + pull * (ahead - moved) + (1 - pull) * (moved - before), aim.clean)
+        before, moved, earlier = moved, after, losses
+        slope, losses, answers = aim.slope_and_loss(moved, loss)
+        climb.take(moved, losses, slope, answers.argmax(dim=1) != aim.labels)
+        rises += losses > earlier
+        if number in looks:
+            halved = (rises <= RISING * (number - last)) | (~halved & (last_best >= climb.loss))
+            size = torch.where(halved, size / 2, size)
+            back = halved.view(_column(moved))
+            moved, slope = torch.where(back, climb.images, moved), torch.where(back, climb.slope, slope)
+            losses = torch.where(halved, climb.loss, losses)
+            last_best, last = climb.loss.clone(), number
+            rises.zero_()
+    return climb.result
+
+
+def _column(images: Tensor) -> tuple[int, ...]:
+    """The shape of one number per image, to multiply images by."""
+    return (-1, *[1] * (images.ndim - 1))

@@ -1,0 +1,155 @@
+"""What gradient attacks share: the ball around an image, the slope of the loss, and the checks of what is given.
+
+All work on floats in [0, 1]; a network that normalises does so inside. The loss is the cross-entropy. Where that
+has no gradient at all, as in a network so sure that its probabilities are exactly 0 and 1, the margin between the
+label and the next best class is followed instead, and the step is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from likewise.errors import InputError
+from likewise.networks.forward import at_rest
+from likewise.networks.forward import logits as answer
+
+Norm = Literal["Linf", "L2"]
+Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per image
+
+
+@dataclass(frozen=True)
+class Ball:
+    """All images within `eps` of given ones, in the largest or the Euclidean norm, with values in [0, 1]."""
+
+    eps: float
+    norm: Norm = "Linf"
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("Linf", "L2"):
+            raise InputError(f"no norm named {self.norm!r}. Choose 'Linf' or 'L2'.")
+        if not 0 < self.eps < float("inf"):
+            raise InputError(f"eps is {self.eps}, and nothing changes within that. Give a number above 0, like 8/255.")
+
+    def project(self, moved: Tensor, clean: Tensor) -> Tensor:
+        """The nearest images of the ball; in the Euclidean norm first the ball, then [0, 1]."""
+        change = moved - clean
+        if self.norm == "Linf":
+            change = change.clamp(-self.eps, self.eps)
+        else:
+            change = change * (self.eps / lengths(change).clamp(min=self.eps))
+        return (clean + change).clamp(0, 1)
+
+    def steepest(self, slope: Tensor) -> Tensor:
+        """The step of size 1 along which the loss rises most."""
+        return slope.sign() if self.norm == "Linf" else slope / lengths(slope).clamp(min=1e-12)
+
+    def random(self, clean: Tensor, draw: torch.Generator) -> Tensor:
+        """Images drawn evenly from the ball: each value by itself, or direction and length."""
+        noise = torch.rand(clean.shape, generator=draw, dtype=clean.dtype)
+        if self.norm == "Linf":
+            noise = (2 * noise - 1) * self.eps
+        else:
+            ways = torch.randn(clean.shape, generator=draw, dtype=clean.dtype)
+            share = noise.flatten(1)[:, 0] ** (1 / clean[0].numel())
+            noise = self.eps * ways * (share / ways.flatten(1).norm(dim=1)).view(-1, *[1] * (clean.ndim - 1))
+        return (clean + noise.to(clean.device)).clamp(0, 1)
+
+
+def lengths(change: Tensor) -> Tensor:
+    """The Euclidean length of each image's change, shaped to divide by."""
+    return change.flatten(1).norm(dim=1).view(-1, *[1] * (change.ndim - 1))
+
+
+@dataclass
+class Target:
+    """A network at rest with the images and labels of one attack.
+
+    With `targeted` the labels are led towards, else away from. `stalled` counts steps without a gradient.
+    """
+
+    net: nn.Module
+    clean: Tensor
+    labels: Tensor
+    targeted: bool
+    stalled: Tensor
+
+    def answer(self, images: Tensor) -> Tensor:
+        """The logits of the network."""
+        return answer(self.net, images)
+
+    def only(self, rows: Tensor) -> Target:
+        """The same for some of the images."""
+        return replace(self, clean=self.clean[rows], labels=self.labels[rows], stalled=torch.zeros_like(rows))
+
+    def slope(self, images: Tensor) -> Tensor:
+        """The direction in which the attack succeeds, as steep as the loss."""
+        slope, _, _ = self.slope_and_loss(images, cross_entropy)
+        return slope
+
+    def slope_and_loss(self, images: Tensor, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
+        """The slope of a loss, the loss of each image, and the answers."""
+        images = images.detach().requires_grad_(True)
+        answers = answer(self.net, images)
+        losses = self._sign * loss(answers, self.labels)
+        (slope,) = torch.autograd.grad(losses.sum(), images)
+        largest = slope.abs().flatten(1).amax(dim=1)
+        if not bool(largest.isfinite().all()):
+            raise InputError(
+                f"the gradient of {type(self.net).__name__} is not finite for {int((~largest.isfinite()).sum())} of "
+                f"{len(slope)} images. Attack another network, or leave those images out."
+            )
+        flat = largest == 0
+        if bool(flat.any()):
+            self.stalled += flat
+            slope[flat] = self._margin_slope(images.detach()[flat], self.labels[flat])
+        return slope, losses.detach(), answers.detach()
+
+    def _margin_slope(self, images: Tensor, labels: Tensor) -> Tensor:
+        images = images.requires_grad_(True)
+        lead = self._sign * margin(answer(self.net, images), labels)
+        return torch.autograd.grad(lead.sum(), images)[0]
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.targeted else 1
+
+
+@contextmanager
+def target(net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False) -> Iterator[Target]:
+    """The network at rest for an attack; without labels, away from what it answers."""
+    if not images.is_floating_point() or (
+        images.numel() and not (0 <= float(images.min()) <= float(images.max()) <= 1)
+    ):
+        raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
+    if targeted and labels is None:
+        raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
+    with at_rest(net, input_gradients=True) as resting:
+        clean = images.detach().clone()
+        with torch.no_grad():
+            answers = answer(resting, clean)
+        truth = answers.argmax(dim=1) if labels is None else labels.detach().to(answers.device).clone()
+        if len(truth) != len(clean) or (len(truth) and int(truth.max()) >= answers.shape[1]):
+            raise InputError(
+                f"the labels are {len(truth)}, up to {int(truth.max()) if len(truth) else 0}, for {len(clean)} images "
+                f"and {answers.shape[1]} classes. Give one label per image, as the network counts its classes."
+            )
+        yield Target(resting, clean, truth, targeted, torch.zeros(len(clean), dtype=torch.long, device=clean.device))
+
+
+def cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:
+    """The cross-entropy of each image."""
+    return functional.cross_entropy(answers, labels, reduction="none")
+
+
+def margin(answers: Tensor, labels: Tensor) -> Tensor:
+    """By how much the best other class leads the label, for each image."""
+    own = answers.gather(1, labels[:, None])[:, 0]
+    others = answers.scatter(1, labels[:, None], float("-inf"))
+    return others.max(dim=1).values - own

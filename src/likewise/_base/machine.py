@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from threadpoolctl import ThreadpoolController
 
+from likewise.errors import LikewiseError
+
 SMALL = 5e9  # multiplications; below, one thread is as fast as several
 
 
@@ -47,6 +49,17 @@ def _multiplications(values: Any) -> float:
     """Those of an n x n matrix of inner products."""
     shape: tuple[int, ...] = getattr(getattr(values, "values", values), "shape", ())
     return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the memory of a GPU or of this machine was too small, in the words of torch.
+
+    >>> is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
+    True
+    """
+    words = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed")
+    said = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in words)
+    return isinstance(error, torch.OutOfMemoryError) or (said and not isinstance(error, LikewiseError))
 
 
 def free_memory() -> int:

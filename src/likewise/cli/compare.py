@@ -35,8 +35,9 @@ def compare(
         str | None, typer.Option(help="File with one class per input; with --data they are known.")
     ] = None,
     reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Inputs shown to a network at a time.")] = 256,
+    batch_size: Annotated[int | None, typer.Option(help="Inputs shown at a time; else as many as fit.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
     memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -54,6 +55,7 @@ def compare(
         store=out and out / "store",
         batch_size=batch_size,
         device=device,
+        dtype=dtype,
         memory=memory,
         seed=seed,
         calibrate=calibrate or within_classes,

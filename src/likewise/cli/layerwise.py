@@ -17,9 +17,10 @@ def layerwise(
     layers: Annotated[list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")] = None,
     head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
     reduce: Annotated[str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Inputs in one batch.")] = 512,
+    batch_size: Annotated[int | None, typer.Option(help="Inputs in one batch; debiased CKA takes 512.")] = None,
     seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
     store: Annotated[Path | None, typer.Option(help="Folder to stream views to.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -38,6 +39,7 @@ def layerwise(
         batch_size=batch_size,
         seed=seed,
         device=device,
+        dtype=dtype,
         store=store,
     )
     if out is not None:

@@ -141,8 +141,9 @@ class Extraction:
     layers: str
     reduce: Reduction | None
     head: str | Mapping[str, str] | None
-    batch_size: int
+    batch_size: int | None
     device: Any
+    dtype: str | None
     store: Store | None
     progress: bool
     keep_networks: bool
@@ -169,6 +170,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             how.store,
             batch_size=how.batch_size,
             device=how.device,
+            dtype=how.dtype,
             name=called,
             head=how.head.get(str(called)) if isinstance(how.head, Mapping) else how.head,
             progress=how.progress,

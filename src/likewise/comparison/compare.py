@@ -66,8 +66,9 @@ def compare(  # type: ignore[misc]
     layers: str = "penultimate",
     head: str | Mapping[str, str] | None = None,
     reduce: Reduction | None = None,
-    batch_size: int = 256,
+    batch_size: int | None = None,
     device: Any = None,
+    dtype: str | None = None,
     store: Any = None,
     engine: Any = None,
     memory: str | int | None = None,
@@ -85,7 +86,8 @@ def compare(  # type: ignore[misc]
     family, "resi" or "all". Options of a single measure are named, as in `compare(x, y, "jaccard", k=5)`.
     With `data`, networks stand for their views: `compare(["zoo:lenet", ...], "cka", data="cifar10")`.
 
-    data       what networks (addresses or modules) are shown, `batch_size` at a time on `device`
+    data       what networks (addresses or modules) are shown, `batch_size` at a time (as many as fit) on `device`
+    dtype      the precision networks run in, if not that of their weights: float32, float16 or bfloat16 (autocast)
     layers     the layer to look at in each of them, `reduce` how its tokens and maps become rows
     head       the classifier, for `penultimate`, where it cannot be found: for all, or by network
     store      a folder: every score is kept there at once; rerun with the same folder to resume
@@ -114,7 +116,7 @@ def compare(  # type: ignore[misc]
         check_networks(given, data, {} if two else head)
     with open_store(store) as place:
         if networks:
-            how = Extraction(data, layers, reduce, head, batch_size, device, place, progress, bool(look))
+            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, place, progress, bool(look))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:
             return _compare_two(given, request.measures[0], run, place)

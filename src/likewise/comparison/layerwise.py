@@ -33,6 +33,7 @@ from likewise.views.extract import as_data, data_name, extract, network_and_name
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"
+BATCH = 512  # inputs that debiased CKA is taken of at a time, where nobody says how many
 Reasons = dict[tuple[str, str], str]
 
 
@@ -45,8 +46,9 @@ def layerwise(
     layers: str | Sequence[str] = "blocks",
     head: str | None = None,
     reduce: str | None = None,
-    batch_size: int = 512,
+    batch_size: int | None = None,
     device: Any = None,
+    dtype: str | None = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -54,12 +56,13 @@ def layerwise(
     """How alike every layer of network `a` is to every layer of `b` (or of itself), on data.
 
     `cka-debiased`, the default, is computed batch by batch in one pass over both networks: the
-    memory needed is that of one batch, and the value nears the whole-data one with the number of
-    inputs, sooner with larger batches. Data and arrays are shown in an order drawn from `seed`,
+    memory needed is that of one batch (of 512 inputs, or `batch_size`), and the value nears the whole-data one with
+    the number of inputs, sooner with larger batches. Data and arrays are shown in an order drawn from `seed`,
     since batches of one class alone would mislead; other iterables as they come. Any other measure
     takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
     maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
-    `head` names the classifier, for `penultimate`, where it cannot be found.
+    `head` names the classifier, for `penultimate`, where it cannot be found. `dtype` is the precision networks run
+    in, as in `extract`. Whatever the batch, a network is shown as many inputs at once as fit in memory.
     Undefined pairs are NaN, their reasons in `reasons`.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -74,11 +77,12 @@ def layerwise(
     wanted = [layers] if isinstance(layers, str) else list(layers)
     how = reduce or ("mean" if _is_text(inputs) else "flatten")
     if bound.key == STREAMED:
-        watchers = [Watcher(m, wanted, how, label=repr(n), device=device, head=head) for m, n in nets]
-        values, names, reasons = _stream(watchers, inputs, batch_size, seed, progress)
+        run: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": True}
+        watchers = [Watcher(m, wanted, how, label=repr(n), **run) for m, n in nets]
+        values, names, reasons = _stream(watchers, inputs, batch_size or BATCH, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
-        options = {"batch_size": batch_size, "device": device, "head": head, "progress": progress}
+        options = {"batch_size": batch_size, "device": device, "dtype": dtype, "head": head, "progress": progress}
         views = [extract(m, inputs, wanted, how, store, name=n, **options) for m, n in nets]
         values, names, reasons = _pairwise(views, bound)
         saturation = _saturation(views, bound, values)
@@ -89,7 +93,7 @@ def layerwise(
         names[-1],
         values,
         bound.key,
-        _about(inputs, how, batch_size, seed),
+        _about(inputs, how, batch_size or (BATCH if bound.key == STREAMED else None), seed, dtype),
         reasons,
         saturation,
         bound.info.larger_is,
@@ -247,14 +251,15 @@ def _join(first: Any, second: Any) -> Any:
     )
 
 
-def _about(data: Any, reduce: str, batch_size: int, seed: int) -> dict[str, str]:
+def _about(data: Any, reduce: str, batch_size: int | None, seed: int, dtype: str | None) -> dict[str, str]:
     probe = getattr(data, "probe", None)
     known = {
         "data": data_name(data),
         "probe": probe if isinstance(probe, str) else "",
         "reduction": reduce,
-        "batch_size": str(batch_size),
+        "batch_size": str(batch_size or ""),
         "seed": str(seed),
+        "precision": dtype or "",
         "likewise": __version__,
         "torch": torch.__version__,
     }

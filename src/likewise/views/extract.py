@@ -32,6 +32,7 @@ from likewise.networks.class_names import class_names, declared_classes, output_
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
+from likewise.views.parts import READ
 from likewise.views.selection import is_pattern
 from likewise.views.watcher import CallFacts, Seen, Watcher
 
@@ -45,8 +46,9 @@ def extract(
     reduce: str | None = None,
     store: str | os.PathLike[str] | None = None,
     *,
-    batch_size: int = 256,
+    batch_size: int | None = None,
     device: Any = None,
+    dtype: str | None = None,
     name: str | None = None,
     head: str | None = None,
     progress: bool = True,
@@ -58,7 +60,9 @@ def extract(
     those, `all`, `blocks`, `penultimate` (what the classifier is given) or `logits`; a single name
     gives a single view. `head` names the classifier where it cannot be found. Maps and tokens need
     a `reduce` (see `likewise.views.reduced`). With a folder as `store`, rows stream to disk and are
-    mapped back. What the network answered comes along as `outputs`.
+    mapped back. What the network answered comes along as `outputs`. Without a `batch_size` as many inputs
+    are shown at once as fit; rows depend on it by rounding only. `dtype` is the precision the network runs in where
+    it is not that of its weights: "float32", or by autocast "float16" or "bfloat16".
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
@@ -67,7 +71,7 @@ def extract(
     Views(['0', '2'])
     """
     refuse_meta()
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
     module, called = network_and_name(network, name)
     shown = as_data(data)
@@ -79,15 +83,15 @@ def extract(
         "likewise": likewise.__version__,
         "torch": torch.__version__,
     }
-    if head is not None:
-        facts["head"] = head
+    facts |= {key: value for key, value in {"head": head, "precision": dtype}.items() if value is not None}
 
     def title(layer: str) -> str:
         return f"{called}/{layer}" if several else called
 
     def watch(sink: Any) -> Any:
-        watcher = Watcher(module, layers, reduce, label=repr(called), device=device, head=head)
-        return run(watcher, shown, sink, batch_size=batch_size, progress=progress)
+        how: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": batch_size is None}
+        watcher = Watcher(module, layers, reduce, label=repr(called), **how)
+        return run(watcher, shown, sink, batch_size=batch_size or READ, progress=progress)
 
     if store is None:
         memory = InMemory(facts, title, known_length(shown))
@@ -147,7 +151,7 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
     else:
         return None
     asked = layers if isinstance(layers, str) else list(layers)
-    kinds = ("fingerprint", "reduction", "head")
+    kinds = ("fingerprint", "reduction", "head", "precision")
     known = {str(key): facts[key] for key in kinds if key in facts}
     return {**known, "layers": asked, "probe": probe}
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from likewise._base.machine import is_out_of_memory
 from likewise.errors import ForwardError, LikewiseError
 from likewise.networks.forward import call
 from likewise.networks.normalise import unwrapped
@@ -68,6 +69,8 @@ def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label:
     except LikewiseError:
         raise
     except Exception as error:
+        if is_out_of_memory(error):  # fewer inputs may fit
+            raise
         first, last = batch.start, batch.start + batch.size - 1
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ForwardError(

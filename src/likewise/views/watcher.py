@@ -21,10 +21,12 @@ from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import check_range
+from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, default_axis, input_axis
 from likewise.views.hooks import answer_to, watch
+from likewise.views.parts import Parts
 from likewise.views.penultimate import answering_call
 from likewise.views.reduction import check_reduction, reduced
 from likewise.views.selection import LOGITS, PENULTIMATE, Selection
@@ -40,6 +42,15 @@ class Seen:
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
+
+
+def joined(parts: Sequence[Seen]) -> Seen:
+    """What the parts of a batch showed, as one; an answer only where all have one."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = {name: torch.cat([part.rows[name] for part in parts]) for name in parts[0].rows}
+    answers = [part.answer for part in parts if part.answer is not None]
+    return Seen(rows, torch.cat(answers) if len(answers) == len(parts) else None)
 
 
 @dataclass(frozen=True)
@@ -79,11 +90,15 @@ class Watcher:
         label: str,
         device: Any = None,
         head: str | None = None,
+        dtype: str | None = None,
+        automatic: bool = False,
     ) -> None:
+        check_dtype(dtype)
         if reduce is not None:
             check_reduction(reduce)
         self.network, self.label, self.reduce = network, label, reduce
-        self.device, self.head = device, head
+        self.device, self.head, self.dtype = device, head, dtype
+        self.parts = Parts(label, automatic=automatic)
         self.selection = Selection(network, layers, label)
         self.hooked = self.selection.hooked()
         self.settled: Settled | None = None
@@ -92,6 +107,7 @@ class Watcher:
 
     def __enter__(self) -> Watcher:
         self.resting = self._exit.enter_context(at_rest(self.network, self.device))
+        self._exit.enter_context(in_precision(self.resting, self.dtype))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -108,10 +124,14 @@ class Watcher:
         return [] if self.settled is None else list(self.settled.calls)
 
     def see(self, batch: Batch, number: int) -> Seen:
-        """Show the network a batch."""
+        """Show the network a batch, in parts where it does not fit in memory."""
         floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
         inputs = cast(ready(self.resting, batch.inputs), next(floating, None))
-        rows = RowMaker(batch, inputs, self.reduce, self.label)
+        whole = Batch(inputs, None, batch.start)
+        return joined(self.parts.show(self.resting, whole, partial(self._see_part, number)))
+
+    def _see_part(self, number: int, batch: Batch) -> Seen:
+        rows = RowMaker(batch, batch.inputs, self.reduce, self.label)
         if self.settled is None:
             first = FirstBatch(self, rows, number)
             seen = first.see()

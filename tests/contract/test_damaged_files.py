@@ -187,7 +187,7 @@ def test_a_tensor_without_numbers_of_its_own_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dev.tsv.gz"
     path.write_bytes(gzip.compress(b"sentence\tlabel\n" + b"a\t1\n" * 2_000_000))
-    monkeypatch.setattr("likewise.data.sources.text.free_memory", lambda: 8_000_000)
+    monkeypatch.setattr("likewise.data.sources.tables.free_memory", lambda: 8_000_000)
     assert refusal(likewise.dataset, f"sst2:{tmp_path}/:dev") == (
         f"{path} unpacks to more than 0.001 GB, more than memory can hold. Save fewer lines."
     )

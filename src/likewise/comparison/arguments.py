@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -151,11 +151,14 @@ class Extraction:
 
 def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool) -> dict[str, Any]:
     """Networks as their views of the data, everything else as it is; under their own names where asked."""
-    from likewise.data import Data, dataset
+    from likewise.data import Data, as_data
+    from likewise.data.objects import read_once
     from likewise.networks import network as load
     from likewise.views.extract import extract
 
-    data = dataset(how.data) if isinstance(how.data, str) else how.data
+    data = as_data(how.data)
+    if isinstance(data, Iterator) and len(networks) > 1:
+        data = read_once(data)
 
     def view(name: str, network: Any) -> Any:
         if not isinstance(network, (str, Module)):

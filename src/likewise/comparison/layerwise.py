@@ -19,7 +19,8 @@ from likewise import __version__
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import seeded
 from likewise.comparison.schedule import score_items
-from likewise.data import Data
+from likewise.data import Data, as_data
+from likewise.data.objects import read_once
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
 from likewise.measures.facts import Measure
@@ -29,7 +30,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
-from likewise.views.extract import as_data, data_name, extract, network_and_name
+from likewise.views.extract import data_name, extract, network_and_name
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"
@@ -82,6 +83,7 @@ def layerwise(
         values, names, reasons = _stream(watchers, inputs, batch_size or BATCH, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
+        inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
         options = {"batch_size": batch_size, "device": device, "dtype": dtype, "head": head, "progress": progress}
         views = [extract(m, inputs, wanted, how, store, name=n, **options) for m, n in nets]
         values, names, reasons = _pairwise(views, bound)

@@ -11,6 +11,7 @@ from likewise.data.address import DATASETS, DataAddress, DataSource, data_source
 from likewise.data.graphs import GraphBatch, GraphData, nodes_of
 from likewise.data.images import ImageFiles, Images
 from likewise.data.inputs import Data, Domain
+from likewise.data.objects import as_data
 
 __all__ = [
     "DATASETS",
@@ -22,6 +23,7 @@ __all__ = [
     "GraphData",
     "ImageFiles",
     "Images",
+    "as_data",
     "data_source",
     "dataset",
     "held_out",

@@ -1,7 +1,8 @@
-"""From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`.
+"""From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`, `reviews.csv`.
 
 An address is `name[:PATH][:split][[slice]]`. A data source is a function of the split and the path, named
-by the decorator `data_source`; where files are looked for is in `likewise.data.locations`.
+by the decorator `data_source`; where files are looked for is in `likewise.data.locations`. A path alone is
+understood by what it is: sources declare the endings of their files and what marks their folders.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from likewise._base.files import is_folder
+from likewise._base.files import is_file, is_folder
 from likewise._base.registry import Registry, module_of
 from likewise.data.inputs import Data, Domain
-from likewise.errors import InputError, did_you_mean
+from likewise.errors import InputError, MissingDataError, brief, did_you_mean
 
 Loader = Callable[..., Data]
 _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]*)\])?$")
@@ -23,7 +24,11 @@ _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]
 
 @dataclass(frozen=True)
 class DataSource:
-    """One named dataset: how it is loaded, and its splits (the first is the default)."""
+    """One named dataset: how it is loaded, and its splits (the first is the default).
+
+    A path alone is for the source that declares its ending or, of a folder, a file in it (`marks`); objects of a
+    `library` are for the source that declares it, and are handed to it in place of the path.
+    """
 
     name: str
     domain: Domain
@@ -31,20 +36,31 @@ class DataSource:
     splits: tuple[str, ...]
     summary: str
     needs_path: bool = False
+    library: str = ""
+    endings: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
 
 
 def data_source(
-    *, name: str, domain: Domain, splits: tuple[str, ...], needs_path: bool = False
+    *,
+    name: str,
+    domain: Domain,
+    splits: tuple[str, ...],
+    needs_path: bool = False,
+    aliases: tuple[str, ...] = (),
+    library: str = "",
+    endings: tuple[str, ...] = (),
+    marks: tuple[str, ...] = (),
 ) -> Callable[[Loader], Loader]:
     """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary."""
 
     def declare(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
-        source = DataSource(name, domain, load, splits, summary, needs_path)
-        DATASETS.add(name, source, module=module_of(load))
+        source = DataSource(name, domain, load, splits, summary, needs_path, library, endings, marks)
+        DATASETS.add(name, source, aliases, module=module_of(load))
         return load
 
     return declare
@@ -55,7 +71,7 @@ class DataAddress:
     """The parts of a data address."""
 
     source: DataSource
-    path: str | None
+    path: Any
     split: str | None
     part: slice | None
 
@@ -68,6 +84,8 @@ def parse(address: str) -> DataAddress:
     ('cifar10', 'test', slice(None, 1000, None))
     """
     match = _ADDRESS.fullmatch(address)
+    if (match is None or match["name"] not in DATASETS) and (place := _place(address)) is not None:
+        return parse(f"{source_of(place).name}:{address}")
     if match is None:
         raise InputError(
             f"{address!r} is not a data address. Write name, name:split, name:PATH or "
@@ -76,34 +94,80 @@ def parse(address: str) -> DataAddress:
     source = DATASETS.get(match["name"])
     rest, part = match["rest"], match["slice"]
     whole = address.partition(":")[2]
-    if part is not None and source.needs_path and is_folder(Path(whole).expanduser()):
+    whole_path = Path(whole).expanduser()
+    if part is not None and source.needs_path and (is_folder(whole_path) or is_file(whole_path)):
         rest, part = whole, None  # a folder may be called 'photos [2024]'
     path, split = _path_and_split(rest, source, address)
     if source.needs_path and path is None:
-        raise InputError(f"{address!r} names no folder. Write {source.name}:PATH, where PATH holds the images.")
+        what = "folder" if source.domain == "image" else "file"
+        holds = "images" if source.domain == "image" else "texts"
+        raise InputError(f"{address!r} names no {what}. Write {source.name}:PATH, where PATH holds the {holds}.")
     return DataAddress(source, path, split, _slice(part, address))
 
 
-def dataset(address: str, *, split: str | None = None, **options: Any) -> Data:
-    """The data an address names, `name[:PATH][:split][[slice]]`.
+def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
+    """The data an address names, `name[:PATH][:split][[slice]]`, or that an object of another library holds.
 
-    `split` is used where the address names none. Options go to the data source, as `size` to folders.
+    An object is a data frame or a column of texts of pandas, or a dataset of Hugging Face; a path alone is understood
+    by what it is. `split` is used where the address names none. Options go to the data source, as `size` to folders.
 
     >>> dataset("digits:test[:100]")
     Data('digits:test[:100]', n=100, classes=10)
     """
-    parts = parse(address)
+    parts = parse(address) if isinstance(address, str) else _of_object(address)
     source = parts.source
-    if split is not None and split not in source.splits:
-        raise _no_split(source, split, address)
+    if split is not None and split not in source.splits and len(source.splits) > 1:
+        raise _no_split(source, split, str(address))
+    wanted = parts.split or (split if split in source.splits or not source.splits else None)
     try:
-        data = source.load(parts.split or split or source.splits[0], parts.path, **options)
+        data = source.load(wanted or next(iter(source.splits), ""), parts.path, **options)
     except TypeError as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown is None or unknown[1] not in options:
             raise
         raise InputError(f"{source.name} has no option {unknown[1]!r}. Leave it out.") from error
     return data if parts.part is None else data[parts.part]
+
+
+def source_of(path: Path) -> DataSource:
+    """The source of a file or folder, by its ending or by what is in it."""
+    ending = "".join(path.suffixes).lower()
+    if is_folder(path):
+        marked = (source for source in DATASETS if any((path / mark).is_file() for mark in source.marks))
+        return next(marked, None) or DATASETS.get("imagefolder")
+    found = next((source for source in DATASETS if ending.endswith(source.endings or ("?",))), None)
+    if found is None:
+        endings = [ending for source in DATASETS for ending in source.endings]
+        raise InputError(f"{path} is no data that is known by its ending. Those are {', '.join(endings)}, and folders.")
+    return found
+
+
+def source_of_object(given: Any) -> DataSource | None:
+    """The source that reads objects of this library, None where there is none."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    return next((source for source in DATASETS if source.library in libraries), None)
+
+
+def _of_object(given: Any) -> DataAddress:
+    if isinstance(given, Path):
+        return parse(f"{source_of(given.expanduser()).name}:{given}")
+    source = source_of_object(given)
+    if source is None:
+        raise InputError(
+            f"dataset needs an address, a path, a data frame or a dataset of Hugging Face, and was given "
+            f"{brief(given)}. Pass it to compare or extract as it is, or make likewise.data.Data of it."
+        )
+    return DataAddress(source, given, None, None)
+
+
+def _place(address: str) -> Path | None:
+    """The file or folder that an address begins with, where it names one instead of a source."""
+    bare = re.sub(r"\[[^\[\]]*\]$", "", address)
+    places = (Path(text).expanduser() for text in (address, bare, bare.rpartition(":")[0]) if text)
+    found = next((place for place in places if is_folder(place) or is_file(place)), None)
+    if found is None and any(mark in bare for mark in "/\\.") and ":" not in bare:
+        raise MissingDataError(f"there is no file or folder {bare}. Check the path.")
+    return found
 
 
 def held_out(address: str) -> str | None:
@@ -123,7 +187,7 @@ def _path_and_split(rest: str | None, source: DataSource, address: str) -> tuple
     if not rest:
         return None, None
     head, _, last = rest.rpartition(":")
-    if last in source.splits:
+    if last in source.splits or (not source.splits and head and re.fullmatch(r"[\w.-]+", last)):
         return head or None, last
     looks_like_path = source.needs_path or any(mark in rest for mark in "/\\.~")
     if looks_like_path:

@@ -11,7 +11,7 @@ column by column.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,8 +23,7 @@ from likewise._base.arrays import labels_fault, refuse_meta
 from likewise._base.hashing import InputsHash, facts_digest, fingerprint
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.data import Data, dataset
-from likewise.data.graphs import nodes_of
+from likewise.data import Data, as_data
 from likewise.errors import InputError
 from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
@@ -121,16 +120,6 @@ def _called(module: nn.Module) -> str:
     if made is None:
         return type(unwrapped(module)).__name__
     return made.network if made.weights is None else f"{made.network}@{made.weights}"
-
-
-def as_data(data: Any) -> Any:
-    """Data for an address or a bare graph; anything else as it is."""
-    if isinstance(data, str):
-        return dataset(data)
-    if hasattr(data, "edge_index") and hasattr(data, "x"):
-        split = "test" if getattr(data, "test_mask", None) is not None else "all"
-        return nodes_of(data, split, name="graph")
-    return data
 
 
 def data_name(data: Any) -> str:
@@ -261,7 +250,10 @@ def run(
                 n += batch.size
                 bar.advance()
         if not n:
-            raise InputError("the data gave no inputs. Pass at least two.")
+            used = (
+                ": a generator can be read once only. Pass a list of its batches" if isinstance(data, Iterator) else ""
+            )
+            raise InputError(f"the data gave no inputs{used or '. Pass at least two'}.")
     except BaseException:
         for sink in sinks.values():
             sink.abort()

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from likewise.data import Data
+from likewise.data import Data, as_data
 from likewise.errors import ForwardError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
 from likewise.views.batches import Batch, batches
-from likewise.views.extract import as_data, network_and_name
+from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import blocks, named_layers
 

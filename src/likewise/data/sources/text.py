@@ -7,19 +7,18 @@ into its own cache before it downloads.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from likewise._base.files import reading
-from likewise._base.machine import free_memory
 from likewise._base.optional import require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
 from likewise.data.locations import downloading, find
 from likewise.data.sources.synthetic_text import sentences as make_sentences
+from likewise.data.sources.tables import unpacked
 from likewise.errors import InputError
 
 _SENTIMENT = ("negative", "positive")
@@ -74,7 +73,7 @@ def _glue(
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[int]]:
     with reading(path, f"{path} is no whole table of text: {{reason}}. Fetch it again."):
-        text = io.StringIO(_unpacked(path).decode("utf-8"), newline="")
+        text = io.StringIO(unpacked(path).decode("utf-8"), newline="")
         rows = list(csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
     absent = [column for column in (*columns, "label") if not rows or column not in rows[0]]
     if absent:
@@ -84,20 +83,6 @@ def _read(path: Path, columns: tuple[str, ...]) -> tuple[list[tuple[str, ...]], 
         )
     texts = [_texts(row, columns, path, line) for line, row in enumerate(rows, 2)]
     return texts, [_label(row, path, line) for line, row in enumerate(rows, 2)]
-
-
-def _unpacked(path: Path) -> bytes:
-    """The bytes of a gzip file, read to its checksum, and no more of them than memory can hold."""
-    room = free_memory() // 8  # as texts, they take several times as much
-    content = bytearray()
-    with gzip.open(path, "rb") as file:
-        while chunk := file.read(2**20):
-            content += chunk
-            if len(content) > room:
-                raise InputError(
-                    f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. Save fewer lines."
-                )
-    return bytes(content)
 
 
 def _texts(row: Mapping[str, str | None], columns: tuple[str, ...], path: Path, line: int) -> tuple[str, ...]:

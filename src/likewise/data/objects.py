@@ -1,0 +1,98 @@
+"""What people have at hand, as data: paths, data frames, datasets of Hugging Face, texts, generators, bare graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from likewise._base.arrays import as_tensor
+from likewise._base.machine import free_memory
+from likewise.data.address import dataset, source_of_object
+from likewise.data.graphs import nodes_of
+from likewise.data.inputs import Data
+from likewise.errors import InputError, brief
+
+
+def as_data(given: Any) -> Any:
+    """Data for an address, a path, texts and objects of other libraries; anything else as it is.
+
+    >>> as_data(("a text", "another"))
+    Data('texts', n=2)
+    """
+    if isinstance(given, (Data, Tensor)):
+        return given
+    if isinstance(given, (str, Path)):
+        return dataset(given)
+    if hasattr(given, "edge_index") and hasattr(given, "x"):
+        split = "test" if getattr(given, "test_mask", None) is not None else "all"
+        return nodes_of(given, split, name="graph")
+    if isinstance(given, (list, tuple, np.ndarray)):
+        return _texts(given)
+    if isinstance(given, Iterator):
+        return _read_texts(given)
+    if source_of_object(given) is None:
+        return given
+    return as_tensor(given, "the data") if _is_numeric(given) else dataset(given)
+
+
+def _texts(given: Any) -> Any:
+    """Texts, or pairs of them, as data; other lists and arrays as they are."""
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind in "biufc" or given.ndim != 1:
+            return given
+        given = given.tolist()
+    if not len(given) or not _is_text(given[0]):
+        return given
+    for place, text in enumerate(given):
+        if not _is_text(text) or isinstance(text, str) != isinstance(given[0], str):
+            raise InputError(f"entry {place} of the texts is {brief(text)}, not a text. Leave such entries out.")
+    return Data("texts", "text", list(given))
+
+
+def _is_text(value: Any) -> bool:
+    """Whether this is a text or a pair of texts."""
+    return isinstance(value, str) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], str))
+
+
+def _read_texts(given: Iterator[Any]) -> Any:
+    """The texts that a generator gives, as data; one of batches is given on, whole."""
+    first = list(islice(given, 1))
+    if not first or not _is_text(first[0]):
+        return chain(first, given)
+    return _texts(read_once(chain(first, given)))
+
+
+def read_once(given: Iterator[Any]) -> list[Any]:
+    """All that a generator gives, kept for the next network, as far as memory can hold it."""
+    kept: list[Any] = []
+    room = free_memory() // 2
+    for value in given:
+        kept.append(value)
+        room -= _size(value)
+        if room < 0:
+            raise InputError(
+                "the data is a generator, which can be read once only, and it gives more than memory can keep for "
+                "the next network. Pass what can be read again: an address, a dataset or a DataLoader."
+            )
+    return kept
+
+
+def _size(value: Any) -> int:
+    """Bytes that a batch takes."""
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return int(getattr(value, "nbytes", 64 + len(value) if isinstance(value, (str, bytes)) else 64))
+
+
+def _is_numeric(given: Any) -> bool:
+    """Whether a data frame or a column of one holds numbers alone."""
+    kinds = getattr(given, "dtypes", None)
+    listed = [kinds] if hasattr(kinds, "kind") else list(kinds) if kinds is not None else []
+    return bool(listed) and all(getattr(kind, "kind", "O") in "biuf" for kind in listed)

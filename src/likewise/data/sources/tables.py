@@ -1,0 +1,165 @@
+"""Texts in files: tables (csv, tsv, parquet, JSON lines) and plain text, one text per line.
+
+Which column holds what is settled in `likewise.data.tables`. A file is read no further than memory can hold: a few
+kilobytes of gzip or parquet may unpack to any size.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from likewise._base.files import reading
+from likewise._base.machine import free_memory
+from likewise._base.optional import require
+from likewise.data.address import data_source
+from likewise.data.inputs import Data
+from likewise.data.tables import Table, from_table
+from likewise.errors import InputError
+
+_OBJECT = 64  # bytes that Python takes for a text beside its letters
+_STRINGS = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")
+_DAMAGED = "{path} is no whole table: {{reason}}. Save it again."
+Columns = Mapping[str, Sequence[Any]]
+
+
+@data_source(
+    name="table",
+    domain="text",
+    splits=("all",),
+    needs_path=True,
+    library="pandas",
+    endings=(".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz"),
+)
+def table(
+    split: str, root: Any, text: str | None = None, pair: str | None = None, label: str | bool | None = None
+) -> Data:
+    """Texts in a table (csv, tsv, parquet, jsonl): text=COLUMN, pair=COLUMN, label=COLUMN."""
+    found = read_table(root) if isinstance(root, str) else _frame(root)
+    return from_table(found, text, pair, label)
+
+
+@data_source(name="lines", domain="text", splits=("all",), needs_path=True, endings=(".txt", ".txt.gz"))
+def lines(split: str, root: str) -> Data:
+    """Texts in a plain file, one per line; blank lines are left out."""
+    path = Path(root).expanduser()
+    with reading(path, f"{path} is no text in UTF-8: {{reason}}. Save it as UTF-8."):
+        texts = [line for line in unpacked(path).decode("utf-8-sig").splitlines() if line.strip()]
+    if not texts:
+        raise InputError(f"{path} holds no text. Write one text per line.")
+    return Data(f"lines:{root}", "text", texts)
+
+
+def read_table(root: str, name: str = "") -> Table:
+    """A table in a file, by its ending."""
+    path = Path(root).expanduser()
+    ending = "".join(path.suffixes).lower()
+    read = next((reader for known, reader in _READERS.items() if ending.removesuffix(".gz").endswith(known)), None)
+    if read is None or ending.endswith(".parquet.gz"):
+        raise InputError(
+            f"{path} is no table that is known by its ending. Give {', '.join(_READERS)} (.gz but parquet)."
+        )
+    with reading(path, _DAMAGED.format(path=path)):
+        return read(path, name or f"table:{root}")
+
+
+def unpacked(path: Path) -> bytes:
+    """The bytes of a file, of gzip read to its checksum, and no more of them than memory can hold."""
+    room = free_memory() // 8  # as texts, they take several times as much
+    content = bytearray()
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        while chunk := file.read(2**20):
+            content += chunk
+            if len(content) > room:
+                raise _too_large(path, room)
+    return bytes(content)
+
+
+def _separated(path: Path, name: str, *, separator: str, quotes: bool) -> Table:
+    import pandas as pd
+
+    quoting = {"quoting": 0 if quotes else 3}
+    file, how = io.BytesIO(unpacked(path)), {"header": None, "dtype": str, "na_filter": False}
+    frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", **quoting, **how)  # type: ignore[call-overload]
+    first, *rows = frame.to_numpy().tolist()
+    if len(set(first)) != len(first):
+        raise InputError(f"{path} has two columns of one name in its first line. Rename one.")
+    columns = {str(column): [row[i] or None for row in rows] for i, column in enumerate(first)}
+    texts = [column for column, values in columns.items() if not rows or not all(map(_is_number, values))]
+    return _held(name, columns, texts)
+
+
+def _json_lines(path: Path, name: str) -> Table:
+    rows = []
+    for number, line in enumerate(unpacked(path).decode("utf-8-sig").splitlines(), 1):
+        if line.strip():
+            rows.append(json.loads(line))
+            if not isinstance(rows[-1], dict):
+                raise InputError(
+                    f"line {number} of {path} is no object in braces. Write one per line, as in JSON lines."
+                )
+    columns = {
+        column: [row.get(column) for row in rows] for column in dict.fromkeys(key for row in rows for key in row)
+    }
+    return _held(name, columns, _of_text(columns))
+
+
+def _parquet(path: Path, name: str) -> Table:
+    parquet: Any = require("pyarrow.parquet", extra="report", to=f"read {path.name}")
+    with parquet.ParquetFile(path) as file:
+        kinds = {column.name: str(column.type) for column in file.schema_arrow}
+    texts = [column for column, kind in kinds.items() if kind.startswith(_STRINGS)]
+    return Table(name, list(kinds), texts, partial(_parquet_columns, path))
+
+
+def _parquet_columns(path: Path, columns: Sequence[str]) -> Columns:
+    parquet: Any = require("pyarrow.parquet", extra="report", to=f"read {path.name}")
+    found: dict[str, list[Any]] = {column: [] for column in columns}
+    room, used = free_memory() // 2, 0
+    with reading(path, _DAMAGED.format(path=path)), parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=4096, columns=list(found)):
+            used += batch.nbytes + _OBJECT * len(batch) * len(found)
+            if used > room:
+                raise _too_large(path, room)
+            for column in found:
+                found[column] += batch.column(column).to_pylist()
+    return found
+
+
+def _frame(frame: Any) -> Table:
+    """A data frame, or one column of it."""
+    frame = frame.to_frame("text" if frame.name is None else str(frame.name)) if frame.ndim == 1 else frame
+    columns = {str(column): frame[column].tolist() for column in frame.columns}
+    return Table("data frame", list(columns), _of_text(columns), lambda _: columns, is_address=False)
+
+
+def _of_text(columns: Columns) -> list[str]:
+    return [column for column, values in columns.items() if any(isinstance(value, str) for value in values)]
+
+
+def _held(name: str, columns: Columns, texts: Sequence[str]) -> Table:
+    return Table(name, list(columns), texts, lambda _: columns)
+
+
+def _is_number(value: str | None) -> bool:
+    try:
+        return value is None or float(value) is not None
+    except ValueError:
+        return False
+
+
+def _too_large(path: Path, room: int) -> InputError:
+    return InputError(f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. Save fewer lines.")
+
+
+_READERS: dict[str, Callable[[Path, str], Table]] = {
+    ".csv": partial(_separated, separator=",", quotes=True),
+    ".tsv": partial(_separated, separator="\t", quotes=False),
+    ".jsonl": _json_lines,
+    ".parquet": _parquet,
+}

@@ -78,7 +78,10 @@ def _text_column(table: Table, asked: str | None, label: str | None) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"{table.name} has no column of text. Its columns are {quoted_list(list(table.columns))}.")
+        raise InputError(
+            f"{table.name} has no column of text. Its columns are {quoted_list(list(table.columns))}. Give one that "
+            "has, or batches of what the network takes."
+        )
     raise InputError(
         f"{table.name} has {len(found)} columns of text ({quoted_list(found)}). Name the one to show: "
         f"{table.remedy('text', found[0])}, and a second beside it with pair=."

@@ -80,7 +80,10 @@ def test_columns_of_numbers_are_no_texts(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("id,score\n1,0.5\n2,\n")
     with pytest.raises(InputError) as error:
         likewise.dataset(str(tmp_path / "b.csv"))
-    assert str(error.value) == f"table:{tmp_path}/b.csv has no column of text. Its columns are 'id', 'score'."
+    assert str(error.value) == (
+        f"table:{tmp_path}/b.csv has no column of text. Its columns are 'id', 'score'. Give one that has, or batches "
+        "of what the network takes."
+    )
 
 
 LABELS = {

@@ -1,0 +1,167 @@
+"""Datasets of Hugging Face: objects of the library `datasets`, folders that `save_to_disk` wrote, and names of the hub.
+
+A stream is sampled and a large dataset may be: `n` rows drawn by `seed`. Folders come from anybody: nothing in them is
+fetched, run or read from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import signature
+from pathlib import Path, PurePath
+from typing import Any
+
+from likewise._base.files import is_folder, reading
+from likewise._base.optional import require
+from likewise.data.address import data_source
+from likewise.data.inputs import Data
+from likewise.data.tables import Table, from_table
+from likewise.errors import InputError, LikewiseError, MissingDataError, quoted_list
+
+_BUFFER = 1000  # rows of a stream that are drawn from, at least
+_DICT, _STATE = "dataset_dict.json", "state.json"
+
+
+@data_source(
+    name="datasets",
+    domain="text",
+    splits=(),
+    needs_path=True,
+    aliases=("dataset",),
+    library="datasets",
+    marks=(_DICT, _STATE),
+)
+def datasets(
+    split: str,
+    root: Any,
+    text: str | None = None,
+    pair: str | None = None,
+    label: str | bool | None = None,
+    config: str | None = None,
+    streaming: bool = False,
+    n: int | None = None,
+    seed: int = 0,
+) -> Data:
+    """A dataset of Hugging Face by name or folder: config=, streaming=true, n=ROWS, text=COLUMN, …"""
+    library = require("datasets", extra="language", to="read a dataset of Hugging Face")
+    is_address = isinstance(root, str)
+    found = _open(library, root, split, config, streaming) if is_address else root
+    if isinstance(found, (library.DatasetDict, library.IterableDatasetDict)):
+        found, split = _split(found, split, f"datasets:{root}" if is_address else "the dataset")
+    name = ":".join(filter(None, ("datasets", root, split))) if is_address else "dataset"
+    rows = _sampled(library, _rows(library, found), n, seed, name, is_address)
+    return from_table(_table(library, rows, name, is_address), text, pair, label)
+
+
+def _open(library: Any, root: str, split: str, config: str | None, streaming: bool) -> Any:
+    """A folder of this disk, else a name: from the cache of the library, or downloaded."""
+    folder = Path(root).expanduser()
+    if is_folder(folder):
+        _check_names(folder)
+        with _guarded(f"{folder} is no whole dataset: {{reason}}. Save it again with save_to_disk."):
+            return library.load_from_disk(str(folder))
+    # before version 4 a dataset could bring code, and the library asked whether to run it
+    old = "trust_remote_code" in signature(library.load_dataset).parameters
+    how = {"streaming": streaming, **({"trust_remote_code": False} if old else {})}
+    try:
+        with _guarded(f"datasets:{root} cannot be read: {{reason}}."):
+            return library.load_dataset(root, config, split=split or None, **how)
+    except OSError as error:
+        raise MissingDataError(
+            f"datasets:{root} is no folder, and could not be downloaded ({str(error).splitlines()[0].rstrip('.')}). "
+            "Check its name, or save it where there is a connection, with save_to_disk, and give the folder."
+        ) from error
+
+
+@contextmanager
+def _guarded(sentence: str) -> Iterator[None]:
+    """Whatever a library raises as `sentence`; what is not there is left to the caller."""
+    try:
+        yield
+    except (LikewiseError, FileNotFoundError, ConnectionError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+        raise InputError(sentence.replace("{reason}", reason)) from error
+
+
+def _check_names(folder: Path) -> None:
+    """Refuse a folder whose lists name files elsewhere."""
+    for file in [folder / _DICT, folder / _STATE, *folder.glob(f"*/{_STATE}")]:
+        if not file.is_file():
+            continue
+        with reading(file, f"{file} is damaged: {{reason}}. Save the dataset again with save_to_disk."):
+            listed = json.loads(file.read_text(encoding="utf-8"))
+            names = listed["splits"] if file.name == _DICT else [part["filename"] for part in listed["_data_files"]]
+            odd = [name for name in names if PurePath(name).name != name or "\\" in name]
+        if odd:
+            raise InputError(f"{file} names {odd[0]!r}, which is no file beside it. Save the dataset again.")
+
+
+def _split(found: Any, split: str, name: str) -> tuple[Any, str]:
+    """The split that is asked for, the only one, or the test split."""
+    chosen = split or (next(iter(found)) if len(found) == 1 else "test")
+    if chosen in found:
+        return found[chosen], chosen
+    start = f"{name} has no split {split!r}" if split else f"{name} has {len(found)} splits"
+    first = next(iter(found), "train")
+    remedy = f"'{name}:{first}'" if name.startswith("datasets:") else f"data[{first!r}]"
+    raise InputError(f"{start} ({quoted_list(list(found))}). Name one: {remedy}.")
+
+
+def _rows(library: Any, found: Any) -> Any:
+    """The rows of a dataset or a stream; of a column, those of the dataset it is from."""
+    name = getattr(found, "column_name", None)
+    if name is None:
+        return found
+    if hasattr(found.source, "select_columns"):
+        return found.source.select_columns([name])
+    return library.Dataset.from_dict({name: list(found)})  # of a column within a column
+
+
+def _sampled(library: Any, rows: Any, n: int | None, seed: int, name: str, is_address: bool) -> Any:
+    """All rows, or `n` of them drawn by the seed; of a stream the number has to be said."""
+    typed = f"'{name},streaming=true,n=1000'" if is_address else "likewise.dataset(data, n=1000)"
+    if not isinstance(rows, (library.Dataset, library.IterableDataset)):
+        raise InputError(f"{name} is a {type(rows).__name__}, not a dataset. Pass a Dataset, a stream or a column.")
+    if isinstance(rows, library.Dataset) and rows.format["type"] == "custom":
+        raise InputError(
+            f"{name} has a transform of its own. Pass data.with_format(None) for its columns, or batches of what the "
+            "transform gives: torch.utils.data.DataLoader(data, batch_size=32)."
+        )
+    if n is None and isinstance(rows, library.Dataset):
+        return rows
+    if n is None or type(n) is not int or n < 2:
+        what = "is a stream, which may have no end" if n is None else f"cannot give n={n} rows"
+        raise InputError(f"{name} {what}. Say how many rows to draw: {typed}.")
+    if isinstance(rows, library.Dataset):
+        shuffled, taken = rows.shuffle(seed=seed), min(n, len(rows))
+        rows = shuffled.select(range(taken))
+    else:
+        with _guarded(f"{name} cannot be read: {{reason}}."):
+            drawn = list(rows.shuffle(seed=seed, buffer_size=max(n, _BUFFER)).take(n))
+            rows, taken = library.Dataset.from_list(drawn, features=rows.features), len(drawn)
+    if taken < n:
+        raise InputError(f"{name} has {taken} rows, fewer than n={n}. Ask for at most {taken}.")
+    return rows
+
+
+def _table(library: Any, rows: Any, name: str, is_address: bool) -> Table:
+    """The columns of a dataset by what its features say."""
+    rows = rows.with_format(None)
+    texts = [
+        column for column, kind in rows.features.items() if getattr(kind, "dtype", "") in ("string", "large_string")
+    ]
+    labels = {column: kind for column, kind in rows.features.items() if isinstance(kind, library.ClassLabel)}
+
+    def read(columns: Any) -> Any:
+        wanted = rows.select_columns(list(columns))
+        with _guarded(f"{name} is damaged: {{reason}}. Save it again with save_to_disk."):
+            if is_address:
+                wanted.data.validate(full=True)  # bytes of a stranger's file
+            return wanted[:]
+
+    classes = {column: tuple(kind.names) for column, kind in labels.items() if kind.names}
+    return Table(name, rows.column_names, texts, read, classes, is_address)

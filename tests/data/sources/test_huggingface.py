@@ -1,0 +1,172 @@
+"""Datasets of Hugging Face: objects, streams, columns, saved folders and names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import likewise
+from likewise.data import as_data
+from likewise.errors import InputError
+
+library: Any = pytest.importorskip("datasets")
+TEXTS = [f"text number {i}" for i in range(6)]
+LABELS = [0, 1, 1, 0, 1, 0]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    library.disable_progress_bars()
+    yield
+    library.enable_progress_bars()
+
+
+def labelled() -> Any:
+    kinds = {"text": library.Value("string"), "label": library.ClassLabel(names=["neg", "pos"])}
+    return library.Dataset.from_dict({"text": TEXTS, "label": LABELS}, features=library.Features(kinds))
+
+
+def content(data: Any) -> tuple[Any, ...]:
+    return data.inputs, None if data.labels is None else data.labels.tolist(), data.classes
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda ds: ds,
+        lambda ds: ds.with_format("torch"),
+        lambda ds: library.DatasetDict({"only": ds}),
+        lambda ds: library.DatasetDict({"train": ds.select([0]), "test": ds}),
+    ],
+    ids=["dataset", "torch format", "one split", "test split"],
+)
+def test_a_dataset_gives_its_texts_labels_and_classes(form: Callable[[Any], Any]) -> None:
+    data = as_data(form(labelled()))
+    assert content(data) == (TEXTS, LABELS, ("neg", "pos"))
+    assert data.probe == as_data(TEXTS).probe
+
+
+def test_a_column_gives_its_texts() -> None:
+    nested = library.Dataset.from_dict({"meta": [{"said": text} for text in TEXTS]})
+    for column in (labelled()["text"], labelled().select([5, 0])["text"], nested["meta"]["said"]):
+        assert content(as_data(column)) == (list(column), None, ())
+
+
+def test_a_stream_is_sampled_by_a_seed() -> None:
+    def stream() -> Any:
+        return library.IterableDataset.from_generator(lambda: ({"text": str(i)} for i in range(3000)))
+
+    found = [likewise.dataset(stream(), n=20, seed=seed).inputs for seed in (0, 0, 1)]
+    assert found[0] == found[1] != found[2]
+    assert all(len(set(texts)) == 20 for texts in found)
+    assert found[0] != [str(i) for i in range(20)]
+    assert likewise.dataset(stream()["text"], n=20).inputs == found[0]
+    sampled = likewise.dataset(labelled(), n=3, seed=1)
+    assert len(sampled) == 3
+    assert all(LABELS[TEXTS.index(text)] == label for text, label in zip(sampled.inputs, sampled.labels, strict=True))
+
+
+def test_a_saved_folder_is_read_by_its_path(tmp_path: Path) -> None:
+    labelled().save_to_disk(tmp_path / "one")
+    library.DatasetDict({"train": labelled(), "dev": labelled().select([3, 1])}).save_to_disk(tmp_path / "two")
+    assert content(likewise.dataset(str(tmp_path / "one"))) == (TEXTS, LABELS, ("neg", "pos"))
+    assert likewise.dataset(tmp_path / "one").name == f"datasets:{tmp_path}/one"
+    assert likewise.dataset(f"datasets:{tmp_path}/two:dev[:1]").inputs == [TEXTS[3]]
+    assert likewise.dataset(f"{tmp_path}/two:train").labels.tolist() == LABELS
+    with pytest.raises(InputError) as error:
+        likewise.dataset(f"{tmp_path}/two")
+    assert str(error.value) == (
+        f"datasets:{tmp_path}/two has 2 splits ('train', 'dev'). Name one: 'datasets:{tmp_path}/two:train'."
+    )
+    with pytest.raises(InputError) as error:
+        likewise.dataset(f"{tmp_path}/two:tset")
+    assert str(error.value) == (
+        f"datasets:{tmp_path}/two has no split 'tset' ('train', 'dev'). Name one: 'datasets:{tmp_path}/two:train'."
+    )
+
+
+def test_a_saved_folder_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+    labelled().save_to_disk(tmp_path / "own")
+    labelled().save_to_disk(tmp_path / "evil")
+    state = tmp_path / "evil" / "state.json"
+    listed = json.loads(state.read_text())
+    name = listed["_data_files"][0]["filename"]
+    listed["_data_files"][0]["filename"] = f"../own/{name}"
+    state.write_text(json.dumps(listed))
+    with pytest.raises(InputError) as error:
+        likewise.dataset(tmp_path / "evil")
+    assert str(error.value) == f"{state} names '../own/{name}', which is no file beside it. Save the dataset again."
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "stream": (
+        lambda: labelled().to_iterable_dataset(),
+        "dataset is a stream, which may have no end. Say how many rows to draw: likewise.dataset(data, n=1000).",
+    ),
+    "splits": (
+        lambda: library.DatasetDict({"train": labelled(), "dev": labelled()}),
+        "the dataset has 2 splits ('train', 'dev'). Name one: data['train'].",
+    ),
+    "tokens": (
+        lambda: library.Dataset.from_dict({"input_ids": [[1, 2], [3]]}),
+        "dataset has no column of text. Its columns are 'input_ids'. Give one that has, or batches of what the "
+        "network takes.",
+    ),
+    "pairs": (
+        lambda: library.Dataset.from_dict({"premise": ["a"], "hypothesis": ["b"]}),
+        "dataset has 2 columns of text ('premise', 'hypothesis'). Name the one to show: likewise.dataset(data, "
+        "text='premise'), and a second beside it with pair=.",
+    ),
+    "transform": (
+        lambda: labelled().with_transform(lambda rows: rows),
+        "dataset has a transform of its own. Pass data.with_format(None) for its columns, or batches of what the "
+        "transform gives: torch.utils.data.DataLoader(data, batch_size=32).",
+    ),
+    "features": (
+        lambda: labelled().features,
+        "dataset is a Features, not a dataset. Pass a Dataset, a stream or a column.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "sentence"), REFUSED.values(), ids=list(REFUSED))
+def test_a_dataset_that_cannot_be_shown_says_what_to_choose(make: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        as_data(make())
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"),
+    [
+        (7, "dataset has 6 rows, fewer than n=7. Ask for at most 6."),
+        (0, "dataset cannot give n=0 rows. Say how many rows to draw: likewise.dataset(data, n=1000)."),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_sample_of_more_rows_than_there_are_is_refused(n: int, sentence: str, streamed: bool) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.dataset(labelled().to_iterable_dataset() if streamed else labelled(), n=n)
+    assert str(error.value) == sentence
+
+
+def test_a_name_that_cannot_be_had_says_what_to_do(tmp_path: Path) -> None:
+    code = (
+        "import likewise\n"
+        "try: likewise.dataset('datasets:someone/reviews:test')\n"
+        "except likewise.errors.MissingDataError as error: print(error)"
+    )
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run([sys.executable, "-c", code], env=os.environ | offline, capture_output=True, text=True)
+    assert run.stdout == (
+        "datasets:someone/reviews is no folder, and could not be downloaded (Couldn't reach 'someone/reviews' on the "
+        "Hub (OfflineModeIsEnabled)). Check its name, or save it where there is a connection, with save_to_disk, and "
+        "give the folder.\n"
+    )

@@ -21,8 +21,8 @@ from likewise.errors import LikewiseError
 from likewise.networks.class_names import class_names
 from likewise.networks.forward import at_rest, call, first_tensor
 from likewise.networks.heads import head as find_head
-from likewise.networks.heads import weighted_parts
 from likewise.networks.normalise import unwrapped
+from likewise.networks.parts import weighted_parts
 from likewise.views.hooks import watch
 from likewise.views.penultimate import answering_call, find_call, named_head, same
 from likewise.wordnet import ClassNames, match

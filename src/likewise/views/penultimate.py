@@ -22,9 +22,9 @@ from likewise.networks.heads import (
     head,
     last_declared,
     last_that_matters,
-    weighted_parts,
 )
 from likewise.networks.normalise import unwrapped
+from likewise.networks.parts import weighted_parts
 from likewise.views.hooks import watch
 
 Calls = dict[str, Tensor | None]

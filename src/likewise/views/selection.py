@@ -21,8 +21,8 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from likewise.errors import InputError, UnknownNameError
-from likewise.networks.heads import has_matrix, named_parts
 from likewise.networks.normalise import unwrapped
+from likewise.networks.parts import has_matrix, named_parts
 
 LOGITS, PENULTIMATE = "logits", "penultimate"
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from likewise.data.address import DATASETS, DataAddress, DataSource, data_source, dataset, held_out
 from likewise.data.graphs import GraphBatch, GraphData, nodes_of
-from likewise.data.images import ImageFiles, Images
+from likewise.data.image_files import ImageFiles
+from likewise.data.images import Images
 from likewise.data.inputs import Data, Domain
 from likewise.data.objects import as_data
 

@@ -1,24 +1,29 @@
-"""From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train`, `cora`, `reviews.csv`.
+"""From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train,size=64`, `cora`, `reviews.csv`.
 
-An address is `name[:PATH][:split][[slice]]`. A data source is a function of the split and the path, named
+An address is `name[:PATH][:split][[slice]][,option=value…]`. All images take `size`, `crop` and `interpolation`; the
+other options are those of the data source. A data source is a function of the split and the path, named
 by the decorator `data_source`; where files are looked for is in `likewise.data.locations`. A path alone is
 understood by what it is: sources declare the endings of their files and what marks their folders.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file, is_folder
+from likewise._base.options import parse_value
 from likewise._base.registry import Registry, module_of
+from likewise.data.framing import FRAMING, Framing
 from likewise.data.inputs import Data, Domain
 from likewise.errors import InputError, MissingDataError, brief, did_you_mean
 
 Loader = Callable[..., Data]
+_OPTIONS = re.compile(r"(?P<head>.*?)(?P<options>(,[A-Za-z_]\w*=[^,:\[\]]*)+)(?P<slice>\[[^\[\]]*\])?")
 _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]*)\])?$")
 
 
@@ -39,6 +44,20 @@ class DataSource:
     library: str = ""
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+
+    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing]:
+        """Options of the loader, and the size that images are asked for at; others are refused."""
+        known = inspect.signature(self.load).parameters
+        own = list(known)[2:]  # after the split and the path
+        open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
+        size = {name: value for name, value in options.items() if name in FRAMING and name not in own}
+        rest = {name: value for name, value in options.items() if name not in size}
+        names = [*(FRAMING if self.domain == "image" else ()), *own]
+        for name in rest:
+            if name not in own and not open_ended:
+                takes = f" It takes {', '.join(names)}." if names else " Leave it out."
+                raise InputError(f"{self.name} has no option {name!r}.{did_you_mean(name, names)}{takes}")
+        return rest, Framing(**size)
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
@@ -74,17 +93,19 @@ class DataAddress:
     path: Any
     split: str | None
     part: slice | None
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def parse(address: str) -> DataAddress:
     """Take an address apart, or say what is wrong with it.
 
-    >>> parts = parse("cifar10:test[:1000]")
-    >>> parts.source.name, parts.split, parts.part
-    ('cifar10', 'test', slice(None, 1000, None))
+    >>> parts = parse("cifar10:test[:1000],size=224")
+    >>> parts.source.name, parts.split, parts.part, parts.options
+    ('cifar10', 'test', slice(None, 1000, None), {'size': 224})
     """
-    match = _ADDRESS.fullmatch(address)
-    if (match is None or match["name"] not in DATASETS) and (place := _place(address)) is not None:
+    head, options = _split_options(address)
+    match = _ADDRESS.fullmatch(head)
+    if (match is None or match["name"] not in DATASETS) and (place := _place(head)) is not None:
         return parse(f"{source_of(place).name}:{address}")
     if match is None:
         raise InputError(
@@ -93,7 +114,7 @@ def parse(address: str) -> DataAddress:
         )
     source = DATASETS.get(match["name"])
     rest, part = match["rest"], match["slice"]
-    whole = address.partition(":")[2]
+    whole = head.partition(":")[2]
     whole_path = Path(whole).expanduser()
     if part is not None and source.needs_path and (is_folder(whole_path) or is_file(whole_path)):
         rest, part = whole, None  # a folder may be called 'photos [2024]'
@@ -102,31 +123,47 @@ def parse(address: str) -> DataAddress:
         what = "folder" if source.domain == "image" else "file"
         holds = "images" if source.domain == "image" else "texts"
         raise InputError(f"{address!r} names no {what}. Write {source.name}:PATH, where PATH holds the {holds}.")
-    return DataAddress(source, path, split, _slice(part, address))
+    given = (option.partition("=") for option in options)
+    return DataAddress(source, path, split, _slice(part, address), {name: parse_value(v) for name, _, v in given})
+
+
+def _split_options(address: str) -> tuple[str, list[str]]:
+    """An address without its options, and these; a slice may stand before or after them."""
+    match = _OPTIONS.fullmatch(address)
+    if match is None:
+        return address, []
+    head, options = match["head"], match["options"].split(",")[1:]
+    for count in range(len(options), 0, -1):  # a folder may be called 'photos,year=2024'
+        named = ",".join([head, *options[:count]])
+        places = [Path(text).expanduser() for text in (named, named.partition(":")[2]) if text]
+        if any(is_folder(place) or is_file(place) for place in places):
+            return named + (match["slice"] or ""), options[count:]
+    return head + (match["slice"] or ""), options
 
 
 def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
-    """The data an address names, `name[:PATH][:split][[slice]]`, or that an object of another library holds.
+    """The data that an address names, or that an object of another library holds.
 
-    An object is a data frame or a column of texts of pandas, or a dataset of Hugging Face; a path alone is understood
-    by what it is. `split` is used where the address names none. Options go to the data source, as `size` to folders.
+    An address is `name[:PATH][:split][[slice]][,option=value…]`, a path alone is understood by what it is, and an
+    object is a data frame or a column of texts of pandas, or a dataset of Hugging Face. `split` is used where the
+    address names none. Options may be given here or in the address. Images are shown to every network by its own
+    transform, and at their own size to one that has none; `size`, `crop` and `interpolation` go before both. Other
+    options go to the data source.
 
     >>> dataset("digits:test[:100]")
     Data('digits:test[:100]', n=100, classes=10)
+    >>> dataset("digits:test[:100]", size=28).inputs.shape
+    (100, 1, 28, 28)
     """
     parts = parse(address) if isinstance(address, str) else _of_object(address)
     source = parts.source
     if split is not None and split not in source.splits and len(source.splits) > 1:
         raise _no_split(source, split, str(address))
     wanted = parts.split or (split if split in source.splits or not source.splits else None)
-    try:
-        data = source.load(wanted or next(iter(source.splits), ""), parts.path, **options)
-    except TypeError as error:
-        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        if unknown is None or unknown[1] not in options:
-            raise
-        raise InputError(f"{source.name} has no option {unknown[1]!r}. Leave it out.") from error
-    return data if parts.part is None else data[parts.part]
+    own, framing = source.sort_options(parts.options | options)
+    data = source.load(wanted or next(iter(source.splits), ""), parts.path, **own)
+    data = data if parts.part is None else data[parts.part]
+    return data.framed(framing) if framing else data
 
 
 def source_of(path: Path) -> DataSource:
@@ -180,7 +217,8 @@ def held_out(address: str) -> str | None:
     splits = [name for name in ("val", "dev", "test") if name in parts.source.splits]
     if parts.split or parts.part or not splits or "train" not in parts.source.splits:
         return None
-    return f"{address}:{splits[0]}"
+    head, options = _split_options(address)
+    return ",".join([f"{head}:{splits[0]}", *options])
 
 
 def _path_and_split(rest: str | None, source: DataSource, address: str) -> tuple[str | None, str | None]:

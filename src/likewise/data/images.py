@@ -1,22 +1,25 @@
-"""Images: held as bytes, shown as floats in [0, 1]; read from files only when asked for."""
+"""Images: held as bytes, shown as floats in [0, 1].
+
+What a network is shown is decided last: `pictures` gives decoded images for the transform of a network
+(`Transformed`); indexing gives them at the size that was asked for (`Framing`), else at their own.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.files import reading
 from likewise._base.optional import require
+from likewise.data.framing import Framing
 from likewise.errors import InputError
 
-_MOST_PIXELS = 178_956_970  # what Pillow takes for an attack
+AS_THEY_ARE = Framing()
+USUAL = Framing(224, 0.875, "bilinear")  # of ImageNet's validation images
 
 
 def check_images(images: Tensor, label: str) -> None:
@@ -42,98 +45,114 @@ def check_images(images: Tensor, label: str) -> None:
 
 
 class Images:
-    """Images held as bytes `(n, c, h, w)`; indexing gives floats in [0, 1].
+    """Images held as bytes (or floats) `(n, c, h, w)`; indexing gives floats in [0, 1].
+
+    `asked` is the size the person asked for, which goes before the transforms of networks.
 
     >>> two = Images(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
     >>> two.shape, two[:].flatten().tolist()
     ((2, 1, 1, 1), [0.0, 1.0])
     """
 
-    def __init__(self, stored: Tensor) -> None:
+    def __init__(self, stored: Tensor, asked: Framing = AS_THEY_ARE) -> None:
         check_images(stored, "the input")
-        self.stored = stored
+        self.stored, self.asked = stored, asked
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """`(n, channels, height, width)`."""
-        return tuple(self.stored.shape)
+        """`(n, channels, height, width)` as they are shown."""
+        n, channels, high, wide = self.stored.shape
+        size = self._framing.size if self.asked else None
+        return (n, channels, size or high, size or wide)
+
+    @property
+    def recipe(self) -> str:
+        """How they are brought to size, empty where they are shown as they are."""
+        return self._framing.recipe if self.asked else ""
+
+    @property
+    def _framing(self) -> Framing:
+        high, wide = self.stored.shape[2:]
+        return self.asked.over(own_framing({(wide, high)}))
 
     def __len__(self) -> int:
         return len(self.stored)
 
     def __getitem__(self, index: Any) -> Tensor:
-        return self.stored[index].float() / 255
+        stored = self.stored[index]
+        if not self.asked:
+            return _as_floats(stored)
+        if stored.is_floating_point():
+            return self._framing.tensor(stored)
+        return as_tensor([self._framing.image(image, "an image") for image in _as_pil(stored)], self.shape)
 
     def only(self, index: Any) -> Images:
-        """Some of the images, still as bytes."""
-        return Images(self.stored[index])
+        """Some of the images, still as they are held."""
+        return Images(self.stored[index], self.asked)
+
+    def framed(self, framing: Framing) -> Images:
+        """The same images, to be shown at another size."""
+        return Images(self.stored, framing.over(self.asked))
+
+    def pictures(self, index: Any) -> list[Any]:
+        """Some of the images for a transform: PIL, RGB, at the size that was asked for, else at their own."""
+        found = [image.convert("RGB") for image in _as_pil(self.stored[index])]
+        return [self._framing.image(image, "an image") for image in found] if self.asked else found
+
+    def content(self) -> Iterator[str | Tensor]:
+        """What identifies the images, at whatever size they are shown."""
+        yield str(tuple(self.stored.shape))
+        for start in range(0, len(self), 1024):
+            yield _as_floats(self.stored[start : start + 1024])
 
 
-@contextmanager
-def open_image(path: Path, pil: Any) -> Iterator[Any]:
-    """An image file, or a sentence that names it; one that would unpack to gigabytes is refused."""
-    with (
-        reading(path, f"{path} cannot be read as an image. Remove or repair it."),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("error", pil.DecompressionBombWarning)
-        with pil.open(path) as file:
-            yield file
+class Transformed:
+    """Images as one network is shown them: `transform` takes a list of PIL images (RGB) and gives a batch."""
 
-
-class ImageFiles:
-    """Images in files, read when asked for: shorter side to `size` · 8/7, then the middle square.
-
-    That is the usual preparation of ImageNet's validation images (256, then 224). Images that
-    already are `size` × `size` are left untouched.
-    """
-
-    def __init__(self, paths: Sequence[Path], size: int) -> None:
-        self.paths = list(paths)
-        self.size = size
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """`(n, 3, size, size)`."""
-        return (len(self.paths), 3, self.size, self.size)
+    def __init__(self, images: Any, transform: Callable[[list[Any]], Any], size: tuple[int, int] | None) -> None:
+        self.images, self.transform, self.size = images, transform, size
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.images)
 
-    def __getitem__(self, index: Any) -> Tensor:
-        return torch.stack([self.read(path) for path in self.only(index).paths])
+    def __getitem__(self, index: Any) -> Any:
+        return self.transform(self.images.pictures(index))
 
-    def only(self, index: Any) -> ImageFiles:
-        """Some of the files, by slice or numbers."""
-        paths = self.paths[index] if isinstance(index, slice) else [self.paths[i] for i in index]
-        return ImageFiles(paths, self.size)
+    def only(self, index: Any) -> Transformed:
+        """Some of the images."""
+        return Transformed(self.images.only(index), self.transform, self.size)
 
-    def read(self, path: Path) -> Tensor:
-        """One image as `(3, size, size)` in [0, 1]."""
-        pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-        with open_image(path, pil) as file:
-            image = file.convert("RGB")
-        array = np.asarray(self._square(image, pil.Resampling.BILINEAR, path))
-        return torch.from_numpy(array.copy()).permute(2, 0, 1).float() / 255
+    def content(self) -> Iterator[Any]:
+        """What identifies the images: that of the images themselves."""
+        yield from self.images.content()
 
-    def _square(self, image: Any, resampling: Any, path: Path) -> Any:
-        if image.size == (self.size, self.size):
-            return image
-        scale = round(self.size * 8 / 7) / min(image.size)
-        wide, high = (max(self.size, round(side * scale)) for side in image.size)
-        if wide * high > _MOST_PIXELS:
-            raise InputError(
-                f"{path} is {image.size[0]} × {image.size[1]} pixels, too narrow to take a square "
-                "from its middle. Remove it."
-            )
-        left, top = (wide - self.size) // 2, (high - self.size) // 2
-        resized = image.resize((wide, high), resampling)
-        return resized.crop((left, top, left + self.size, top + self.size))
 
-    def content(self) -> Iterator[bytes]:
-        """The bytes that identify the images: their size and every file."""
-        yield str(self.size).encode()
-        for path in self.paths:
-            with reading(path, f"{path} cannot be read: {{reason}}. Remove or repair it."):
-                content = path.read_bytes()
-            yield content
+def is_picture(value: Any) -> bool:
+    """Whether this is an image of Pillow; where that is not imported there are none."""
+    pil = sys.modules.get("PIL.Image")
+    return pil is not None and isinstance(value, pil.Image)
+
+
+def own_framing(sizes: set[tuple[int, int]]) -> Framing:
+    """What images of these sizes (width, height) are shown at where nothing says otherwise."""
+    wide, high = next(iter(sizes), (0, 1))
+    return Framing(wide, 1.0, "bilinear") if len(sizes) == 1 and wide == high else USUAL
+
+
+def as_tensor(images: Sequence[Any], shape: Sequence[int]) -> Tensor:
+    """PIL images of one size as floats in [0, 1], `(n, *shape[1:])`."""
+    if not images:
+        return torch.empty(0, *shape[1:])
+    arrays = torch.from_numpy(np.stack([np.asarray(image) for image in images]))
+    return arrays.reshape(len(images), *shape[2:], -1).permute(0, 3, 1, 2).contiguous().float() / 255
+
+
+def _as_floats(stored: Tensor) -> Tensor:
+    return stored if stored.is_floating_point() else stored.float() / 255
+
+
+def _as_pil(stored: Tensor) -> list[Any]:
+    """Tensors as PIL images, greyscale where they have one channel."""
+    pil: Any = require("PIL.Image", extra="vision", to="resize images")
+    pixels = stored if stored.dtype == torch.uint8 else (stored * 255).round().byte()
+    return [pil.fromarray(image.squeeze(-1)) for image in pixels.permute(0, 2, 3, 1).contiguous().numpy()]

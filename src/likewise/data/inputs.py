@@ -19,7 +19,9 @@ from torch import Tensor
 
 from likewise._base.arrays import check_labels, tensor_from_numpy
 from likewise._base.hashing import digest
-from likewise.data.images import Images, check_images
+from likewise.data.framing import Framing
+from likewise.data.image_files import ImageFiles
+from likewise.data.images import Images, check_images, is_picture
 from likewise.errors import InputError
 
 Domain = Literal["image", "graph", "text"]
@@ -81,6 +83,13 @@ class Data:
             inputs=keep(self.inputs, index if isinstance(index, slice) else rows),
             labels=None if self.labels is None else self.labels[rows],
         )
+
+    def framed(self, framing: Framing) -> Data:
+        """The same images, shown to every network at the size that is asked for."""
+        if self.domain != "image":
+            raise InputError(f"{self.name!r} holds {self.domain} inputs, and a size is for images. Leave it out.")
+        images = Images(self.inputs) if isinstance(self.inputs, Tensor) else self.inputs
+        return replace(self, name=self.name + framing.text, inputs=images.framed(framing))
 
     def need_labels(self, to: str) -> Tensor:
         """The labels, or a sentence that says what needs them."""
@@ -144,6 +153,8 @@ def keep(inputs: Any, index: slice | list[int]) -> Any:
 def _images(images: Any, name: str) -> Any:
     if isinstance(images, np.ndarray):
         images = tensor_from_numpy(images)
+    if isinstance(images, list) and all(map(is_picture, images)):
+        return ImageFiles.from_pil(images)
     if not isinstance(images, Tensor):
         return images
     check_images(images, repr(name))
@@ -151,9 +162,9 @@ def _images(images: Any, name: str) -> Any:
 
 
 def _content(inputs: Any) -> Iterator[str | bytes | Tensor]:
-    if hasattr(inputs, "content"):  # files know how to tell what is in them
+    if hasattr(inputs, "content"):  # images know how to tell what is in them
         yield from inputs.content()
-    elif isinstance(inputs, (Tensor, Images)):
+    elif isinstance(inputs, Tensor):
         yield str(tuple(inputs.shape))
         for start in range(0, len(inputs), 1024):
             yield inputs[start : start + 1024]

@@ -7,13 +7,13 @@ which network it belongs to.
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file
+from likewise._base.options import parse_value
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source
 from likewise.networks.zoo.registry import ZOO
@@ -103,15 +103,5 @@ def _options(text: str, address: str) -> dict[str, Any]:
         name, equals, value = part.partition("=")
         if not equals or not name.isidentifier():
             raise InputError(f"{part!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'.")
-        options[name] = _value(value)
+        options[name] = parse_value(value)
     return options
-
-
-def _value(text: str) -> Any:
-    lowered = {"true": True, "false": False, "none": None}
-    if text.lower() in lowered:
-        return lowered[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last: ((((((…
-        return text

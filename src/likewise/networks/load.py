@@ -13,7 +13,7 @@ from torch import nn
 from likewise._base.files import is_file
 from likewise._base.machine import free_memory
 from likewise.data import Data
-from likewise.data.images import ImageFiles
+from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import headers
 from likewise.networks import weights as files

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from likewise._base.files import check_name
-from likewise._base.optional import require
 from likewise.data.address import data_source
-from likewise.data.images import ImageFiles, open_image
+from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
 from likewise.data.locations import existing_folder
 from likewise.errors import InputError, MissingDataError
@@ -18,14 +17,14 @@ SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("
 
 
 @data_source(name="imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
-def imagefolder(split: str, root: str, size: int | None = None) -> Data:
+def imagefolder(split: str, root: str) -> Data:
     """Any folder of images, one sub-folder per class or none, below train, val and test or not."""
     folder = split_folder(existing_folder(root, "imagefolder"), split)
     name = f"imagefolder:{root}:{split}"
     if not sub_folders(folder):
-        return from_groups(name, [(folder, images_in(folder))], (), size=size)
+        return from_groups(name, [(folder, images_in(folder))], ())
     groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
-    return from_groups(name, groups, [sub.name for sub, _ in groups], size=size)
+    return from_groups(name, groups, [sub.name for sub, _ in groups])
 
 
 def split_folder(root: Path, split: str) -> Path:
@@ -77,12 +76,4 @@ def from_groups(
             raise InputError(f"{folder} holds no images. Fill it or remove it.")
     files = [path for _, paths in groups for path in paths]
     labels = [label for label, (_, paths) in enumerate(groups) for _ in paths] if classes else None
-    images = ImageFiles(files, size or natural_size(files[0]))
-    return Data(name, "image", images, labels, tuple(classes), tuple(wnids) if wnids else None)
-
-
-def natural_size(path: Path) -> int:
-    """The shorter side of an image, at most 224: small images keep their size."""
-    pil = require("PIL.Image", extra="vision", to=f"read {path.name}")
-    with open_image(path, pil) as image:
-        return int(min(*image.size, 224))
+    return Data(name, "image", ImageFiles(files, size), labels, tuple(classes), tuple(wnids) if wnids else None)

@@ -24,32 +24,32 @@ _RAVI = {"train": slice(64), "val": slice(64, 80), "test": slice(80, 100), "all"
 
 
 @data_source(name="imagenet1k", domain="image", splits=("val", "train"), needs_path=True)
-def imagenet1k(split: str, root: str, size: int = 224) -> Data:
+def imagenet1k(split: str, root: str) -> Data:
     """ILSVRC 2012, 1,000 classes: PATH/val/n01440764/… and PATH/train/…."""
     folder = split_folder(existing_folder(root, "imagenet1k"), split)
-    return _by_wnid(f"imagenet1k:{root}:{split}", [folder], 1000, size)
+    return _by_wnid(f"imagenet1k:{root}:{split}", [folder], 1000, 224)
 
 
 @data_source(name="imagenet100", domain="image", splits=("val", "train"), needs_path=True)
-def imagenet100(split: str, root: str, size: int = 224) -> Data:
+def imagenet100(split: str, root: str) -> Data:
     """100 classes of ImageNet: PATH/val/n…, or the parts val.X and train.X1 to train.X4."""
     top = existing_folder(root, "imagenet100")
     parts = sorted(sub for sub in top.glob(f"{split}.X*") if sub.is_dir())
-    return _by_wnid(f"imagenet100:{root}:{split}", parts or [split_folder(top, split)], 100, size)
+    return _by_wnid(f"imagenet100:{root}:{split}", parts or [split_folder(top, split)], 100, 224)
 
 
 @data_source(name="mini-imagenet", domain="image", splits=("test", "val", "train", "all"), needs_path=True)
-def mini_imagenet(split: str, root: str, size: int = 84, classes: str = "ravi_larochelle") -> Data:
+def mini_imagenet(split: str, root: str, classes: str = "ravi_larochelle") -> Data:
     """100 classes of ImageNet at 84 × 84, the splits being of classes, not of images."""
     top = existing_folder(root, "mini-imagenet")
     name = f"mini-imagenet:{root}:{split}"
     if (top / split).is_dir():
-        return _by_wnid(name, [top / split], None, size)
+        return _by_wnid(name, [top / split], None, 84)
     if classes == "ravi_larochelle":
         wanted: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
     else:
         wanted = _split_ids(f"class_lists/mini_imagenet_{classes}.tsv", split)
-    return _by_wnid(name, [top], None, size, wanted)
+    return _by_wnid(name, [top], None, 84, wanted)
 
 
 def _split_ids(file: str, split: str) -> set[str] | None:
@@ -66,7 +66,7 @@ def _split_ids(file: str, split: str) -> set[str] | None:
 
 
 @data_source(name="tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
-def tiny_imagenet(split: str, root: str, size: int = 64) -> Data:
+def tiny_imagenet(split: str, root: str) -> Data:
     """200 classes of ImageNet at 64 × 64, unpacked as published: train/, val/, wnids.txt."""
     top = existing_folder(root, "tiny-imagenet")
     wnids = _lines(top / "wnids.txt")
@@ -80,7 +80,7 @@ def tiny_imagenet(split: str, root: str, size: int = 64) -> Data:
     else:
         by_class = _by_annotation(top / "val" / "val_annotations.txt", wnids)
         groups = [(top / "val", by_class[wnid]) for wnid in wnids]
-    return from_groups(f"tiny-imagenet:{root}:{split}", groups, names, wnids=wnids, size=size)
+    return from_groups(f"tiny-imagenet:{root}:{split}", groups, names, wnids=wnids, size=64)
 
 
 def _by_annotation(path: Path, wnids: Sequence[str]) -> dict[str, list[Path]]:

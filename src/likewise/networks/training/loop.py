@@ -25,7 +25,7 @@ from likewise._base.files import is_file, make_folder
 from likewise._base.progress import tracked
 from likewise.data import Data
 from likewise.data.address import dataset
-from likewise.data.images import ImageFiles
+from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record_classes
 from likewise.networks.load import network, recipe, save

@@ -1,0 +1,146 @@
+"""Images in files: decoded when asked for, and once for all networks.
+
+A folder's files belong together: they are decoded into one cache, and have one size of their own, which no single file
+decides. Headers are read only where that size is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from likewise._base.files import reading
+from likewise._base.machine import free_memory
+from likewise.data.decode import as_rgb, decode, open_image
+from likewise.data.framing import Framing
+from likewise.data.images import AS_THEY_ARE, USUAL, as_tensor, own_framing
+
+_SHARE = 0.25  # of free memory, for decoded images: the next network need not decode them again
+
+
+@dataclass
+class Decoded:
+    """What is known of files that belong together: their sizes and hashes, and decoded images for the next network.
+
+    As many images are kept as there is room for; what comes later is decoded each time.
+    """
+
+    keys: Sequence[Any]
+    room: int = field(default_factory=lambda: int(free_memory() * _SHARE))
+    images: dict[Any, Any] = field(default_factory=dict)
+    hashes: dict[Any, bytes] = field(default_factory=dict)
+
+    @cached_property
+    def framing(self) -> Framing:
+        """What all of them are shown at where nothing says otherwise, however few are asked for."""
+        return own_framing({self._size(key) for key in self.keys})
+
+    def image(self, key: Any) -> Any:
+        """One image: PIL, RGB, upright, as large as it is."""
+        if key in self.images:
+            return self.images[key]
+        image = decode(key, self.content(key))
+        need = 4 * image.size[0] * image.size[1]  # Pillow takes four bytes per pixel of RGB
+        if need <= self.room:
+            self.room -= need
+            self.images[key] = image
+        return image
+
+    def hash(self, key: Any) -> bytes:
+        """A hash of one file."""
+        if key not in self.hashes:
+            self.content(key)
+        return self.hashes[key]
+
+    def content(self, path: Path) -> bytes:
+        """The bytes of one file."""
+        with reading(path, f"{path} cannot be read: {{reason}}. Remove or repair it."):
+            content = path.read_bytes()
+        self.hashes.setdefault(path, sha256(content).digest())
+        return content
+
+    def _size(self, key: Any) -> tuple[int, int]:
+        with nullcontext(self.images[key]) if key in self.images else open_image(key) as image:
+            width, height = image.size
+            return width, height
+
+
+class ImageFiles:
+    """Images in files, decoded when asked for, and kept for the next network where memory allows.
+
+    Where all files are squares of one size that is their own size, else it is 224 after 256; `size` sets another.
+    `asked` is the size the person asked for, which goes before the transforms of networks.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Any],
+        size: int | None = None,
+        asked: Framing = AS_THEY_ARE,
+        decoded: Decoded | None = None,
+    ) -> None:
+        self.paths, self.size, self.asked = list(paths), size, asked
+        self._decoded = Decoded(self.paths) if decoded is None else decoded
+
+    @classmethod
+    def from_pil(cls, images: Sequence[Any]) -> ImageFiles:
+        """PIL images, of any mode and size, as if they were files."""
+        rgb = {number: as_rgb(image, f"image {number}") for number, image in enumerate(images)}
+        hashes = {number: sha256(f"{image.size}".encode() + image.tobytes()).digest() for number, image in rgb.items()}
+        return cls(list(rgb), decoded=Decoded(list(rgb), 0, rgb, hashes))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(n, 3, size, size)` as they are shown."""
+        size = self.asked.size or self.size or self._framing.size or 0
+        return (len(self.paths), 3, size, size)
+
+    @property
+    def recipe(self) -> str:
+        """How they are brought to size."""
+        return self._framing.recipe
+
+    @property
+    def _framing(self) -> Framing:
+        own = self._decoded.framing if self.size is None else Framing(self.size).over(USUAL)
+        return self.asked.over(own)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return as_tensor(self._squares(index), self.shape)
+
+    def _squares(self, index: Any) -> list[Any]:
+        framing, found = self._framing, []
+        for path in self.only(index).paths:
+            image = self._decoded.image(path)
+            untouched = self.asked.crop is None and image.size == (framing.size, framing.size)
+            found.append(image if untouched else framing.image(image, str(path)))
+        return found
+
+    def only(self, index: Any) -> ImageFiles:
+        """Some of the files, by slice or numbers."""
+        paths = self.paths[index] if isinstance(index, slice) else [self.paths[i] for i in index]
+        return ImageFiles(paths, self.size, self.asked, self._decoded)
+
+    def framed(self, framing: Framing) -> ImageFiles:
+        """The same images, to be shown at another size."""
+        return ImageFiles(self.paths, self.size, framing.over(self.asked), self._decoded)
+
+    def pictures(self, index: Any) -> list[Any]:
+        """Some of the images for a transform: PIL, RGB, at the size that was asked for, else at their own."""
+        if self.asked:
+            return self._squares(index)
+        return [self._decoded.image(path) for path in self.only(index).paths]
+
+    def content(self) -> Iterator[bytes]:
+        """The bytes that identify the images: a hash of every file, whatever size they are shown at."""
+        return map(self._decoded.hash, self.paths)

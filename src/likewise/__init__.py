@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two together
+    from likewise import analysis as analysis
     from likewise import attacks as attacks
     from likewise import classes as classes
     from likewise import data as data
@@ -45,6 +46,7 @@ _HOMES = {
     "Score": "likewise.matrices.score",
     "SimilarityMatrix": "likewise.matrices.similarity",
     "Views": "likewise.views.cache",
+    "analysis": "likewise.analysis",
     "attacks": "likewise.attacks",
     "bootstrap": "likewise.comparison.intervals",
     "calibrate": "likewise.comparison.significance",

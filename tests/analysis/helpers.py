@@ -1,0 +1,29 @@
+"""Matrices whose structure is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import likewise
+
+
+def matrix(values: Any, *, larger_is: str = "more alike") -> likewise.SimilarityMatrix:
+    """A matrix of networks n0, n1, ..."""
+    values = np.asarray(values, dtype=float)
+    names = [f"n{i}" for i in range(len(values))]
+    return likewise.SimilarityMatrix(names, values, measure="made", larger_is=larger_is)
+
+
+def families(
+    sizes: tuple[int, ...], *, larger_is: str = "more alike"
+) -> tuple[likewise.SimilarityMatrix, list[list[str]]]:
+    """Networks that are alike within families, with some noise, in mixed order."""
+    draw = np.random.default_rng(0)
+    labels = draw.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    alike = np.where(labels[:, None] == labels, 0.9, 0.3) + 0.05 * draw.random((len(labels), len(labels)))
+    alike = (alike + alike.T) / 2
+    np.fill_diagonal(alike, 1.0)
+    made = matrix(alike if larger_is == "more alike" else 1 - alike, larger_is=larger_is)
+    return made, [[made.names[i] for i in np.flatnonzero(labels == label)] for label in range(len(sizes))]

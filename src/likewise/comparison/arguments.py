@@ -183,12 +183,20 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
     return {name: view(name, network) for name, network in networks.items()}
 
 
+def untrained_networks(given: Mapping[str, Any], *, own_names: bool) -> tuple[str, ...]:
+    """Names of networks that were asked for by an address and have random weights."""
+    from likewise.networks.address import is_untrained
+
+    addresses = {name: each for name, each in given.items() if isinstance(each, str) and is_untrained(each)}
+    return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
+
+
 def check_networks(given: Mapping[str, Any], data: Any, head: str | Mapping[str, str] | None) -> None:
     """Refuse networks without data, and a classifier for a network that is not among those compared."""
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))
         raise InputError(
-            f"{network if isinstance(network, str) else type(network).__name__} is a network, and compare needs to "
+            f"{_address(network)} is a network, and compare needs to "
             "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
     for name in head if isinstance(head, Mapping) else ():

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from likewise import wordnet
 from likewise._base.compat import prepare_torchvision
-from likewise.classes import Inspector, from_weights
+from likewise.classes import Inspector, alignment, from_weights, from_wordnet
 from likewise.classes.classifier import Tap
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import head, train
@@ -234,3 +235,49 @@ def test_weights_follow_the_classes_that_are_asked_for() -> None:
     assert own.classes == ("a", "b", "c")  # the network knows them
     turned = from_weights(net, ["c", "a", "b"])
     np.testing.assert_array_equal(turned.values, own.only(["c", "a", "b"]).values)
+
+
+def test_the_classes_of_a_detector_meet_wordnet() -> None:
+    prepare_torchvision()
+    pytest.importorskip("transformers")
+    from benchmarks.tiny_transformers import build
+
+    coco = wordnet.classes("coco80").names
+    net = build("yolos")
+    labels = [*coco, "N/A"][::-1]
+    net.class_labels_classifier.layers[2] = nn.Linear(32, 82)
+    net.config.id2label = dict(enumerate(labels))
+    own = from_weights(net)
+    assert own.about == {"width": 32, "layer": "class_labels_classifier.layers.2", "left_out": 2}
+    assert own.classes == coco[::-1]
+    found = own.only("coco80")
+    weight = net.class_labels_classifier.layers[2].weight.detach()
+    assert np.array_equal(found.values, from_weights(weight[1:81].flip(0)).values)
+    assert (found.classes, found.wnids) == (coco, wordnet.classes("coco80").wnids)
+    assert alignment(found, from_wordnet("coco80")).chance.random > 0.7
+    everything = from_weights(net, [*labels, "no object"])
+    assert (len(everything), everything.classes[-1]) == (82, "no object")
+
+
+@pytest.mark.usefixtures("vision")
+def test_the_class_layer_of_an_address_is_read_without_a_run() -> None:
+    found = from_weights("torchvision:ssdlite320_mobilenet_v3_large,pretrained=false")
+    assert found.classes == wordnet.classes("coco80").names
+    assert found.about == {"width": 13824, "layer": "head.classification_head", "left_out": 11}
+
+
+def test_a_list_is_found_among_the_classes_or_refused() -> None:
+    own = from_weights(torch.eye(3), ["cat", "dog", "ship"])
+    with pytest.raises(UnknownNameError) as error:
+        own.only("cifar1")
+    assert str(error.value) == (
+        "no class list named 'cifar1'. Known are cifar10, cifar100, coco80, fashion-mnist, imagenet1k, mini-imagenet, "
+        "tiny-imagenet. Did you mean 'cifar10'?"
+    )
+    with pytest.raises(InputError) as error:
+        own.only("cifar10")
+    assert str(error.value) == (
+        "NCSM has no class that is surely 'airplane', 'automobile', 'bird' and 4 more; it has 'cat', 'dog', 'ship'. "
+        "Classes are matched by WordNet id or by name, never by position: name them as it does, or give one WordNet "
+        "id per class."
+    )

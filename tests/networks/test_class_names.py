@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from likewise import wordnet
 from likewise._base.compat import prepare_torchvision
 from likewise.data import Data
 from likewise.networks import evaluate, network, save, train
-from likewise.networks.class_names import class_names, classes_of
+from likewise.networks.class_names import class_names, class_rows, classes_of
 from likewise.views.extract import extract
 from likewise.wordnet import ClassNames
 from tests.networks.helpers import PETS, Blind, named, pets, refused
@@ -141,3 +142,92 @@ def test_data_that_names_no_classes_is_taken_at_its_word() -> None:
     batches = [(torch.rand(4, 3, 2, 2), torch.arange(4))]
     assert classes_of(batches) is None
     assert extract(Blind(1000), batches).outputs.labels.tolist() == [0, 1, 2, 3]
+
+
+COCO91 = ["__background__", *wordnet.classes("coco80").names]  # torchvision's list, without its gaps
+for gap in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83):
+    COCO91.insert(gap, "N/A")
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("name", "outputs", "first", "last"),
+    [
+        ("retinanet_resnet50_fpn", 91, "person", "toothbrush"),
+        ("deeplabv3_resnet50", 21, "aeroplane", "tvmonitor"),
+        ("r3d_18", 400, "abseiling", "zumba"),
+    ],
+)
+def test_the_classes_of_torchvision_are_those_its_weights_were_trained_on(
+    name: str, outputs: int, first: str, last: str
+) -> None:
+    from torchvision import models
+
+    backbone = {} if name == "r3d_18" else {"weights_backbone": None}
+    with torch.device("meta"):
+        net = models.get_model(name, weights=None, **backbone)
+        other = models.get_model(name, weights=None, num_classes=outputs - 1, **backbone)
+    weights = models.get_model_weights(name).DEFAULT
+    known = class_names(net, outputs)
+    assert known is not None
+    assert list(known.names) == weights.meta["categories"]
+    rows, names = class_rows(net, outputs)
+    assert names is not None
+    assert (names.names[0], names.names[-1], len(rows)) == (first, last, len(names))
+    assert len(rows) == outputs - sum(n in ("N/A", "__background__") for n in known.names)
+    assert class_rows(other, outputs - 1) == (list(range(outputs - 1)), None)
+
+
+@pytest.mark.usefixtures("vision")
+def test_coco_counts_to_90_and_has_80_classes() -> None:
+    from torchvision import models
+
+    assert models.get_model_weights("ssd300_vgg16").DEFAULT.meta["categories"] == COCO91
+    with torch.device("meta"):
+        net = models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None)
+    rows, names = class_rows(net, 91)
+    assert names == wordnet.listed("coco80")
+    assert [COCO91[i] for i in rows] == list(wordnet.classes("coco80").names)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "extra"),
+    [("detr", ["N/A", *COCO91[1:]], 1), ("conditional-detr", COCO91, 0), ("yolos", COCO91, 1)],
+)
+def test_detectors_of_transformers_leave_out_what_is_no_class(kind: str, labels: list[str], extra: int) -> None:
+    net = tiny(kind)
+    net.config.id2label = dict(enumerate(labels))
+    assert len(labels) == net.config.num_labels == 91
+    rows, names = class_rows(net, 91 + extra)
+    assert (len(rows), names) == (80, wordnet.listed("coco80"))
+    assert 91 not in rows
+    net.config.id2label = {i: f"LABEL_{i}" for i in range(91)}
+    assert class_rows(net, 91 + extra) == (list(range(91)), None)
+
+
+def test_a_segmenter_of_133_classes_has_134_outputs() -> None:
+    net = tiny("mask2former")
+    net.config.id2label = {i: f"thing {i}" for i in range(133)}
+    rows, names = class_rows(net, 134)
+    assert (rows, names) == (list(range(133)), ClassNames(tuple(f"thing {i}" for i in range(133))))
+
+
+def test_one_output_more_than_a_classifier_declares_is_no_missing_object() -> None:
+    net = tiny("vit-classifier")
+    net.config.id2label = {0: "cat", 1: "dog"}
+    assert class_rows(net, 3) == ([0, 1, 2], None)
+
+
+def test_labels_of_a_folder_are_found_among_the_names_of_a_configuration() -> None:
+    net = tiny("vit-classifier")
+    net.config.id2label = {0: "N/A", 1: "hot dog", 2: "cell phone"}
+    data = Data("folder", "image", torch.rand(3, 3, 32, 32), [0, 1, 0], ("Cell_Phone", "hot-dog"))
+    assert extract(net, data).outputs.labels.tolist() == [2, 1, 2]
+
+
+def tiny(kind: str) -> Any:
+    prepare_torchvision()  # transformers does not import where torchvision does not
+    pytest.importorskip("transformers")
+    from benchmarks.tiny_transformers import build
+
+    return build(kind)

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import LikewiseError
-from likewise.networks.class_names import class_names
+from likewise.networks import network as load_network
+from likewise.networks.class_names import class_rows
 from likewise.networks.forward import at_rest, call, first_tensor
 from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import unwrapped
@@ -31,18 +32,24 @@ _INPUT = "input of "
 
 
 def classifier_rows(
-    net: nn.Module, head: str | None, inputs: Any, count: int | None
-) -> tuple[Tensor, ClassNames | None]:
-    """The classifier's weights `(classes, width)`, and its classes where the network knows them.
+    network: str | nn.Module, head: str | None, inputs: Any, count: int | None
+) -> tuple[Tensor, ClassNames | None, dict[str, Any]]:
+    """The classifier's weights `(classes, width)`, its classes where the network knows them, and where they come from.
 
-    With `inputs`, one batch, the network is asked which layer answers.
+    Outputs that are no classes are left out, unless as many classes as outputs were named. With `inputs`,
+    one batch, the network is asked which layer answers.
     """
+    net = load_network(network)
     if head is None and inputs is not None:
         with at_rest(net) as resting:
             head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
-    weight = find_head(net, layer=head, classes=count).weight
-    names = class_names(net, len(weight))
-    return weight, names if names is not None and len(names) == len(weight) else None
+    found = find_head(net, layer=head, classes=count)
+    about: dict[str, Any] = {"layer": found.layer_name}
+    rows, names = class_rows(net, len(found.weight))
+    left_out = len(found.weight) - len(rows)
+    if not left_out or count == len(found.weight):
+        return found.weight, None if left_out else names, about
+    return found.weight[rows], names, about | {"left_out": left_out}
 
 
 def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:

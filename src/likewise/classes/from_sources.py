@@ -28,32 +28,34 @@ def from_weights(
 ) -> ClassSimilarity:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
-    `weight` is the matrix, or a network, whose classifier is found (1 x 1 convolutions and detectors
-    too) or named by `head`. Where several layers could be it, show it a batch of `inputs`. Classes the
-    network knows by name need not be given; given in another order, its rows follow them. A row of
-    zeros has no direction: NaN, with a warning.
+    `weight` is the matrix, or a network or its address, whose classifier is found (of detectors and
+    segmenters too) or named by `head`. Where several layers could be it, show it a batch of `inputs`.
+    Classes the network knows by name need not be given; given in another order, its rows follow them.
+    Rows that are no classes (no object, background, "N/A") are left out, and `about` says how many. Of
+    a detector with anchors, the rows of a class at all anchors count side by side. A row of zeros has
+    no direction: NaN, with a warning.
 
     >>> from_weights([[1.0, 0.0], [1.0, 1.0]]).values.round(3).tolist()
     [[1.0, 0.707], [0.707, 1.0]]
     """
-    if hasattr(weight, "named_modules"):
+    about: dict[str, Any] = {}
+    if isinstance(weight, str) or hasattr(weight, "named_modules"):
         from likewise.classes.classifier import classifier_rows, row_order
 
         count = None if classes is None else len(classes)
-        weight, known = classifier_rows(weight, head, inputs, count)
+        weight, known, about = classifier_rows(weight, head, inputs, count)
         if known is not None and classes is None:
             classes, wnids = known.names, wnids or known.wnids
         elif known is not None and classes is not None:
             order = row_order(classes, known)
             weight = weight if order is None else weight[order]
     rows = as_array(weight, "the matrix of weights")
-    rows = rows.reshape(len(rows), -1) if rows.ndim == 4 and rows.shape[2:] == (1, 1) else rows
+    rows = rows.reshape(len(rows), -1) if rows.ndim > 2 and set(rows.shape[2:]) == {1} else rows
     if rows.ndim != 2:
         raise InputError(f"weights must be (classes, width), got {rows.shape}. Pass one row per class.")
     names = named(classes, len(rows))
     values = cosines(rows, names, "its weights are all zero")
-    about = {"width": int(rows.shape[1])}
-    return ClassSimilarity(values, names, "weights", wnids=wnids, about=about)
+    return ClassSimilarity(values, names, "weights", wnids=wnids, about={"width": int(rows.shape[1])} | about)
 
 
 def from_confusion(

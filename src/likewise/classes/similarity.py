@@ -19,7 +19,7 @@ from likewise import wordnet
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.matrices.heatmap import Panel, heatmaps
 from likewise.matrices.labelled import Labelled, distances, position, side_by_side
-from likewise.wordnet import ClassNames, locate
+from likewise.wordnet import ClassNames, listed, locate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,8 +120,15 @@ class ClassSimilarity(Labelled):
         """The branch of WordNet each class is on, None where the ids are not known."""
         return None if (ids := self.ids) is None else list(wordnet.branches(ids))
 
-    def only(self, classes: Sequence[str]) -> ClassSimilarity:
-        """The same matrix for some of the classes, in the order given."""
+    def only(self, classes: str | Sequence[str]) -> ClassSimilarity:
+        """The same matrix for some of the classes, in the order given.
+
+        The name of a known list ("coco80") means its classes, which are found by WordNet id or name; they
+        then have the list's names and WordNet ids, so that `from_wordnet` of that list can be aligned.
+        """
+        if isinstance(classes, str):
+            wanted = listed(classes)
+            return replace(self.matched(wanted, self.short), wnids=wanted.wnids)
         index = [position(self.classes, name, self.LABEL) for name in classes]
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
         return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)

@@ -48,8 +48,26 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
     own = recorded_classes(net)
     if own is not None:
         return own if len(own) <= count else None
-    own = declared_classes(net) or _of_imagenet(unwrapped(net), count)
-    return own if own is not None and len(own) == count else None
+    own = declared_classes(net) or _of_torchvision(unwrapped(net), count) or _of_timm(unwrapped(net), count)
+    return own if own is not None and count in (len(own), len(own) + _no_object(net, count)) else None
+
+
+def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None]:
+    """Which of the `count` outputs of a network are classes, and what these are called where it is known.
+
+    Left out are what detectors and segmenters have beside: no object, background, and numbers that mean
+    nothing, "N/A" (COCO counts to 90 and has 80 classes).
+    """
+    own = class_names(net, count)
+    rows = list(range(count - _no_object(net, count)))
+    if own is None or len(own) < len(rows):  # the rest was never trained
+        return rows, None
+    rows = [i for i in rows if not _is_placeholder(own.names[i])]
+    if len(rows) == len(own):
+        return rows, own
+    names = tuple(own.names[i] for i in rows)
+    ids = None if own.wnids is None else tuple(own.wnids[i] for i in rows)
+    return rows, ClassNames(names, ids) if ids is not None else recognised(names)
 
 
 def declared_classes(net: nn.Module) -> ClassNames | None:
@@ -146,11 +164,38 @@ def _of_transformers(net: nn.Module) -> ClassNames | None:
     return recognised(names)
 
 
-def _of_imagenet(net: nn.Module, count: int) -> ClassNames | None:
-    """ImageNet's classes for the networks of torchvision, and for those of timm that say so."""
-    home = type(net).__module__
-    if home.startswith("torchvision.models."):
-        return listed("imagenet1k") if count == _IMAGENET else None
+def _no_object(net: nn.Module, count: int) -> int:
+    """1 for a detector or segmenter of transformers with one output more than classes, the last; else 0."""
+    net = unwrapped(net)
+    labels = getattr(getattr(net, "config", None), "num_labels", None)
+    finds_things = any(word in type(net).__name__ for word in ("Detection", "Segmentation"))
+    return int(finds_things and isinstance(labels, int) and count == labels + 1)
+
+
+def _is_placeholder(name: str) -> bool:
+    """Whether an output's name says that it is no class.
+
+    >>> [name for name in ("person", "N/A", "__background__", "no-object") if not _is_placeholder(name)]
+    ['person']
+    """
+    return re.sub(r"[\W_]+", " ", name.casefold()).strip() in ("n a", "background", "no object")
+
+
+def _of_torchvision(net: nn.Module, count: int) -> ClassNames | None:
+    """The classes that networks of torchvision were trained on: ImageNet's, COCO's, Pascal VOC's, Kinetics's."""
+    if not type(net).__module__.startswith("torchvision.models."):
+        return None
+    if count == _IMAGENET:
+        return listed("imagenet1k")
+    models: Any = require("torchvision.models", extra="vision", to="name the classes of a network of torchvision")
+    task = getattr(models, type(net).__module__.split(".")[2])
+    weights = [models.get_model_weights(name).DEFAULT for name in models.list_models(module=task)]
+    lists = (weight.meta.get("categories", ()) for weight in weights)
+    return next((recognised(names) for names in lists if len(names) == count), None)
+
+
+def _of_timm(net: nn.Module, count: int) -> ClassNames | None:
+    """ImageNet's classes, or more of them, for the networks of timm that say so."""
     config = getattr(net, "pretrained_cfg", None)
     if not isinstance(config, Mapping) or config.get("num_classes") != count:
         return None

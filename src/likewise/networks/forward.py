@@ -67,7 +67,15 @@ def call(net: nn.Module, inputs: Any) -> Any:
     inputs = ready(net, inputs)
     if hasattr(inputs, "rows"):
         _check_features(unwrapped(net), inputs)
-    return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
+    try:
+        return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
+    except RuntimeError as error:
+        if "custom C++ ops" not in str(error):  # what torchvision says then
+            raise
+        raise InputError(
+            f"{type(unwrapped(net)).__name__} cannot run: the compiled operators of torchvision do not load beside "
+            "this build of torch. Install the torchvision made for it; class layer and class names need no run."
+        ) from error
 
 
 def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:

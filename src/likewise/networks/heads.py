@@ -71,6 +71,8 @@ def declared_head(net: nn.Module) -> str | None:
             raise _no_head(net, "it does not classify by a linear layer")
         return str(net.head_layer)
     layers = declared(net)
+    if len(layers) == 1 and hasattr(net.get_submodule(layers[0]), "num_columns"):
+        raise _no_head(net, f"{layers[0]!r} is one layer per size of feature map")
     return layers[0] if len(layers) == 1 else None
 
 

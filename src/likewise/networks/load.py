@@ -19,7 +19,7 @@ from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
-from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
 from likewise.networks.sources.base import Loaded, Request, Source
 from likewise.wordnet import ClassNames
 
@@ -153,7 +153,7 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
         mean, std = channel_statistics(data)
     if mean is None or std is None:
         return net
-    return Normalised(net, mean, std)
+    return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
 
 
 def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:

@@ -44,6 +44,22 @@ class Normalised(nn.Module):
         return self.net((images - self.mean) / self.std)
 
 
+class NormalisedVideo(Normalised):
+    """The same for a network of videos, `(n, channels, frames, height, width)`."""
+
+    def __init__(self, net: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__(net, mean, std)
+        self.mean, self.std = self.mean.unsqueeze(-1), self.std.unsqueeze(-1)
+
+    def forward(self, images: Tensor) -> object:
+        if images.ndim != 5 or images.shape[1] != len(self.mean):
+            raise InputError(
+                f"{type(self.net).__name__} takes videos, (n, {len(self.mean)}, frames, height, width), and was "
+                f"shown {tuple(images.shape)}. Give it videos, or take a network of images."
+            )
+        return super().forward(images)
+
+
 def check_range(net: nn.Module, images: object, label: str) -> None:
     """Refuse images a network that normalises would take for something else.
 

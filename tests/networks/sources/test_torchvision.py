@@ -1,4 +1,4 @@
-"""`torchvision:NAME`: classifiers of images, normalised and with published weights."""
+"""`torchvision:NAME`: classifiers, detectors, segmenters and video networks, with published weights."""
 
 from __future__ import annotations
 
@@ -13,16 +13,59 @@ from likewise.errors import (
     MissingDataError,
 )
 from likewise.networks import Normalised
+from likewise.networks.forward import call
 
 
 @pytest.mark.usefixtures("vision")
-@pytest.mark.parametrize("name", ["fcn_resnet50", "fasterrcnn_resnet50_fpn", "r3d_18"])
-def test_what_torchvision_has_but_classifiers_is_not_denied(name: str) -> None:
+@pytest.mark.parametrize("name", ["raft_small", "quantized_resnet18"])
+def test_what_torchvision_has_without_an_address_is_not_denied(name: str) -> None:
     with pytest.raises(InputError) as error:
         likewise.network(f"torchvision:{name}")
     assert str(error.value) == (
-        f"torchvision's {name!r} is no classifier of images, and only those have an address. Build "
-        f"it and pass the module: torchvision.models.get_model({name!r}, weights='DEFAULT')."
+        f"torchvision's {name!r} has no address: only classifiers, detectors, segmenters and video networks have "
+        f"one. Build it and pass the module: torchvision.models.get_model({name!r}, weights='DEFAULT')."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_segmenter_is_normalised_and_fetches_no_backbone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    net = likewise.network("torchvision:lraspp_mobilenet_v3_large,pretrained=false", classes=4)
+    assert isinstance(net, Normalised)
+    assert net(torch.rand(1, 3, 64, 64))["out"].shape == (1, 4, 64, 64)
+    assert list(tmp_path.rglob("*.pth")) == []
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_detector_normalises_by_itself_and_says_where_it_cannot_run() -> None:
+    from torchvision.extension import _has_ops
+
+    net = likewise.network("torchvision:ssdlite320_mobilenet_v3_large,pretrained=false", classes=3)
+    assert type(net).__name__ == "SSD"
+    assert net.transform.image_mean == [0.5, 0.5, 0.5]
+    if _has_ops():
+        return
+    with pytest.raises(InputError) as error:
+        call(net, torch.rand(1, 3, 64, 64))
+    assert str(error.value) == (
+        "SSD cannot run: the compiled operators of torchvision do not load beside this build of torch. Install the "
+        "torchvision made for it; class layer and class names need no run."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_network_of_videos_is_normalised_by_channel_and_refuses_images() -> None:
+    net = likewise.network("torchvision:r3d_18,pretrained=false", classes=3)
+    videos = torch.rand(2, 3, 4, 16, 16)
+    mean, std = torch.tensor([0.43216, 0.394666, 0.37645]), torch.tensor([0.22803, 0.22145, 0.216989])
+    by_hand = torch.stack([(videos[:, c] - mean[c]) / std[c] for c in range(3)], dim=1)
+    with torch.no_grad():
+        torch.testing.assert_close(net(videos), net.net(by_hand))
+    with pytest.raises(InputError) as error:
+        net(torch.rand(2, 3, 16, 16))
+    assert str(error.value) == (
+        "VideoResNet takes videos, (n, 3, frames, height, width), and was shown (2, 3, 16, 16). Give it videos, or "
+        "take a network of images."
     )
 
 

@@ -48,6 +48,7 @@ class Loaded:
 
     `transform` is how its makers bring images to size; a network trained on data as it is has none.
     `renames` are regular expressions from the keys of published weights to the keys of the network.
+    `video` says that its inputs have frames.
     """
 
     net: nn.Module
@@ -55,6 +56,7 @@ class Loaded:
     std: Sequence[float] | None = None
     renames: Sequence[tuple[str, str]] = ()
     transform: Transform | None = None
+    video: bool = False
 
 
 @dataclass(frozen=True)

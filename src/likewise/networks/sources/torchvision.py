@@ -1,10 +1,15 @@
-"""`torchvision:NAME`: image classifiers of torchvision, with their published weights and normalisation."""
+"""`torchvision:NAME`: classifiers, detectors, segmenters and video networks, with their published weights.
+
+Detectors normalise by themselves; all others are given the mean and deviation of their weights.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
@@ -12,36 +17,40 @@ from likewise.errors import InputError
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HEADER_OPTIONS = (
     SIZES
     | {"num_classes", "dropout", "stochastic_depth_prob", "width_mult", "groups", "aux_logits"}
     | {"width_per_group", "image_size", "patch_size", "attention_dropout", "transform_input"}
-    | {"growth_rate", "drop_rate", "init_weights", "zero_init_residual"}
+    | {"growth_rate", "drop_rate", "init_weights", "zero_init_residual", "aux_loss"}
 )
+_TASKS = ("", "detection", "segmentation", "video")  # the modules of torchvision.models whose networks have addresses
 
 
 @source("torchvision")
 class Torchvision(Source):
-    """Image classifiers of torchvision."""
+    """Networks of torchvision that classify images, the things in them, their pixels, or videos."""
 
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
         models = require("torchvision.models", extra="vision", to=f"load {request.address}")
-        classifiers = models.list_models(module=models)
-        if request.name not in classifiers and request.name in models.list_models():
+        tasks = _tasks(models)
+        if request.name not in tasks and request.name in models.list_models():
             raise InputError(
-                f"torchvision's {request.name!r} is no classifier of images, and only those have an "
-                "address. Build it and pass the module: "
+                f"torchvision's {request.name!r} has no address: only classifiers, detectors, segmenters and video "
+                "networks have one. Build it and pass the module: "
                 f"torchvision.models.get_model({request.name!r}, weights='DEFAULT')."
             )
-        base.check_known(request, classifiers, "torchvision")
+        base.check_known(request, tasks, "torchvision")
+        task = tasks[request.name]
         options = base.translate(request.options, {"classes": "num_classes"})
         weights = models.get_model_weights(request.name).DEFAULT if request.pretrained else None
+        if weights is None and task in ("detection", "segmentation"):
+            options = {"weights_backbone": None} | options  # else their backbones would be downloaded
         net = base.fetch(lambda: models.get_model(request.name, weights=weights, **options), request)
-        preset = weights.transforms() if weights is not None else None
-        mean, std = getattr(preset, "mean", IMAGENET_MEAN), getattr(preset, "std", IMAGENET_STD)
-        return base.with_normalisation(net, mean, std, 3)
+        if task == "detection":
+            return Loaded(net)
+        preset = models.get_model_weights(request.name).DEFAULT.transforms()
+        return replace(base.with_normalisation(net, preset.mean, preset.std, 3), video=task == "video")
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)
@@ -51,8 +60,14 @@ class Torchvision(Source):
             return
         prepare_torchvision()
         models = import_module("torchvision.models")
-        for name in models.list_models(module=models):
-            yield NetworkInfo(f"torchvision:{name}", "image", "published weights")
+        for name, task in sorted(_tasks(models).items()):
+            yield NetworkInfo(f"torchvision:{name}", "video" if task == "video" else "image", "published weights")
 
     def header_options(self, name: str) -> Collection[str]:
         return _HEADER_OPTIONS
+
+
+def _tasks(models: Any) -> dict[str, str]:
+    """Every network that has an address, and what it does: the module it comes from."""
+    modules = {task: getattr(models, task) if task else models for task in _TASKS}
+    return {name: task for task, module in modules.items() for name in models.list_models(module=module)}

@@ -92,8 +92,8 @@ def test_where_several_layers_could_be_the_classifier_none_is_guessed() -> None:
 
 def test_a_layer_can_be_named_wherever_the_refusal_says_so(tmp_path: Path) -> None:
     net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
-    with pytest.raises(InputError, match="head='name' where it is asked for"):
-        extract(net, ROWS)
+    with pytest.raises(InputError, match="name the classifier: head='name'"):
+        extract(net, ROWS, "penultimate")
     expected = net[:2](ROWS).detach()
     for store in (None, tmp_path, tmp_path):
         found = extract(net, ROWS, head="2", store=store).values

@@ -21,7 +21,7 @@ X = np.random.default_rng(0).normal(size=(30, 5))
             "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",
         ),
         ((30, 4, 5, 5), "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'."),
-        ((30, 2, 2, 2, 2), "Pass (inputs, neurons)."),
+        ((30, 2, 2, 2, 2), "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'."),
     ],
 )
 def test_other_shapes_need_a_reduction(shape, advice) -> None:

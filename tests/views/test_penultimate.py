@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -126,38 +125,19 @@ def test_the_linear_layer_before_a_recurrent_answer_is_no_classifier(part: int) 
             return self.rnn(self.enter(series))[part].reshape(len(series), -1)
 
     with pytest.raises(InputError, match="the last layer its answer needs, 'rnn', is a GRU"):
-        shown(Recurrent(), torch.rand(10, 6, 8), reduce="mean")
-
-
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
-@pytest.mark.usefixtures("vision")
-def test_of_an_encoder_of_text_the_pooled_state_is_penultimate() -> None:
-    import transformers
-
-    config = transformers.BertConfig(
-        vocab_size=50,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-    )
-    net = transformers.BertModel(config).eval()
-    words = {"input_ids": torch.randint(0, 50, (6, 9))}
-    with torch.no_grad():
-        expected = net(**words).last_hidden_state[:, 0]
-    torch.testing.assert_close(shown(net, [words], reduce="mean").values, expected)
+        shown(Recurrent(), torch.rand(10, 6, 8), "penultimate", "mean")
 
 
 def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said() -> None:
     net = nn.Sequential(nn.Linear(8, 5), nn.LayerNorm(5))
     net.register_module("beside", nn.Linear(2, 2))
     net.forward = lambda rows: net[1](net[0](rows))
-    with pytest.raises(InputError) as caught:
-        shown(net, torch.rand(10, 8))
-    assert str(caught.value) == (
-        "Sequential has no classifier that could be found: the last layer its answer needs, '1', "
-        "is a LayerNorm. Name the layer yourself: head='name' where it is asked for, or "
-        "net.head_layer = 'name'."
+    assert refused(lambda: shown(net, torch.rand(10, 8), "penultimate")) == (
+        "'Sequential' has no classifier that could be found, so nothing is penultimate: the last layer its answer "
+        "needs, '1', is a LayerNorm. Ask for layers='embedding', what it gives to whoever uses it, or name the "
+        "classifier: head='name'."
     )
+    assert shown(net, torch.rand(10, 8), "embedding").d == 5
+    assert shown(net, torch.rand(10, 8), "penultimate", head="0").d == 8
     net.head_layer = "0"
     assert shown(net, torch.rand(10, 8)).d == 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import zip_longest
 from typing import Any
 
@@ -60,6 +61,35 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
         if is_network(file):
             raise InputError(f"{file} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.")
     return read_arrays(files, memory=None if memory is None else parse_memory(memory))
+
+
+def by_network(words: list[str] | None, networks: Collection[str]) -> dict[str, list[str]]:
+    """Layers as a command line names them, by network: `LAYER` for all of them, or `NETWORK:LAYER`.
+
+    >>> by_network(["penultimate", "gpt2:ln_f"], ["bert", "gpt2"])
+    {'bert': ['penultimate'], 'gpt2': ['ln_f']}
+    """
+    found: dict[str, list[str]] = {}
+    for word in words or []:
+        network, _, layer = word.rpartition(":")
+        if network:
+            found.setdefault(network, []).append(layer)
+    every = [word for word in words or [] if not word.rpartition(":")[0]]
+    return (dict.fromkeys(networks, every) if every else {}) | found
+
+
+def one_by_network(words: list[str] | None, option: str, networks: Collection[str]) -> dict[str, str] | None:
+    """The same, where a network has one layer."""
+    from likewise.errors import InputError
+
+    found = by_network(words, networks)
+    for network, layers in found.items():
+        if len(layers) > 1:
+            raise InputError(
+                f"{option} was given {layers[0]!r} and {layers[1]!r} for {network!r}. Give each network one: "
+                f"{option} NETWORK:LAYER."
+            )
+    return {network: layers[0] for network, layers in found.items()} or None
 
 
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from likewise.cli._words import groups, split, views
+from likewise.cli._words import groups, one_by_network, split, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +23,13 @@ def compare(
         typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets."),
     ] = None,
     data: Annotated[str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")] = None,
-    layers: Annotated[str, typer.Option(help="The layer to look at in each network.")] = "penultimate",
-    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(help="The layer to look at; NETWORK:LAYER for one network. May be repeated."),
+    ] = None,
+    head: Annotated[
+        list[str] | None, typer.Option(help="The classifier, if it cannot be found; or NETWORK:LAYER.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
     within_classes: Annotated[
@@ -47,11 +51,13 @@ def compare(
     from likewise._base.files import write_whole
     from likewise.comparison.compare import compare as run
 
+    given = views(files, data, memory)
     comparison = run(
-        views(files, data, memory),
+        given,
         [name for word in measure or ["cka-debiased"] for name in split(word)],
         data=data,
-        layers=layers,
+        layers=one_by_network(layers, "--layers", given),
+        head=one_by_network(head, "--head", given),
         reduce=cast(Any, reduce),
         store=out and out / "store",
         batch_size=batch_size,
@@ -67,8 +73,6 @@ def compare(
         comparison.save(out / "matrices")
         write_whole(out / "scores.csv", frame.to_csv(index=False).encode())
         comparison.plot(out / "matrices.png")
-    for note in comparison.notes():
-        typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(json.loads(frame.to_json(orient="records"))))
         return
@@ -80,7 +84,7 @@ def compare(
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
     for name, matrix in comparison.items():
         typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
-        typer.echo(matrix.table(".4f", get_terminal_size().columns))
+        typer.echo(matrix.grid(".4f").to_string())
         typer.echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
         for pair, reason in list(matrix.reasons.items())[:3]:
             typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
+
+from likewise.cli._words import by_network, one_by_network
 
 
 def layerwise(
@@ -15,8 +16,12 @@ def layerwise(
     data: Annotated[str, typer.Option(help="Address of the data, such as cifar10:test[:2000].")],
     b: Annotated[str | None, typer.Argument(help="Another network; without one, a itself.")] = None,
     measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = ("cka-debiased"),
-    layers: Annotated[list[str] | None, typer.Option(help="Names or globs, all or blocks; may be repeated.")] = None,
-    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
+    layers: Annotated[
+        list[str] | None, typer.Option(help="Names or globs, all or blocks; or NETWORK:NAME. May be repeated.")
+    ] = None,
+    head: Annotated[
+        list[str] | None, typer.Option(help="The classifier, if it cannot be found; or NETWORK:LAYER.")
+    ] = None,
     reduce: Annotated[str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Inputs in one batch; debiased CKA takes 512.")] = None,
     seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
@@ -24,19 +29,20 @@ def layerwise(
     dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
     store: Annotated[Path | None, typer.Option(help="Folder to stream views to.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Compare every layer of a network with every layer of another."""
     import likewise
+    from likewise.comparison.arguments import named_networks
 
+    networks = named_networks([a] if b is None else [a, b])
     found = likewise.layerwise(
         a,
         b,
         data,
         measure=measure,
-        layers=layers or "blocks",
-        head=head,
+        layers=by_network(layers, networks) or "blocks",
+        head=one_by_network(head, "--head", networks),
         reduce=reduce,
         batch_size=batch_size,
         seed=seed,
@@ -55,10 +61,5 @@ def layerwise(
         values = [[None if value != value else value for value in row] for row in found.values]
         parts = {"rows": found.rows, "columns": found.columns, "values": values}
         typer.echo(json.dumps({"measure": found.measure, **parts}))
-    elif as_csv:
-        typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)
     else:
-        typer.echo(f"{found.measure}  (larger is {found.larger_is}): {found.a} down, {found.b} across")
-        typer.echo(found.table(".3f", get_terminal_size().columns))
-    for note in found.notes():
-        typer.echo(note, err=True)
+        typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)

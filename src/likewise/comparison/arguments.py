@@ -138,7 +138,7 @@ class Extraction:
     """
 
     data: Any
-    layers: str
+    layers: str | Mapping[str, str] | None
     reduce: Reduction | None
     head: str | Mapping[str, str] | None
     batch_size: int | None
@@ -154,57 +154,82 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
     from likewise.data import Data, as_data
     from likewise.data.objects import read_once
     from likewise.networks import network as load
-    from likewise.views.extract import extract
+    from likewise.views.extract import extract_without_note, note_embeddings
 
     data = as_data(how.data)
     if isinstance(data, Iterator) and len(networks) > 1:
         data = read_once(data)
 
+    short = dict(zip(networks, named_networks(networks.values()) if own_names else networks, strict=True))
+
     def view(name: str, network: Any) -> Any:
         if not isinstance(network, (str, Module)):
             return network
         called = (network if isinstance(network, str) else None) if own_names else name
+        names = (short[name], network)
         module = load(network, data=data if isinstance(data, Data) else None) if isinstance(network, str) else network
-        found = extract(
+        found = extract_without_note(
             module,
             data,
-            how.layers,
+            of_network(how.layers, names),
             how.reduce,
             how.store,
             batch_size=how.batch_size,
             device=how.device,
             dtype=how.dtype,
             name=called,
-            head=how.head.get(str(called)) if isinstance(how.head, Mapping) else how.head,
+            head=of_network(how.head, names),
             progress=how.progress,
         )
         return found.of(module, data) if how.keep_networks else found
 
-    return {name: view(name, network) for name, network in networks.items()}
+    found = {name: view(name, network) for name, network in networks.items()}
+    chosen = [name for name in networks if of_network(how.layers, (short[name], networks[name])) is None]
+    note_embeddings(found[name] for name in chosen if isinstance(networks[name], (str, Module)))
+    return found
 
 
-def untrained_networks(given: Mapping[str, Any], *, own_names: bool) -> tuple[str, ...]:
-    """Names of networks that were asked for by an address and have random weights."""
-    from likewise.networks.address import is_untrained
+def of_network(choice: Any, names: Iterable[Any]) -> Any:
+    """What was chosen for the network of these names: by one of them, or for all."""
+    if not isinstance(choice, Mapping):
+        return choice
+    return next((choice[name] for name in names if isinstance(name, str) and name in choice), None)
 
-    addresses = {name: each for name, each in given.items() if isinstance(each, str) and is_untrained(each)}
-    return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
 
+def check_networks(
+    given: Mapping[str, Any],
+    data: Any,
+    head: str | Mapping[str, str] | None,
+    layers: str | Mapping[str, str] | None,
+) -> None:
+    """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
+    from likewise.views.selection import is_pattern
 
-def check_networks(given: Mapping[str, Any], data: Any, head: str | Mapping[str, str] | None) -> None:
-    """Refuse networks without data, and a classifier for a network that is not among those compared."""
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))
         raise InputError(
-            f"{_address(network)} is a network, and compare needs to "
+            f"{network if isinstance(network, str) else type(network).__name__} is a network, and compare needs to "
             "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
-    for name in head if isinstance(head, Mapping) else ():
-        if name not in given:
+    check_choices(given, head=head, layers=layers)
+    for asked in layers.values() if isinstance(layers, Mapping) else [layers]:
+        if is_pattern(asked):
             raise InputError(
-                f"head names a layer of {name!r}, and the networks are {quoted_list(list(given))}. "
-                "Give head={network: layer} by these names."
+                f"compare looks at one layer of each network, and layers={asked!r} may mean several. Name one, "
+                "as in layers='penultimate' or layers={network: layer}, or use likewise.layerwise."
             )
+
+
+def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
+    """Refuse a choice for a network that is not among those given, by name or by address."""
+    known = {*given, *(each for each in given.values() if isinstance(each, str))}
+    for option, choice in choices.items():
+        for name in choice if isinstance(choice, Mapping) else ():
+            if name not in known:
+                raise InputError(
+                    f"{option} names a layer of {name!r}, and the networks are {quoted_list(list(given))}. "
+                    f"Give {option}={{network: layer}} by these names."
+                )
 
 
 def named_networks(networks: Iterable[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from torch.nn import Module
@@ -21,16 +21,15 @@ from likewise.comparison.arguments import (
     as_views,
     check_networks,
     extract_all,
+    named_networks,
     read_arguments,
     seeded,
-    untrained_networks,
 )
 from likewise.comparison.schedule import measure_pair, score_all
 from likewise.comparison.scores import Job
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief
-from likewise.matrices.labelled import UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
@@ -65,7 +64,7 @@ def compare(  # type: ignore[misc]
     measure: Any = None,
     *,
     data: Any = None,
-    layers: str = "penultimate",
+    layers: str | Mapping[str, str] | None = None,
     head: str | Mapping[str, str] | None = None,
     reduce: Reduction | None = None,
     batch_size: int | None = None,
@@ -90,7 +89,9 @@ def compare(  # type: ignore[misc]
 
     data       what networks (addresses or modules) are shown, `batch_size` at a time (as many as fit) on `device`
     dtype      the precision networks run in, if not that of their weights: float32, float16 or bfloat16 (autocast)
-    layers     the layer to look at in each of them, `reduce` how its tokens and maps become rows
+    layers     the layer to look at in each of them, or `{network: layer}` by their names in the matrix; without
+               it `penultimate` where there is a classifier, else `embedding`
+    reduce     how its tokens and maps become rows
     head       the classifier, for `penultimate`, where it cannot be found: for all, or by network
     store      a folder: every score is kept there at once; rerun with the same folder to resume
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
@@ -115,11 +116,11 @@ def compare(  # type: ignore[misc]
     given = {"x": views, "y": other} if two else views
     networks = any(isinstance(each, (str, Module)) for each in given.values())
     if networks:
-        check_networks(given, data, {} if two else head)
+        names = named_networks(given.values()) if two else given
+        check_networks(names, data, head, layers)
     with open_store(store) as place:
         if networks:
             how = Extraction(data, layers, reduce, head, batch_size, device, dtype, place, progress, bool(look))
-            run = replace(run, untrained=untrained_networks(given, own_names=two))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:
             return _compare_two(given, request.measures[0], run, place)
@@ -128,10 +129,7 @@ def compare(  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Run:
-    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance.
-
-    `untrained` names those of the networks that have random weights.
-    """
+    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance."""
 
     reduce: Reduction | None
     engine: Any
@@ -140,7 +138,6 @@ class Run:
     progress: bool
     permutations: int
     within: Any
-    untrained: tuple[str, ...] = ()
 
 
 def permutations_of(calibrate: bool | int, within: Any) -> int:
@@ -179,7 +176,6 @@ def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: St
         saturated=saturated(bound, value, (a.n, a.d, b.d)),
         calibration=calibration,
         call=call_of(bound),
-        untrained=run.untrained,
         judge=Judge.of(inputs, bound, run.reduce, seconds),
     )
 
@@ -201,8 +197,7 @@ def _compare_many(
     job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
     with Progress(job.total, "comparing", shown=run.progress) as bar:
         score_all(job, engine_of(run.engine), limit, store, bar)
-    about = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
-    matrices = {m.key: job.matrix(m, about) for m in wanted}
+    matrices = {m.key: job.matrix(m) for m in wanted}
     if run.permutations:
         matrices = calibrate_matrices(
             matrices,

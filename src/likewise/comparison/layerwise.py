@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import seeded, untrained_networks
+from likewise.comparison.arguments import check_choices, named_networks, of_network, seeded
 from likewise.comparison.schedule import score_items
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
@@ -44,8 +44,8 @@ def layerwise(
     data: Any = None,
     *,
     measure: Any = STREAMED,
-    layers: str | Sequence[str] = "blocks",
-    head: str | None = None,
+    layers: str | Sequence[str] | Mapping[str, str | Sequence[str]] = "blocks",
+    head: str | Mapping[str, str] | None = None,
     reduce: str | None = None,
     batch_size: int | None = None,
     device: Any = None,
@@ -62,8 +62,9 @@ def layerwise(
     since batches of one class alone would mislead; other iterables as they come. Any other measure
     takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
     maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
-    `head` names the classifier, for `penultimate`, where it cannot be found. `dtype` is the precision networks run
-    in, as in `extract`. Whatever the batch, a network is shown as many inputs at once as fit in memory.
+    `head` names the classifier, for `penultimate`, where it cannot be found; it and `layers` may be by network, as in
+    `layers={"gpt2": "h.*", "llama": "layers.*"}`. `dtype` is the precision networks run in, as in `extract`.
+    Whatever the batch, a network is shown as many inputs at once as fit in memory.
     Undefined pairs are NaN, their reasons in `reasons`.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -73,21 +74,29 @@ def layerwise(
     if data is None:
         raise InputError(_without_data(b))
     bound = _one_measure(measure, seed)
+    nets = [network_and_name(a)] if b is None or b is a else [network_and_name(a), network_and_name(b)]
     inputs = as_data(data)
-    nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]
-    wanted = [layers] if isinstance(layers, str) else list(layers)
+    called = named_networks([a] if len(nets) == 1 else [a, b])
+    check_choices(called, head=head, layers=layers)
+    keys = [(short, name) for short, (_, name) in zip(called, nets, strict=True)]
+    wanted = [_as_list(of_network(layers, key)) for key in keys]
+    heads = [of_network(head, key) for key in keys]
     how = reduce or ("mean" if _is_text(inputs) else "flatten")
-    untrained = ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))
     if bound.key == STREAMED:
-        batch_size = batch_size or BATCH
-        run: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": True}
-        watchers = [Watcher(m, wanted, how, label=repr(n), **run) for m, n in nets]
-        values, names, reasons = _stream(watchers, inputs, batch_size, seed, progress)
+        run: dict[str, Any] = {"device": device, "dtype": dtype, "automatic": True}
+        watchers = [
+            Watcher(m, layers_of, how, label=repr(n), head=head_of, **run)
+            for (m, n), layers_of, head_of in zip(nets, wanted, heads, strict=True)
+        ]
+        values, names, reasons = _stream(watchers, inputs, batch_size or BATCH, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
-        options = {"batch_size": batch_size, "device": device, "dtype": dtype, "head": head, "progress": progress}
-        views = [extract(m, inputs, wanted, how, store, name=n, **options) for m, n in nets]
+        options = {"batch_size": batch_size, "device": device, "dtype": dtype, "progress": progress}
+        views = [
+            extract(m, inputs, layers_of, how, store, name=n, head=head_of, **options)
+            for (m, n), layers_of, head_of in zip(nets, wanted, heads, strict=True)
+        ]
         values, names, reasons = _pairwise(views, bound)
         saturation = _saturation(views, bound, values)
     return LayerMatrix(
@@ -97,12 +106,16 @@ def layerwise(
         names[-1],
         values,
         bound.key,
-        _about(inputs, reduction=how, batch_size=batch_size, seed=seed, precision=dtype, untrained=untrained),
+        _about(inputs, how, batch_size or (BATCH if bound.key == STREAMED else None), seed, dtype),
         reasons,
         saturation,
         bound.info.larger_is,
         bound.info.bounds,
     )
+
+
+def _as_list(layers: str | Sequence[str] | None) -> list[str]:
+    return ["blocks"] if layers is None else [layers] if isinstance(layers, str) else list(layers)
 
 
 def _without_data(b: Any) -> str:
@@ -255,9 +268,16 @@ def _join(first: Any, second: Any) -> Any:
     )
 
 
-def _about(data: Any, **facts: Any) -> dict[str, str]:
-    """What is recorded of a run: everything that is known."""
+def _about(data: Any, reduce: str, batch_size: int | None, seed: int, dtype: str | None) -> dict[str, str]:
     probe = getattr(data, "probe", None)
-    known = {"data": data_name(data), "probe": probe if isinstance(probe, str) else "", **facts}
-    known |= {"likewise": __version__, "torch": torch.__version__}
-    return {key: str(value) for key, value in known.items() if value not in (None, "")}
+    known = {
+        "data": data_name(data),
+        "probe": probe if isinstance(probe, str) else "",
+        "reduction": reduce,
+        "batch_size": str(batch_size or ""),
+        "seed": str(seed),
+        "precision": dtype or "",
+        "likewise": __version__,
+        "torch": torch.__version__,
+    }
+    return {key: value for key, value in known.items() if value}

@@ -11,7 +11,8 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError
+from likewise.errors import InputError, LikewiseError
+from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.zoo.registry import ImageNetwork
 
@@ -91,9 +92,9 @@ def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
 def logits(net: nn.Module, inputs: Any) -> Tensor:
     """The logits `(n, classes)` for one batch; of a graph, those of the nodes asked for."""
     output = call(net, inputs)
-    answers: Any = first_tensor(output)
+    answers: Any = tensor_at(output, answer_field(net, output, type(unwrapped(net)).__name__))
     if not isinstance(output, Tensor):
-        may_be = isinstance(output, (list, tuple)) or "logits" in _fields(output)
+        may_be = isinstance(output, (list, tuple)) or "logits" in fields(output)
         if answers is None or answers.ndim != 2 or not may_be:
             raise InputError(
                 f"{type(unwrapped(net)).__name__} gives {type(output).__name__} without logits "
@@ -110,13 +111,57 @@ def first_tensor(output: Any) -> Tensor | None:
     """
     if isinstance(output, Tensor):
         return output
-    fields = _fields(output)
-    named = [fields[name] for name in ("logits", "last_hidden_state") if name in fields]
-    tensors = (first_tensor(field) for field in [*named, *fields.values()])
+    parts = fields(output)
+    named = [parts[name] for name in ("logits", "last_hidden_state") if name in parts]
+    tensors = (first_tensor(field) for field in [*named, *parts.values()])
     return next((tensor for tensor in tensors if tensor is not None), None)
 
 
-def _fields(output: Any) -> Mapping[Any, Any]:
+def tensor_at(output: Any, field: Any) -> Tensor | None:
+    """The tensor of one field of an output; None stands for the one `first_tensor` finds."""
+    return first_tensor(output if field is None else fields(output).get(field))
+
+
+def possible_answers(output: Any) -> dict[Any, Tensor]:
+    """The rows `(n, k)` in an output that may each be its answer; empty where it is clear which is.
+
+    It is where one is named logits, and where the first tensor is rows and all rows are of one width.
+
+    >>> list(possible_answers((torch.zeros(2, 16), torch.zeros(2, 10))))
+    [0, 1]
+    """
+    parts = {} if isinstance(output, Tensor) else fields(output)
+    if "logits" in parts or "last_hidden_state" in parts:
+        return {}
+    tensors = {k: v for k, v in parts.items() if isinstance(v, Tensor) and v.ndim > 1 and v.is_floating_point()}
+    rows = {field: value for field, value in tensors.items() if value.ndim == 2}
+    one_width = len({value.shape[1] for value in rows.values()}) == 1
+    return {} if one_width and next(iter(tensors)) in rows else rows
+
+
+def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = None) -> Any:
+    """The field of an output that holds the answer: that of as many columns as there are classes.
+
+    None stands for what `first_tensor` finds. Refused where nothing says which of several it is.
+    """
+    rows = possible_answers(output)
+    if not rows:
+        return None
+    try:
+        classes = len(find_head(net, layer).weight)
+    except LikewiseError:
+        classes = None
+    for field, value in rows.items():
+        if value.shape[1] == classes:
+            return field
+    given = ", ".join(f"{field!r} {tuple(value.shape)}" for field, value in rows.items())
+    raise InputError(
+        f"{label} gives several tensors and nothing says which is its answer: {given}. Name the layer "
+        "that gives it: head='name' where it is asked for, or net.head_layer = 'name'."
+    )
+
+
+def fields(output: Any) -> Mapping[Any, Any]:
     """What an output is made of, by name or by position."""
     if isinstance(output, Mapping):
         return output

@@ -59,7 +59,7 @@ def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -
         return Head(rows.detach(), None, name)
     weight, bias = windows(part), weights(part)[1]
     if not isinstance(weight, Tensor) or weight.ndim != 2:
-        raise _no_head(net, f"its layer {name!r} is a {_kind(part)}")
+        raise no_classifier(net, f"its layer {name!r} is a {_kind(part)}")
     return Head(weight.detach(), bias.detach() if isinstance(bias, Tensor) else None, name)
 
 
@@ -68,11 +68,11 @@ def declared_head(net: nn.Module) -> str | None:
     net = unwrapped(net)
     if hasattr(net, "head_layer"):
         if net.head_layer is None:
-            raise _no_head(net, "it does not classify by a linear layer")
+            raise no_classifier(net, "it does not classify by a linear layer")
         return str(net.head_layer)
     layers = declared(net)
     if len(layers) == 1 and hasattr(net.get_submodule(layers[0]), "num_columns"):
-        raise _no_head(net, f"{layers[0]!r} is one layer per size of feature map")
+        raise no_classifier(net, f"{layers[0]!r} is one layer per size of feature map")
     return layers[0] if len(layers) == 1 else None
 
 
@@ -84,16 +84,9 @@ def last_that_matters(net: nn.Module, called: Iterable[str], matters: Callable[[
             part = net.get_submodule(name)
             if getattr(matrix(part), "ndim", 0) != 2 or isinstance(part, nn.Embedding):
                 kind = _kind(part)
-                raise _no_head(net, f"the last layer its answer needs, {name!r}, is a {kind}")
+                raise no_classifier(net, f"the last layer its answer needs, {name!r}, is a {kind}")
             return call
-    raise _no_head(net, "its answer changes with none of its layers")
-
-
-def last_declared(net: nn.Module) -> str | None:
-    """The last layer with weights to be written down, if it is a linear one: a guess to be checked."""
-    weighted = weighted_parts(unwrapped(net))
-    name = next(reversed(weighted), None)
-    return name if name is not None and is_linear(weighted[name]) else None
+    raise no_classifier(net, "its answer changes with none of its layers")
 
 
 def _named(net: nn.Module, layer: str) -> str:
@@ -111,7 +104,7 @@ def _layer_name(net: nn.Module, classes: int | None) -> str:
         return _only(net, layers)
     weighted = weighted_parts(net)
     if not weighted:
-        raise _no_head(net, "it has no layers with weights")
+        raise no_classifier(net, "it has no layers with weights")
     end = _end_of_row(net)
     if end is not None:
         return end
@@ -121,15 +114,15 @@ def _layer_name(net: nn.Module, classes: int | None) -> str:
         reason = f"its last layer with weights, {last!r}, is a {_kind(weighted[last])}"
         if counts and is_linear(weighted[last]):
             reason = f"its configuration says {counts[0]} classes, and none of its layers has as many rows"
-        raise _no_head(net, reason)
+        raise no_classifier(net, reason)
     if len(found) > 1:
-        raise _no_head(net, f"{quoted_list(found)} could each be it, and only a forward pass tells which")
+        raise no_classifier(net, f"{quoted_list(found)} could each be it, and only a forward pass tells which")
     return found[0]
 
 
 def _only(net: nn.Module, layers: list[str]) -> str:
     if len(layers) > 1:
-        raise _no_head(net, f"{quoted_list(layers)} answer together, so that no one layer is it")
+        raise no_classifier(net, f"{quoted_list(layers)} answer together, so that no one layer is it")
     return layers[0]
 
 
@@ -142,7 +135,7 @@ def _end_of_row(net: nn.Module) -> str | None:
             if not named_parts(child):
                 if not is_linear(child):
                     kind = _kind(child)
-                    raise _no_head(net, f"its last layer with weights, {name!r}, is a {kind}")
+                    raise no_classifier(net, f"its last layer with weights, {name!r}, is a {kind}")
                 return name
             within = _end_of_row(child)
             return None if within is None else f"{name}.{within}"
@@ -174,7 +167,8 @@ def _kind(part: nn.Module) -> str:
     return type(part).__name__
 
 
-def _no_head(net: nn.Module, reason: str) -> NoClassifierError:
+def no_classifier(net: nn.Module, reason: str) -> NoClassifierError:
+    """The refusal of a network whose classifier cannot be found."""
     error = NoClassifierError(
         f"{_kind(net)} has no classifier that could be found: {reason}. Name the layer yourself: "
         "head='name' where it is asked for, or net.head_layer = 'name'."

@@ -267,7 +267,7 @@ def wrong_rank(values: Tensor, label: str) -> str:
         1: "Pass (inputs, neurons): one row per input, even if there is one neuron.",
         3: "Choose a reduction of the tokens: reduce='mean', 'cls', 'last' or 'flatten'.",
         4: "Choose a reduction of the maps: reduce='mean', 'flatten' or 'spatial'.",
-    }.get(values.ndim, "Pass (inputs, neurons).")
+    }.get(min(values.ndim, 4), "Pass (inputs, neurons).")
     return f"{label} has shape {_shape(values)}, not (inputs, neurons). {advice}"
 
 

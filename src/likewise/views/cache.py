@@ -33,7 +33,7 @@ Title = Callable[[str], str]
 Answers = tuple[Outputs | None, Mapping[str, str]]
 OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 VIEWS = "views"  # the folder of a store
-_RULES = 4  # raised where rows come out otherwise than before: what is older answers no request
+_RULES = 5  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head", "precision")
 

@@ -11,7 +11,7 @@ column by column.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,7 +32,7 @@ from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
 from likewise.views.parts import READ
-from likewise.views.selection import is_pattern
+from likewise.views.selection import PENULTIMATE, Layers, is_pattern
 from likewise.views.watcher import CallFacts, Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file
@@ -41,7 +41,7 @@ _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of
 def extract(
     network: str | nn.Module,
     data: Any,
-    layers: str | Sequence[str] = "penultimate",
+    layers: Layers = None,
     reduce: str | None = None,
     store: str | os.PathLike[str] | None = None,
     *,
@@ -56,12 +56,14 @@ def extract(
 
     `network` is an address or a module; `data` an address, data, an array `(n, ...)`, a dataset or
     any iterable of batches. `layers` is a name (`layer1.0`), a glob (`layer*.conv1`), a list of
-    those, `all`, `blocks`, `penultimate` (what the classifier is given) or `logits`; a single name
-    gives a single view. `head` names the classifier where it cannot be found. Maps and tokens need
-    a `reduce` (see `likewise.views.reduced`). With a folder as `store`, rows stream to disk and are
-    mapped back. What the network answered comes along as `outputs`. Without a `batch_size` as many inputs
-    are shown at once as fit; rows depend on it by rounding only. `dtype` is the precision the network runs in where
-    it is not that of its weights: "float32", or by autocast "float16" or "bfloat16".
+    those, `all`, `blocks`, `penultimate` (what the classifier is given), `embedding` (what a network
+    without one gives to whoever uses it) or `logits`; a single name gives a single view. Without
+    `layers` it is `penultimate` where there is a classifier, else `embedding`. `head` names the
+    classifier where it cannot be found. Maps and tokens need a `reduce` (see `likewise.views.reduced`).
+    With a folder as `store`, rows stream to disk and are mapped back. What the network answered comes
+    along as `outputs`. Without a `batch_size` as many inputs are shown at once as fit; rows depend on it by
+    rounding only. `dtype` is the precision the network runs in where it is not that of its weights:
+    "float32", or by autocast "float16" or "bfloat16".
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
@@ -69,6 +71,36 @@ def extract(
     >>> extract(net, torch.rand(10, 4), layers="blocks")
     Views(['0', '2'])
     """
+    how: dict[str, Any] = {"device": device, "dtype": dtype, "name": name, "head": head, "progress": progress}
+    found = extract_without_note(network, data, layers, reduce, store, batch_size=batch_size, **how)
+    if layers is None:
+        note_embeddings([found])
+    return found
+
+
+def note_embeddings(views: Iterable[Any]) -> None:
+    """Say which views are embeddings that nobody asked for: their networks have no classifier."""
+    names = [f"{view.about['network']} ({view.about['embedding']})" for view in views if "embedding" in view.about]
+    if names:
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        warn(f"no classifier was found in {shown}, so the embedding is taken. Pass layers='embedding' to say so.")
+
+
+def extract_without_note(
+    network: str | nn.Module,
+    data: Any,
+    layers: Layers,
+    reduce: str | None,
+    store: str | os.PathLike[str] | None,
+    *,
+    batch_size: int | None,
+    device: Any,
+    dtype: str | None,
+    name: str | None,
+    head: str | None,
+    progress: bool,
+) -> Any:
+    """`extract`, which leaves it to the caller to say what was chosen."""
     refuse_meta()
     if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
@@ -100,6 +132,8 @@ def extract(
         folder = InFolder(store, facts, title, room(module))
         request = _request(facts, layers, shown, module)
         files = None if request is None else folder.find(request)
+        if files is None and request is not None and layers is None:
+            files = folder.find(request | {"layers": PENULTIMATE})
         if files is None:
             files = folder.finish(watch(folder.sink))
             if request is not None:
@@ -108,9 +142,9 @@ def extract(
     return views if several else views[next(iter(views))]
 
 
-def network_and_name(network: str | nn.Module, name: str | None = None, *, data: Any = None) -> tuple[nn.Module, str]:
-    """The network an address means, built to the measure of data where it is untrained, and what it is called."""
-    module = load_network(network, data=data if isinstance(data, Data) else None)
+def network_and_name(network: str | nn.Module, name: str | None = None) -> tuple[nn.Module, str]:
+    """The network an address means, and what it is called."""
+    module = load_network(network)
     return module, name or (network if isinstance(network, str) else _called(module))
 
 
@@ -139,7 +173,7 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
         probe = whole.hexdigest()
     else:
         return None
-    asked = layers if isinstance(layers, str) else list(layers)
+    asked = list(layers) if is_pattern(layers) and not isinstance(layers, str) else layers
     kinds = ("fingerprint", "reduction", "head", "precision")
     known = {str(key): facts[key] for key in kinds if key in facts}
     return {**known, "layers": asked, "probe": probe}
@@ -220,6 +254,8 @@ class Pass:
         probe = self.probe if rows == self.n else f"{self.probe}:{rows} positions"
         call = self.calls.get(layer)  # none for the answers
         facts = {"layer": layer, "kind": call.kind if call else "", "probe": probe}
+        if call and call.source:
+            facts["embedding"] = call.source
         return facts | {"dtype": call.dtype} if call and call.dtype in HALF else facts
 
 

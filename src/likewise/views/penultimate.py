@@ -3,31 +3,41 @@
 The one answer to that question, for extraction and for class similarity. A layer that was named or that the
 network declares is believed. Otherwise the network is watched in a forward pass: the call of a layer (`fc`,
 or `fc#2` for the second one) whose output is the answer, else the last call the answer changes with. The
-order in which layers are declared is no evidence.
+order in which layers are declared is no evidence, and a layer inside the last block is no classifier. Several
+classifiers of timm answer together; then all they are given is penultimate (`join_inputs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import ForwardError, InputError
-from likewise.networks.forward import first_tensor
+from likewise.errors import ForwardError, InputError, NoClassifierError
+from likewise.networks.forward import answer_field, first_tensor, possible_answers, tensor_at
 from likewise.networks.heads import (
     declared_head,
     head,
-    last_declared,
     last_that_matters,
+    no_classifier,
 )
 from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import weighted_parts
+from likewise.networks.parts import has_matrix, named_parts, weighted_parts
+from likewise.views.embedding import without_logits
 from likewise.views.hooks import watch
+from likewise.views.selection import blocks, named_layers
 
 Calls = dict[str, Tensor | None]
+
+
+def classifier_calls(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> tuple[str, ...]:
+    """The calls whose inputs are penultimate: of the layer named, of those timm names, else of the one that answers."""
+    declared = () if layer is not None else _classifiers_of_timm(unwrapped(network))
+    return declared or (answering_call(network, ask, layer),)
 
 
 def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> str:
@@ -37,14 +47,7 @@ def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None
         return named
     found = None
     with suppress(ForwardError):  # where this fails, the pass itself will, and says so better
-        calls: Calls = {}
-
-        def record(call: str, _module: nn.Module, output: Any) -> None:
-            calls.pop(call, None)  # in the order of the last calls
-            calls[call] = first_tensor(output)
-
-        with watch(weighted_parts(unwrapped(network)), record, {}):
-            whole = ask()
+        calls, whole = recorded_calls(network, ask)
         found = find_call(network, calls, whole, ask)
     return found if found is not None else head(network).layer_name
 
@@ -53,6 +56,19 @@ def named_head(network: nn.Module, layer: str | None = None) -> str | None:
     """The classifier that was named, or that the network declares; None where neither is."""
     named = layer if layer is not None else declared_head(network)
     return None if named is None else head(network, layer=named).layer_name
+
+
+def recorded_calls(network: nn.Module, ask: Callable[[], Any]) -> tuple[Calls, Any]:
+    """What layers with weights give in a pass that `ask` starts, in the order of their last calls, and its answer."""
+    calls: Calls = {}
+
+    def record(call: str, _module: nn.Module, output: Any) -> None:
+        calls.pop(call, None)
+        calls[call] = first_tensor(output)
+
+    with watch(weighted_parts(unwrapped(network)), record, {}):
+        whole = ask()
+    return calls, whole
 
 
 def find_call(
@@ -64,36 +80,101 @@ def find_call(
     """The call that answered `whole`, from what a pass recorded; None where there is no tensor.
 
     Where no call gave the answer itself (a softmax comes after it), the network is asked again with
-    one call after the other disturbed. Where the last that matters is no linear layer, a linear
-    layer beside the answer counts, as the pooled state of encoders of text.
+    one call after the other disturbed.
     """
-    answer = first_tensor(whole)
+    net = unwrapped(network)
+    reason = without_logits(net, whole)
+    if reason:
+        raise no_classifier(net, reason)
+    field = answer_among(net, calls, whole, type(net).__name__)
+    answer = tensor_at(whole, field)
     if answer is None:
         return None
-    net = unwrapped(network)
     giving = [call for call, output in calls.items() if same(output, answer)]
     if giving:
         with suppress(InputError):
             return last_that_matters(net, giving, lambda call: True)
     if ask is None:
         return None
-    layers, whole = weighted_parts(net), ask()
-    undisturbed = first_tensor(whole)
+    layers, undisturbed = weighted_parts(net), tensor_at(ask(), field)
     if undisturbed is None:
         return None
 
     def matters(call: str) -> bool:
-        return not same(first_tensor(_answer_disturbed(layers, call, ask)), undisturbed)
+        return not same(tensor_at(_answer_disturbed(layers, call, ask), field), undisturbed)
 
+    found = last_that_matters(net, calls, matters)
+    within = next((name for name in blocks(named_layers(net)) if found.startswith(f"{name}.")), None)
+    if within is not None:
+        raise no_classifier(net, f"the last layer its answer needs, {found!r}, is a part of the block {within!r}")
+    return found
+
+
+def gives_logits(net: nn.Module, output: Any) -> bool:
+    """Whether what a network gives may be logits, as far as that is known."""
     try:
-        return last_that_matters(net, calls, matters)
+        _classifiers_of_timm(unwrapped(net))
+    except NoClassifierError:
+        return False
+    return not without_logits(net, output)
+
+
+def answer_among(net: nn.Module, calls: Mapping[str, Tensor | None], whole: Any, label: str) -> Any:
+    """The field of `whole` that holds the answer: by the classifier, else what a layer made of another field."""
+    try:
+        return answer_field(net, whole, label)
     except InputError:
-        guess = last_declared(net)
-        if guess is None or guess not in calls or matters(guess):
-            raise
-        if _all_same(_answer_disturbed(layers, guess, ask), whole):
-            raise
-        return guess
+        rows = possible_answers(whole)
+        for field, value in rows.items():
+            widths = {other.shape[1] for key, other in rows.items() if key != field}
+            makers = (net.get_submodule(call.partition("#")[0]) for call, given in calls.items() if same(given, value))
+            if any(has_matrix(part) and getattr(part, "in_features", None) in widths for part in makers):
+                return field
+        raise
+
+
+def join_inputs(given: Sequence[Tensor]) -> Tensor:
+    """What several classifiers are given, as one: averaged where all are as wide, else side by side.
+
+    >>> join_inputs([torch.zeros(1, 2), torch.ones(1, 2)]), join_inputs([torch.zeros(1, 2), torch.ones(1, 1)])
+    (tensor([[0.5000, 0.5000]]), tensor([[0., 0., 1.]]))
+    """
+    distinct: list[Tensor] = []
+    for value in given:
+        if not any(same(value, other) for other in distinct):
+            distinct.append(value)
+    if len(distinct) == 1:
+        return distinct[0]
+    if len({value.shape for value in distinct}) == 1:
+        return torch.stack(distinct).mean(dim=0)
+    return torch.cat(distinct, dim=-1)
+
+
+def _classifiers_of_timm(net: nn.Module) -> tuple[str, ...]:
+    """The classifiers that a network of timm names; of its own kinds of head, the layer that classifies."""
+    ask: Any = getattr(net, "get_classifier", None)
+    parts = list(_each_module(ask())) if callable(ask) else []
+    names = {part: name for name, part in named_parts(net).items()}
+    if not parts or any(part not in names for part in parts):
+        return ()
+    if all(isinstance(part, nn.Identity) for part in parts):
+        raise no_classifier(net, f"its layer {names[parts[0]]!r} is an Identity")
+    return tuple(dict.fromkeys(_within_head(part, names[part]) for part in parts))
+
+
+def _each_module(given: Any) -> Iterator[nn.Module]:
+    if isinstance(given, (tuple, list, nn.ModuleList)):
+        for entry in given:
+            yield from _each_module(entry)
+    elif isinstance(given, nn.Module):
+        yield given
+
+
+def _within_head(part: nn.Module, name: str) -> str:
+    """A head of timm that pools first, and says so by `pre_logits`, has its classifier inside."""
+    inner = getattr(part, "fc", None)
+    pools = isinstance(inner, nn.Module) and "pre_logits" in inspect.signature(part.forward).parameters
+    return f"{name}.fc" if pools else name
 
 
 def _answer_disturbed(layers: Mapping[str, nn.Module], call: str, ask: Callable[[], Any]) -> Any:
@@ -129,14 +210,6 @@ def _other(output: Any) -> Any:
             pairs = zip(others, output, strict=True)
             return tuple(entry if other is None else other for other, entry in pairs)
     return None
-
-
-def _all_same(one: Any, other: Any) -> bool:
-    if isinstance(other, Mapping) and isinstance(one, Mapping):
-        return all(_all_same(one.get(key), value) for key, value in other.items())
-    if isinstance(other, (list, tuple)) and isinstance(one, (list, tuple)):
-        return all(_all_same(a, b) for a, b in zip(one, other, strict=False))
-    return not isinstance(other, Tensor) or same(one, other)
 
 
 def same(value: Any, answer: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Which layers: names, globs, and the words `all`, `blocks`, `penultimate` and `logits`.
+"""Which layers: names, globs, and the words `all`, `blocks`, `penultimate`, `embedding` and `logits`.
 
 A layer is named as in `network.named_modules()`; wrappers that add nothing to look at
 (DataParallel, a compiled network, normalisation of the input) do not show in names. A layer called
@@ -24,36 +24,50 @@ from likewise.errors import InputError, UnknownNameError
 from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import has_matrix, named_parts
 
-LOGITS, PENULTIMATE = "logits", "penultimate"
+LOGITS, PENULTIMATE, EMBEDDING = "logits", "penultimate", "embedding"
+Layers = str | Sequence[str] | None  # None: penultimate where there is a classifier, else embedding
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
-def is_pattern(layers: str | Sequence[str]) -> bool:
+def is_pattern(layers: Layers) -> bool:
     """Whether a request may mean several layers."""
     if not isinstance(layers, str):
-        return True
+        return layers is not None
     return layers in ("all", "blocks") or any(mark in layers for mark in "*?[")
 
 
 class Selection:
     """A request for layers, resolved against a network."""
 
-    def __init__(self, network: nn.Module, layers: str | Sequence[str], label: str) -> None:
-        self.asked = [layers] if isinstance(layers, str) else list(layers)
+    def __init__(self, network: nn.Module, layers: Layers, label: str) -> None:
+        self.default = layers is None
+        self.asked = [PENULTIMATE] if layers is None else [layers] if isinstance(layers, str) else list(layers)
         self.label = label
         self.modules = named_layers(network)
         if not self.asked:
             raise InputError(f"no layers of {label} were asked for. Name at least one, or 'all'.")
+        for word in (PENULTIMATE, EMBEDDING):
+            if word in self.asked and word in self.modules and not self.default:
+                raise InputError(
+                    f"{word!r} of {label} may be its layer of that name or what the word stands for. Ask for "
+                    f"'[{word[0]}]{word[1:]}', which is the layer, or leave layers out for the other."
+                )
         if set(self.asked) != {LOGITS}:
             self._check_open(unwrapped(network))
         self._patterns = {asked: self._expanded(asked) for asked in self.asked}
+
+    def take_embedding(self) -> None:
+        """Without a classifier, the default is the embedding."""
+        self.asked, self._patterns = [EMBEDDING], {EMBEDDING: [EMBEDDING]}
 
     def hooked(self) -> dict[str, nn.Module]:
         """The modules that may hold what was asked for; an error where a request has none."""
         found: dict[str, nn.Module] = {}
         for asked, patterns in self._patterns.items():
+            if asked in (PENULTIMATE, EMBEDDING):
+                continue
             names = _matching(self.modules, [pattern.partition("#")[0] for pattern in patterns])
-            if not names and asked not in (LOGITS, PENULTIMATE):
+            if not names and asked != LOGITS:
                 raise UnknownNameError(f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}")
             found |= {name: self.modules[name] for name in names}
         return found

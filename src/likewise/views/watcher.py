@@ -8,7 +8,7 @@ change them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,18 +18,21 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.warnings import warn
-from likewise.errors import ForwardError, InputError
-from likewise.networks.forward import at_rest, first_tensor, ready
-from likewise.networks.normalise import check_range
+from likewise.errors import ForwardError, InputError, NoClassifierError
+from likewise.networks.forward import answer_field, at_rest, first_tensor, ready, tensor_at
+from likewise.networks.normalise import check_range, unwrapped
 from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, default_axis, input_axis
+from likewise.views.embedding import embedding_field, is_causal, own_reduction
 from likewise.views.hooks import answer_to, watch
 from likewise.views.parts import Parts
-from likewise.views.penultimate import answering_call
+from likewise.views.penultimate import answer_among, classifier_calls, gives_logits, join_inputs, recorded_calls
 from likewise.views.reduction import check_reduction, reduced
-from likewise.views.selection import LOGITS, PENULTIMATE, Selection
+from likewise.views.selection import EMBEDDING, LOGITS, PENULTIMATE, Layers, Selection
+
+_GIVEN = "input of "
 
 
 class _NoRowsError(InputError):
@@ -55,27 +58,45 @@ def joined(parts: Sequence[Seen]) -> Seen:
 
 @dataclass(frozen=True)
 class CallFacts:
-    """What the first batch showed of one call: the layer's class and precision, and the axes of what it gives."""
+    """What the first batch showed of one call: the layer's class and precision, and the axes of what it gives.
+
+    Of the embedding, `reduce` is how it becomes rows where nobody chose, `source` what it was made from.
+    """
 
     kind: str
     dtype: str
     ndim: int
     input_axis: int
     channel_axis: int | None  # 1 or -1, 0 where it could be either, None for rows
+    reduce: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where in a pass the answer and the embedding are: fields of the output, and the calls of the classifiers.
+
+    `words` are those of `penultimate`, `embedding` and `logits` that are asked for.
+    """
+
+    words: frozenset[str] = frozenset()
+    classifiers: tuple[str, ...] = ()
+    answer: Any = None
+    has_logits: bool = True
+    embedding: Any = None
 
 
 @dataclass(frozen=True)
 class Settled:
     """What the first batch has settled: the calls that are meant, in order, and what has to be hooked for them.
 
-    `inputs_of` holds the layer that answers, where what it is given is asked for, `answering` the number
-    of its call that does.
+    `inputs_of` holds the layers that answer, where what they are given is asked for.
     """
 
     calls: Mapping[str, CallFacts]
     modules: Mapping[str, nn.Module]
     inputs_of: Mapping[str, nn.Module]
-    answering: str
+    places: Places
 
 
 class Watcher:
@@ -84,7 +105,7 @@ class Watcher:
     def __init__(
         self,
         network: nn.Module,
-        layers: str | Sequence[str],
+        layers: Layers,
         reduce: str | None,
         *,
         label: str,
@@ -131,7 +152,7 @@ class Watcher:
         return joined(self.parts.show(self.resting, whole, partial(self._see_part, number)))
 
     def _see_part(self, number: int, batch: Batch) -> Seen:
-        rows = RowMaker(batch, batch.inputs, self.reduce, self.label)
+        rows = RowMaker(batch, batch.inputs, self.reduce, self.label, unwrapped(self.resting))
         if self.settled is None:
             first = FirstBatch(self, rows, number)
             seen = first.see()
@@ -150,16 +171,15 @@ class Watcher:
     def _see(self, rows: RowMaker, settled: Settled, number: int) -> Seen:
         seen = Seen()
 
-        def receive(call: str, _module: nn.Module, output: Any) -> None:
-            name = asked_name(call, settled.answering)
+        def receive(name: str, _module: nn.Module, output: Any) -> None:
             if name in settled.calls:
                 seen.rows[name] = rows.of(name, output, settled.calls[name])
 
-        with watch(settled.modules, receive, settled.inputs_of):
+        inside = with_inputs(settled.places, receive)
+        with watch(settled.modules, inside, settled.inputs_of):
             answer = answer_to(self.resting, rows.inputs, rows.batch, number, self.label)
-        if LOGITS in settled.calls:
-            receive(LOGITS, self.resting, answer)
-        seen.answer = rows.logits(answer)
+        receive_output(self.resting, answer, settled.places, receive)
+        seen.answer = rows.logits(answer, settled.places)
         return seen
 
 
@@ -168,55 +188,103 @@ class FirstBatch:
 
     def __init__(self, watcher: Watcher, rows: RowMaker, number: int) -> None:
         self.watcher, self.rows, self.number = watcher, rows, number
-        self.net, self.label = watcher.resting, watcher.label
-        self.channels = None if watcher.reduce is None else ChannelAxes(rows.inputs)
+        self.net, self.label, self.selection = watcher.resting, watcher.label, watcher.selection
+        self.channels: ChannelAxes | None = None
+        self.causal: bool | None = None
         self.facts: dict[str, CallFacts] = {}
         self.left_out: dict[str, str] = {}
         self.few_shapes: dict[str, tuple[int, ...]] = {}
         self.inputs_of: dict[str, nn.Module] = {}
-        self.answering = ""
+        self.places = Places(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
 
     def see(self) -> Seen:
         """Show the network the batch, after a few inputs of it for what cannot be told from it alone."""
         check_range(self.net, self.rows.inputs, self.label)
         self._look_ahead()
         seen, first = Seen(), {}
-        if self.channels is not None:
-            parts = self.watcher.selection.modules.values()
+        if self.watcher.reduce is not None or EMBEDDING in self.selection.asked:
+            self.channels = ChannelAxes(self.rows.inputs)
+            parts = self.selection.modules.values()
             open_parts = (part for part in parts if not isinstance(part, torch.jit.ScriptModule))
             first = dict.fromkeys(open_parts, self.channels.after)
         receive = partial(self._receive, seen)
-        with watch(self.watcher.hooked, receive, self.inputs_of, first=first):
+        inside = with_inputs(self.places, receive)
+        with watch(self.watcher.hooked, inside, self.inputs_of, first=first):
             answer = self._answer_to(self.rows.inputs)
-        if LOGITS in self.watcher.selection.asked:
-            receive(LOGITS, self.net, answer)
-        seen.answer = self.rows.logits(answer)
+        self._find_output(answer)
+        receive_output(self.net, answer, self.places, receive)
+        seen.answer = self.rows.logits(answer, self.places)
         return seen
 
     def _answer_to(self, inputs: Any) -> Any:
         return answer_to(self.net, inputs, self.rows.batch, self.number, self.label)
 
+    def _few(self) -> Any:
+        few = fewer(self.rows.inputs, 2 if self.rows.batch.shown > 2 else 1)
+        return self.rows.inputs if few is None else few
+
     def _look_ahead(self) -> None:
-        """Find the call that answers, and the shapes of fewer inputs where time may come first."""
-        shown = self.rows.batch.shown
-        few = fewer(self.rows.inputs, 2 if shown > 2 else 1)
-        ask = partial(self._answer_to, self.rows.inputs if few is None else few)
-        if PENULTIMATE in self.watcher.selection.asked:
-            layer, _, self.answering = answering_call(self.net, ask, self.watcher.head).partition("#")
-            self.inputs_of = {PENULTIMATE: self.watcher.selection.modules[layer]}
+        """Find the calls that answer, and the shapes of fewer inputs where time may come first."""
+        few, shown = self._few(), self.rows.batch.shown
+        ask = partial(self._answer_to, few)
+        if {PENULTIMATE, EMBEDDING} & set(self.selection.asked):
+            self._find_classifiers(ask)
+        if EMBEDDING in self.selection.asked and self.watcher.reduce is None:
+            self.causal = is_causal(self._states, self.rows.inputs)
         time_first = not all(getattr(part, "batch_first", True) for part in self.net.modules())
-        if time_first and few is not None and shown > 1:
+        if time_first and few is not self.rows.inputs and shown > 1:
             # where this fails, the batch itself will, and says so better
-            with suppress(ForwardError), watch(self.watcher.hooked, self._note_few, self.inputs_of):
+            inside = with_inputs(self.places, self._note_few)
+            with suppress(ForwardError), watch(self.watcher.hooked, inside, self.inputs_of):
                 ask()
 
-    def _note_few(self, call: str, _module: nn.Module, output: Any) -> None:
+    def _find_classifiers(self, ask: Callable[[], Any]) -> None:
+        try:
+            calls = classifier_calls(self.net, ask, self.watcher.head)
+        except NoClassifierError as error:
+            if PENULTIMATE in self.selection.asked and not self.selection.default:
+                raise InputError(
+                    f"{self.label} has no classifier that could be found, so nothing is penultimate: {error.reason}. "
+                    "Ask for layers='embedding', what it gives to whoever uses it, or name the classifier: head='name'."
+                ) from error
+            if self.selection.default:
+                self.selection.take_embedding()
+                self.places = Places(frozenset({EMBEDDING}))
+            return
+        self.places = replace(self.places, classifiers=calls)
+        names = [call.partition("#")[0] for call in calls]
+        self.inputs_of = {f"{_GIVEN}{name}": self.selection.modules[name] for name in names}
+
+    def _states(self, inputs: Any) -> Tensor | None:
+        output = self._answer_to(inputs)
+        return tensor_at(output, embedding_field(self.net, output, None, self.label))
+
+    def _find_output(self, answer: Any) -> None:
+        """Find the answer and the embedding among what the network gives."""
+        asked, net = self.places.words, unwrapped(self.net)
+        is_decided, place = True, None
+        try:
+            place = answer_field(net, answer, self.label, self.watcher.head)
+        except InputError:
+            calls, whole = recorded_calls(net, partial(self._answer_to, self._few()))
+            try:
+                place = answer_among(net, calls, whole, self.label)
+            except InputError:
+                is_decided = False
+                if LOGITS in asked:
+                    raise
+        embedding = None
+        if EMBEDDING in asked and not self.places.classifiers:
+            embedding = embedding_field(net, answer, self.watcher.reduce, self.label)
+        has_logits = is_decided and gives_logits(net, answer)
+        self.places = replace(self.places, answer=place, has_logits=has_logits, embedding=embedding)
+
+    def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
         """A layer may give as many steps as there are inputs: only the inputs can become fewer."""
         value = first_tensor(output)
-        self.few_shapes[asked_name(call, self.answering)] = () if value is None else tuple(value.shape)
+        self.few_shapes[name] = () if value is None else tuple(value.shape)
 
-    def _receive(self, seen: Seen, call: str, module: nn.Module, output: Any) -> None:
-        name = asked_name(call, self.answering)
+    def _receive(self, seen: Seen, name: str, module: nn.Module, output: Any) -> None:
         try:
             value, few = self.rows.activations(name, output), self.few_shapes.get(name, ())
             facts = CallFacts(
@@ -226,14 +294,27 @@ class FirstBatch:
                 input_axis(module, value, self.rows.batch.shown, few) if value.ndim == 3 else 0,
                 self.channels.axis(value) if self.channels is not None and value.ndim > 2 else None,
             )
+            facts = self._of_embedding(facts, value) if name == EMBEDDING else facts
             self.facts[name] = replace(facts, ndim=self.rows.aligned(name, value, facts).ndim)
             seen.rows[name] = self.rows.of(name, output, facts)
         except _NoRowsError as error:
             self.left_out[name] = str(error)
 
+    def _of_embedding(self, facts: CallFacts, value: Tensor) -> CallFacts:
+        """What the embedding is made from, and how it becomes rows where nobody chose."""
+        place = self.places
+        source = str(place.embedding or "output")
+        if place.classifiers:
+            source = f"input of {', '.join(place.classifiers)}"
+        how = self.watcher.reduce
+        if how is None and not is_row(value):
+            maps = value.ndim > 3 or facts.channel_axis == 1
+            how = own_reduction(self.net, value, maps, self.causal)
+        return replace(facts, reduce=how, source=source if is_row(value) else f"{source}, {how}")
+
     def settle(self, seen: Seen) -> Settled:
         """Which calls are meant, and no more hooks than they need."""
-        selection = self.watcher.selection
+        selection = self.selection
         meant = selection.chosen([*seen.rows, *self.left_out])
         lost = [name for name in meant if name in self.left_out]
         if lost:
@@ -243,15 +324,49 @@ class FirstBatch:
         calls = {name: self.facts[name] for name in meant if name not in self.left_out}
         layers = {name.partition("#")[0] for name in calls}
         modules = {name: part for name, part in self.watcher.hooked.items() if name in layers}
-        return Settled(calls, modules, self.inputs_of, self.answering)
+        return Settled(calls, modules, self.inputs_of, self.places)
 
 
-def asked_name(call: str, answering: str) -> str:
-    """A call under the name it is asked for: the call that answers is what `penultimate` means."""
-    layer, _, number = call.partition("#")
-    if layer != PENULTIMATE:
-        return call
-    return layer if number == answering else f"{PENULTIMATE}#{number or 1}"
+Receive = Callable[[str, nn.Module, Any], None]
+
+
+def with_inputs(places: Places, receive: Receive) -> Receive:
+    """Hand on what layers give, and what the classifiers are given as `penultimate` and `embedding`."""
+    classifiers, given = places.classifiers, dict[str, Tensor | None]()
+
+    def hand_on(call: str, module: nn.Module, value: Any) -> None:
+        if not call.startswith(_GIVEN):
+            receive(call, module, value)
+            return
+        layer = call.removeprefix(_GIVEN)
+        if layer not in classifiers:
+            return
+        if len(classifiers) > 1:
+            part = first_tensor(value)
+            given[layer] = None if part is None else part.clone()  # it may be overwritten before the last is given its
+            if len(given) < len(classifiers):
+                return
+            parts = [part for part in given.values() if part is not None]
+            value = join_inputs(parts) if len(parts) == len(classifiers) else None
+        for word in places.words - {LOGITS}:
+            receive(word, module, value)
+
+    return hand_on
+
+
+def receive_output(net: nn.Module, output: Any, places: Places, receive: Receive) -> None:
+    """Hand on what the network gives as `logits`, and without a classifier as `embedding`."""
+    if LOGITS in places.words:
+        receive(LOGITS, net, tensor_at(output, places.answer))
+    if EMBEDDING in places.words and not places.classifiers:
+        receive(EMBEDDING, net, tensor_at(output, places.embedding))
+
+
+def is_row(value: Tensor) -> bool:
+    """Whether a layer gives one row per input, be it with axes of size 1: `(n, d)`, `(n, c, 1, 1)`, `(n, 1, 1, c)`."""
+    if value.ndim < 4:
+        return value.ndim == 2
+    return {1} in (set(value.shape[2:]), set(value.shape[1:-1]))
 
 
 @dataclass(frozen=True)
@@ -262,11 +377,12 @@ class RowMaker:
     inputs: Any
     reduce: str | None
     label: str
+    net: nn.Module
 
     def of(self, name: str, output: Any, facts: CallFacts) -> Tensor:
         """The rows of one call, in memory of their own."""
         value = self.aligned(name, self.activations(name, output), facts)
-        rows = self._reduced(name, value, facts.channel_axis)
+        rows = self._reduced(name, value, facts.channel_axis, facts.reduce or self.reduce)
         # a view of what the network computed could still be overwritten by the network
         shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
         return rows.clone() if shared else rows
@@ -295,31 +411,39 @@ class RowMaker:
             )
         return value if self.batch.rows is None else self.batch.rows(value)
 
-    def _reduced(self, name: str, value: Tensor, axis: int | None) -> Tensor:
+    def _reduced(self, name: str, value: Tensor, axis: int | None, how: str | None) -> Tensor:
         label = f"{name!r} of {self.label}"
-        if value.ndim == 2:
-            return value
-        if self.reduce is None:
+        if is_row(value):
+            return value.flatten(1)
+        if how is None:
             raise InputError(wrong_rank(value, label))
         axis = default_axis(value) if axis is None else axis
         maps = value.ndim > 3 or axis == 1
-        if axis == 0 and self.reduce != "flatten":
+        if axis == 0 and how != "flatten":
             raise _NoRowsError(
                 f"{label} gives shape {tuple(value.shape)}, whose channels may be the second axis "
                 "or the last. Choose reduce='flatten', inputs of another size or another layer."
             )
         value = value.movedim(-1, 1) if axis == -1 and maps else value
-        mask = None if maps or not isinstance(self.inputs, dict) else self.inputs.get("attention_mask")
-        if mask is not None and mask.shape != value.shape[:2]:
-            mask = None
+        mask = None if maps else self._mask(value.shape[1])
         try:
-            return reduced(value, self.reduce, label, mask, maps=maps)
+            return reduced(value, how, label, mask, maps=maps)
         except InputError as error:
             raise _NoRowsError(str(error)) from error
 
-    def logits(self, answer: Any) -> Tensor | None:
+    def _mask(self, tokens: int) -> Tensor | None:
+        """Which tokens are real, where that is known; of sounds, which of their frames."""
+        mask = self.inputs.get("attention_mask") if isinstance(self.inputs, Mapping) else None
+        if not isinstance(mask, Tensor) or mask.ndim != 2:
+            return None
+        frames: Any = getattr(self.net, "_get_feature_vector_attention_mask", None)
+        if mask.shape[1] > tokens and callable(frames):
+            mask = frames(tokens, mask)
+        return mask if mask.shape[1] == tokens else None
+
+    def logits(self, answer: Any, places: Places) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""
-        value, shown = first_tensor(answer), self.batch.shown
+        value, shown = tensor_at(answer, places.answer) if places.has_logits else None, self.batch.shown
         if value is not None and value.ndim == 1:
             value = value[None] if shown == 1 else value[:, None]  # squeezed
         if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():

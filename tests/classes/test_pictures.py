@@ -61,6 +61,13 @@ def texts(labels: Any) -> list[str]:
     return [label.get_text() for label in labels]
 
 
+@pytest.mark.parametrize("epochs", [2, 3, 40])
+def test_curves_have_whole_epochs(epochs: int) -> None:
+    frame = pd.DataFrame({"accuracy": np.linspace(0, 1, epochs)}, index=pd.Index(range(epochs), name="epoch"))
+    (axis,) = panels(classes.curves({"": frame}))
+    assert all(tick == int(tick) for tick in axis.get_xticks())
+
+
 @pytest.fixture(scope="module")
 def three() -> dict[str, classes.ClassSimilarity]:
     mixed = TEN.only(sorted(TEN.classes, reverse=True))

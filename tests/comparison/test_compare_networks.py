@@ -74,6 +74,25 @@ def test_addresses_are_compared_on_tensors_arrays_and_loaders(kind: str) -> None
     np.testing.assert_allclose(found["lenet,seed=0", "lenet,seed=1"], expected, atol=1e-9)
 
 
+def test_untrained_networks_are_said_to_be(tmp_path: Path) -> None:
+    data = likewise.dataset("digits:test[:60]")
+    score = likewise.compare("zoo:lenet", "zoo:mlp", "cka", data=data)
+    assert score.untrained == ("zoo:lenet", "zoo:mlp")
+    assert repr(score).endswith("(0 … 1, larger is more alike; 1 with itself, untrained)")
+    assert score.explain().splitlines()[1] == "Untrained, with random weights: zoo:lenet, zoo:mlp."
+    layers = likewise.layerwise("zoo:mlp", data=data)
+    assert layers.notes() == ["Untrained, with random weights: zoo:mlp."]
+    likewise.train("zoo:mlp", "digits:train[:50]", epochs=1, out=tmp_path / "run")
+    module = likewise.network("zoo:mlp", data=data)
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\ndef build(): return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))"
+    )
+    given = [str(tmp_path / "run"), f"zoo:mlp@{tmp_path}/run/weights.safetensors", module, f"{tmp_path}/mine.py:build"]
+    for one in given:
+        assert likewise.compare([one, one], "cka", data=data, layers="logits").notes() == []
+        assert likewise.layerwise(one, data=data).notes() == []
+
+
 def test_a_wrong_measure_is_told_before_a_network_runs() -> None:
     with pytest.raises(UnknownNameError) as error:
         likewise.compare([Untouched(), Untouched()], "ckaa", data=torch.rand(9, 4))

@@ -64,7 +64,7 @@ def test_a_folder_may_have_commas_in_its_name(tmp_path: Path, name: str) -> None
         (
             "mini-imagenet:.,clases=x",
             "mini-imagenet has no option 'clases'. Did you mean 'classes'? It takes size, crop, interpolation, "
-            "classes.",
+            "by, held_out, seed, classes.",
         ),
         ("sentences[:3],size=3", "'sentences:test[:3]' holds text inputs, and a size is for images. Leave it out."),
     ],

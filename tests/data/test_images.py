@@ -173,7 +173,9 @@ def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exceptio
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(InputError) as error:
         likewise.dataset("digits", sise=3)
-    assert str(error.value) == ("digits has no option 'sise'. Did you mean 'size'? It takes size, crop, interpolation.")
+    assert str(error.value) == (
+        "digits has no option 'sise'. Did you mean 'size'? It takes size, crop, interpolation, by, held_out, seed."
+    )
     with pytest.raises(InputError) as error:
         likewise.dataset("sentences,size=3")
     assert str(error.value) == "'sentences:test' holds text inputs, and a size is for images. Leave it out."

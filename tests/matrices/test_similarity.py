@@ -115,6 +115,51 @@ def test_a_picture_shows_every_network(tmp_path) -> None:
     assert sum(bool(axis.images) for axis in figure.axes) == 3
 
 
+def test_pictures_are_in_the_order_of_the_table() -> None:
+    near = {name: VIEWS["a"] + 0.1 * i * VIEWS["b"] for name, i in zip("pqr", (0, 9, 1), strict=True)}
+    comparison = likewise.compare(near, ["cka", "jaccard"])
+    assert comparison["cka"].order() != list(near)  # sorted, they would stand otherwise
+    for figure in (comparison.plot(), comparison["cka"].plot()):
+        assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == list(near)
+        np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), comparison["cka"].values)
+    names = [tick.get_text() for tick in comparison["cka"].sorted().plot().axes[0].get_xticklabels()]
+    assert names == comparison["cka"].order()
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "ends"),
+    [
+        ("cka", [[1, 0.84], [0.85, 1]], (0, 1)),
+        ("rsa", [[1, 0.84], [0.85, 1]], (-1, 1)),
+        ("cka-debiased", [[1, 0.84], [0.85, 1]], (0, 1)),  # it may be any number below 1; 0 is chance
+        ("cka-debiased", [[1, -0.2], [0.85, 1]], (-0.2, 1)),
+        ("procrustes[resi]", [[0, 7], [7.1, 0]], (0, 7.1)),
+    ],
+)
+def test_colours_span_the_range_of_the_measure(
+    measure: str, values: list[list[float]], ends: tuple[float, float]
+) -> None:
+    matrix = likewise.SimilarityMatrix(["a", "b"], values, measures.get(measure))
+    assert matrix.plot().axes[0].images[0].get_clim() == ends
+
+
+def test_a_range_that_nobody_knows_is_that_of_the_values() -> None:
+    matrix = likewise.SimilarityMatrix(["a", "b"], [[3, 2], [2, 3]])
+    assert matrix.plot().axes[0].images[0].get_clim() == (2, 3)
+
+
+def test_untrained_networks_are_named_wherever_a_matrix_is_shown(tmp_path) -> None:
+    matrix = likewise.compare(["zoo:mlp", "zoo:lenet,seed=1"], "cka", data="digits:test[:40]", progress=False)
+    note = "Untrained, with random weights: mlp, lenet,seed=1."
+    assert str(matrix).splitlines()[-1] == note
+    assert note in matrix._repr_html_()
+    assert matrix.plot().axes[0].get_xlabel() == note
+    assert likewise.SimilarityMatrix.load(matrix.save(tmp_path / "m")).notes() == [note]
+    several = likewise.compare(["zoo:mlp", "zoo:lenet,seed=1"], ["cka", "rsa"], data="digits:test[:40]", progress=False)
+    assert str(several).splitlines()[-1] == note
+    assert str(several).count("Untrained") == 1
+
+
 def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path) -> None:
     matrix = likewise.compare(views(), "mean-cca")
     assert set(matrix.saturated) == {(x, y) for x in matrix for y in matrix if x != y and "wide" in (x, y)}

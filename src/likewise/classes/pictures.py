@@ -51,6 +51,7 @@ def curves(
 ) -> Figure:
     """The curves of one or several networks, one panel per index, dotted where chance is."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     titles = panels()
     reported = {name for frame in frames.values() for name in frame}
@@ -70,6 +71,7 @@ def curves(
             axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
         axis.set_title(titles.get(name, name), fontsize=9)
         axis.tick_params(labelsize=7)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     for axis in axes[len(wanted) :]:
         axis.axis("off")
     for axis in axes[len(wanted) - across : len(wanted)]:

@@ -7,18 +7,22 @@ aligned: a network with WordNet, its weights with its mistakes, one network with
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likewise import wordnet
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.matrices.heatmap import Panel
+from likewise.matrices.heatmap import Panel, heatmaps
 from likewise.matrices.labelled import Labelled, distances, position, side_by_side
 from likewise.wordnet import ClassNames, listed, locate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = {  # what a matrix can be made from, and what the paper calls it
     "weights": "NCSM",
@@ -166,6 +170,10 @@ class ClassSimilarity(Labelled):
         words = [_word(groups[name]) for name in (self.classes if names is None else names)]
         starts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
         return [(a, b, words[a]) for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
+        """A picture of the matrix, kin side by side; saved if a path is given."""
+        return heatmaps([self.sorted().panel(title)], path)
 
     def panel(self, title: str | None = None) -> Panel:
         """What is drawn of it: borders between groups of kin, and no diagonal."""

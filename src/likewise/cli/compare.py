@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -73,6 +74,8 @@ def compare(
         comparison.save(out / "matrices")
         write_whole(out / "scores.csv", frame.to_csv(index=False).encode())
         comparison.plot(out / "matrices.png")
+    for note in comparison.notes():
+        typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(json.loads(frame.to_json(orient="records"))))
         return
@@ -84,7 +87,7 @@ def compare(
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
     for name, matrix in comparison.items():
         typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
-        typer.echo(matrix.grid(".4f").to_string())
+        typer.echo(matrix.table(".4f", get_terminal_size().columns))
         typer.echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
         for pair, reason in list(matrix.reasons.items())[:3]:
             typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ def layerwise(
     dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
     store: Annotated[Path | None, typer.Option(help="Folder to stream views to.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Compare every layer of a network with every layer of another."""
@@ -61,5 +63,10 @@ def layerwise(
         values = [[None if value != value else value for value in row] for row in found.values]
         parts = {"rows": found.rows, "columns": found.columns, "values": values}
         typer.echo(json.dumps({"measure": found.measure, **parts}))
-    else:
+    elif as_csv:
         typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)
+    else:
+        typer.echo(f"{found.measure}  (larger is {found.larger_is}): {found.a} down, {found.b} across")
+        typer.echo(found.table(".3f", get_terminal_size().columns))
+    for note in found.notes():
+        typer.echo(note, err=True)

@@ -196,6 +196,14 @@ def of_network(choice: Any, names: Iterable[Any]) -> Any:
     return next((choice[name] for name in names if isinstance(name, str) and name in choice), None)
 
 
+def untrained_networks(given: Mapping[str, Any], *, own_names: bool) -> tuple[str, ...]:
+    """Names of networks that were asked for by an address and have random weights."""
+    from likewise.networks.address import is_untrained
+
+    addresses = {name: each for name, each in given.items() if isinstance(each, str) and is_untrained(each)}
+    return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
+
+
 def check_networks(
     given: Mapping[str, Any],
     data: Any,
@@ -208,7 +216,7 @@ def check_networks(
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))
         raise InputError(
-            f"{network if isinstance(network, str) else type(network).__name__} is a network, and compare needs to "
+            f"{_address(network)} is a network, and compare needs to "
             "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
     check_choices(given, head=head, layers=layers)

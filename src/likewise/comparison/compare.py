@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 from torch.nn import Module
@@ -24,12 +24,14 @@ from likewise.comparison.arguments import (
     named_networks,
     read_arguments,
     seeded,
+    untrained_networks,
 )
 from likewise.comparison.schedule import measure_pair, score_all
 from likewise.comparison.scores import Job
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief
+from likewise.matrices.labelled import UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
@@ -121,6 +123,7 @@ def compare(  # type: ignore[misc]
     with open_store(store) as place:
         if networks:
             how = Extraction(data, layers, reduce, head, batch_size, device, dtype, place, progress, bool(look))
+            run = replace(run, untrained=untrained_networks(given, own_names=two))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:
             return _compare_two(given, request.measures[0], run, place)
@@ -129,7 +132,10 @@ def compare(  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Run:
-    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance."""
+    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance.
+
+    `untrained` names those of the networks that have random weights.
+    """
 
     reduce: Reduction | None
     engine: Any
@@ -138,6 +144,7 @@ class Run:
     progress: bool
     permutations: int
     within: Any
+    untrained: tuple[str, ...] = ()
 
 
 def permutations_of(calibrate: bool | int, within: Any) -> int:
@@ -176,6 +183,7 @@ def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: St
         saturated=saturated(bound, value, (a.n, a.d, b.d)),
         calibration=calibration,
         call=call_of(bound),
+        untrained=run.untrained,
         judge=Judge.of(inputs, bound, run.reduce, seconds),
     )
 
@@ -197,7 +205,8 @@ def _compare_many(
     job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
     with Progress(job.total, "comparing", shown=run.progress) as bar:
         score_all(job, engine_of(run.engine), limit, store, bar)
-    matrices = {m.key: job.matrix(m) for m in wanted}
+    about = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
+    matrices = {m.key: job.matrix(m, about) for m in wanted}
     if run.permutations:
         matrices = calibrate_matrices(
             matrices,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import check_choices, named_networks, of_network, seeded
+from likewise.comparison.arguments import check_choices, named_networks, of_network, seeded, untrained_networks
 from likewise.comparison.schedule import score_items
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
@@ -74,21 +74,23 @@ def layerwise(
     if data is None:
         raise InputError(_without_data(b))
     bound = _one_measure(measure, seed)
-    nets = [network_and_name(a)] if b is None or b is a else [network_and_name(a), network_and_name(b)]
     inputs = as_data(data)
+    nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]
     called = named_networks([a] if len(nets) == 1 else [a, b])
     check_choices(called, head=head, layers=layers)
     keys = [(short, name) for short, (_, name) in zip(called, nets, strict=True)]
     wanted = [_as_list(of_network(layers, key)) for key in keys]
     heads = [of_network(head, key) for key in keys]
     how = reduce or ("mean" if _is_text(inputs) else "flatten")
+    untrained = ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))
     if bound.key == STREAMED:
+        batch_size = batch_size or BATCH
         run: dict[str, Any] = {"device": device, "dtype": dtype, "automatic": True}
         watchers = [
             Watcher(m, layers_of, how, label=repr(n), head=head_of, **run)
             for (m, n), layers_of, head_of in zip(nets, wanted, heads, strict=True)
         ]
-        values, names, reasons = _stream(watchers, inputs, batch_size or BATCH, seed, progress)
+        values, names, reasons = _stream(watchers, inputs, batch_size, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
@@ -106,7 +108,7 @@ def layerwise(
         names[-1],
         values,
         bound.key,
-        _about(inputs, how, batch_size or (BATCH if bound.key == STREAMED else None), seed, dtype),
+        _about(inputs, reduction=how, batch_size=batch_size, seed=seed, precision=dtype, untrained=untrained),
         reasons,
         saturation,
         bound.info.larger_is,
@@ -268,16 +270,9 @@ def _join(first: Any, second: Any) -> Any:
     )
 
 
-def _about(data: Any, reduce: str, batch_size: int | None, seed: int, dtype: str | None) -> dict[str, str]:
+def _about(data: Any, **facts: Any) -> dict[str, str]:
+    """What is recorded of a run: everything that is known."""
     probe = getattr(data, "probe", None)
-    known = {
-        "data": data_name(data),
-        "probe": probe if isinstance(probe, str) else "",
-        "reduction": reduce,
-        "batch_size": str(batch_size or ""),
-        "seed": str(seed),
-        "precision": dtype or "",
-        "likewise": __version__,
-        "torch": torch.__version__,
-    }
-    return {key: value for key, value in known.items() if value}
+    known = {"data": data_name(data), "probe": probe if isinstance(probe, str) else "", **facts}
+    known |= {"likewise": __version__, "torch": torch.__version__}
+    return {key: str(value) for key, value in known.items() if value not in (None, "")}

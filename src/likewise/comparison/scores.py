@@ -6,6 +6,7 @@ Scores stand in arrays: with many networks, an object per pair would outweigh th
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,8 +110,8 @@ class Job:
         if not result.final:
             self.failed[item] = result.reason
 
-    def matrix(self, measure: Measure) -> SimilarityMatrix:
-        """The finished matrix of a measure."""
+    def matrix(self, measure: Measure, about: Mapping[str, Any]) -> SimilarityMatrix:
+        """The finished matrix of a measure, with what is known of the networks."""
         k = self.measures.index(measure)
         reasons = {}
         for (which, i, j), reason in self.reasons.items():
@@ -126,7 +127,7 @@ class Job:
             bounds=measure.info.bounds,
             aliases=measure.info.aliases,
             reasons=reasons,
-            about={"likewise": __version__, "n": self.views[0].n},
+            about={"likewise": __version__, "n": self.views[0].n, **about},
             saturated=self._saturated(measure, k),
         )
 

@@ -18,6 +18,7 @@ from typing import Any
 from likewise._base.files import is_file, is_folder
 from likewise._base.options import parse_value
 from likewise._base.registry import Registry, module_of
+from likewise.data.division import ALL, DIVISION, Division
 from likewise.data.framing import FRAMING, Framing
 from likewise.data.inputs import Data, Domain
 from likewise.errors import InputError, MissingDataError, brief, did_you_mean
@@ -45,19 +46,21 @@ class DataSource:
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
-    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing]:
-        """Options of the loader, and the size that images are asked for at; others are refused."""
+    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing, Division]:
+        """Options of the loader, the size that images are asked for at, and how they are divided; no others."""
         known = inspect.signature(self.load).parameters
         own = list(known)[2:]  # after the split and the path
         open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
+        divisible = DIVISION if self.domain == "image" and ALL in self.splits else ()
         size = {name: value for name, value in options.items() if name in FRAMING and name not in own}
-        rest = {name: value for name, value in options.items() if name not in size}
-        names = [*(FRAMING if self.domain == "image" else ()), *own]
+        by = {name: value for name, value in options.items() if name in divisible and name not in own}
+        rest = {name: value for name, value in options.items() if name not in size and name not in by}
+        names = [*(FRAMING if self.domain == "image" else ()), *divisible, *own]
         for name in rest:
             if name not in own and not open_ended:
                 takes = f" It takes {', '.join(names)}." if names else " Leave it out."
                 raise InputError(f"{self.name} has no option {name!r}.{did_you_mean(name, names)}{takes}")
-        return rest, Framing(**size)
+        return rest, Framing(**size), Division(**by)
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
@@ -147,8 +150,9 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     An address is `name[:PATH][:split][[slice]][,option=value…]`, a path alone is understood by what it is, and an
     object is a data frame or a column of texts of pandas, or a dataset of Hugging Face. `split` is used where the
     address names none. Options may be given here or in the address. Images are shown to every network by its own
-    transform, and at their own size to one that has none; `size`, `crop` and `interpolation` go before both. Other
-    options go to the data source.
+    transform, and at their own size to one that has none; `size`, `crop` and `interpolation` go before both. With
+    `by="images"`, `held_out` images of every class (or a share of them), drawn by `seed`, are the splits `val` and
+    `test`, and all others are `train`. Other options go to the data source.
 
     >>> dataset("digits:test[:100]")
     Data('digits:test[:100]', n=100, classes=10)
@@ -160,8 +164,10 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     if split is not None and split not in source.splits and len(source.splits) > 1:
         raise _no_split(source, split, str(address))
     wanted = parts.split or (split if split in source.splits or not source.splits else None)
-    own, framing = source.sort_options(parts.options | options)
-    data = source.load(wanted or next(iter(source.splits), ""), parts.path, **own)
+    wanted = wanted or next(iter(source.splits), "")
+    own, framing, division = source.sort_options(parts.options | options)
+    data = source.load(ALL if division else wanted, parts.path, **own)
+    data = division.part(data, wanted) if division else data
     data = data if parts.part is None else data[parts.part]
     return data.framed(framing) if framing else data
 

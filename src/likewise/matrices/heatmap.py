@@ -1,8 +1,8 @@
 """Pictures of matrices with names, all by the same rules. Drawn without a display; saved if a path is given.
 
-Bright is alike, whichever way a measure runs; grey is undefined. Colours span the range of the measure, unless the
-values take up so little of it that differences would not be seen. Up to 14 names a side, numbers are written in;
-beyond that, saturated pairs are crossed out.
+Bright is alike, whichever way a measure runs; grey is undefined. Colours span the range of the measure, so that two
+pictures of it compare; where it has no end, they reach as far as the values, and to 0 where the other end is known.
+Up to 14 names a side, numbers are written in; beyond that, saturated pairs are crossed out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import save_figure
+from likewise.matrices.tables import short_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,8 +133,8 @@ def _name(axis: Any, panel: Panel, leftmost: bool) -> None:
     rows, columns = list(panel.rows), list(panel.columns)
     if panel.has_names:
         turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if panel.has_numbers else {"rotation": 90}
-        axis.set_xticks(range(len(columns)), columns, **turned)
-        axis.set_yticks(range(len(rows)), rows if leftmost else [""] * len(rows))
+        axis.set_xticks(range(len(columns)), short_names(columns), **turned)
+        axis.set_yticks(range(len(rows)), short_names(rows) if leftmost else [""] * len(rows))
     else:
         middle = [(start + stop - 1) / 2 for start, stop, _ in panel.groups]
         axis.set_xticks([])
@@ -155,13 +156,12 @@ def _write(axis: Any, panel: Panel, image: Any) -> None:
 
 
 def _scale(panel: Panel) -> tuple[float, float]:
-    """From the range of the measure where it has one and it is used, else from the values."""
+    """From the range of the measure where it has one, else from the values; a range with one end takes in 0."""
     values = panel.values[np.isfinite(panel.values)]
     if not values.size:
         return 0.0, 1.0
     first, last = panel.bounds
-    low = float(values.min()) if first is None else min(float(first), float(values.min()))
-    high = float(values.max()) if last is None else float(last)
-    if values.max() - values.min() < 0.2 * (high - low):  # differences would not be seen
-        low, high = float(values.min()), float(values.max())
+    known = [float(end) for end in (first, last) if end is not None]
+    ends = [*known, 0.0] if len(known) == 1 else known
+    low, high = min([float(values.min()), *ends]), max([float(values.max()), *ends])
     return low, max(high, low + 1e-9)

@@ -23,6 +23,8 @@ from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
 from likewise._base.files import is_file, reading, write_whole
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
+from likewise.matrices.score import untrained_note
+from likewise.matrices.tables import WIDTH, fitted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 Pairs = Mapping[tuple[str, str], str]
 SAFETENSORS, NPZ = ".safetensors", ".npz"
 SHOWN = 20  # rows and columns in print
+UNTRAINED = "untrained"  # among what is recorded of a matrix: names of networks without trained weights
 _BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
 
 
@@ -54,6 +57,11 @@ class Labelled:
         """One line per mark that is in use."""
         reason = next(iter(self._by_pair("saturated").values()), "")
         return [f"{SATURATED} saturated: {reason}"] if reason else []
+
+    def notes(self) -> list[str]:
+        """What has to be known of the networks to read the numbers, one line each."""
+        names = getattr(self, "about", {}).get(UNTRAINED, "")
+        return [untrained_note(str(names))] if names else []
 
     def marks(self) -> dict[tuple[int, int], str]:
         """What stands behind numbers, by row and column: † if any network of that width would get them."""
@@ -101,21 +109,22 @@ class Labelled:
         return pd.DataFrame(text, index=frame.index, columns=frame.columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
-        """A picture of the matrix, what is alike side by side; saved if a path is given."""
-        return heatmaps([self.sorted().panel(title)], path)
-
-    def sorted(self) -> Self:
-        """The matrix in the order in which it is drawn."""
-        return self
+        """A picture of the matrix in the order of its names; saved if a path is given."""
+        return heatmaps([self.panel(title)], path)
 
     def _title(self) -> str:
         return repr(self)
 
+    def table(self, digits: str = ".4g", width: int = WIDTH, *, whole: bool = True) -> str:
+        """The numbers as text that fits a terminal; if not `whole`, only those that are shown."""
+        frame = self.grid(digits, whole=whole).rename_axis(index=None, columns=None)
+        return fitted(frame, width, None if whole else SHOWN)
+
     def __str__(self) -> str:
-        return as_text(self._title(), self.grid(whole=False), self.legend())
+        return "\n".join([self._title(), self.table(whole=False), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return as_html(self._title(), self.grid(whole=False), self.legend())
+        return as_html(self._title(), self.grid(whole=False), [*self.legend(), *self.notes()])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one file: safetensors, or npz if the path ends in .npz. Returns its path."""
@@ -223,18 +232,13 @@ def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:
 
 
 def _shown(count: int) -> list[int]:
-    """The places of a long axis that `as_text` and `as_html` show: the first and the last."""
+    """The places of a long axis that `print` and a notebook show: the first and the last."""
     return list(range(count)) if count <= SHOWN else [*range(SHOWN // 2), *range(count - SHOWN // 2, count)]
 
 
 def cell(value: float, mark: str = "", digits: str = ".4g") -> str:
     """A number with its mark."""
     return ("NaN" if value != value else f"{value:{digits}}") + mark
-
-
-def as_text(title: str, frame: pd.DataFrame, notes: Sequence[str]) -> str:
-    """What `print` shows."""
-    return "\n".join([title, frame.to_string(max_rows=SHOWN, max_cols=SHOWN), *notes])
 
 
 def as_html(title: str, frame: pd.DataFrame, notes: Sequence[str]) -> str:

@@ -76,7 +76,7 @@ class LayerMatrix(Labelled):
             larger_is=self.larger_is,
             bounds=self.bounds,
             marks=self.marks(),
-            notes=self.legend(),
+            notes=[*self.legend(), *self.notes()],
             sides=(_short(self.a), _short(self.b)),
             upwards=True,
         )
@@ -90,6 +90,9 @@ class LayerMatrix(Labelled):
         write_whole(paths[1], self.to_frame().to_csv().encode())
         self.plot(paths[2])
         return paths
+
+    def _title(self) -> str:
+        return f"{self!r}, the first down, the second across"
 
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"

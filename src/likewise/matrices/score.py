@@ -35,6 +35,7 @@ class Score(float):
     saturated    why any network of these sizes would get this score, if so
     calibration  the score against its null, if it was asked for
     call         what to call for a null
+    untrained    names of those of the two that have no trained weights
 
     >>> import numpy as np, likewise
     >>> x = np.random.default_rng(0).normal(size=(100, 16))
@@ -57,6 +58,7 @@ class Score(float):
         "names",
         "paired",
         "saturated",
+        "untrained",
         "widths",
     )
     measure: str
@@ -70,6 +72,7 @@ class Score(float):
     saturated: str
     calibration: Calibration | None
     call: str
+    untrained: tuple[str, ...]
     _judge: Callable[[Score], str] | None
     _verdict: str
 
@@ -88,6 +91,7 @@ class Score(float):
         saturated: str = "",
         calibration: Calibration | None = None,
         call: str = "The same call with calibrate=True",
+        untrained: tuple[str, ...] = (),
         judge: Callable[[Score], str] | None = None,
     ) -> Score:
         score = super().__new__(cls, value)
@@ -95,7 +99,7 @@ class Score(float):
         score.identity, score.paired = identity, paired
         score.names, score.n, score.widths = names, n, widths
         score.saturated, score.calibration, score.call = saturated, calibration, call
-        score._judge, score._verdict = judge, ""
+        score.untrained, score._judge, score._verdict = tuple(untrained), judge, ""
         return score
 
     def __reduce__(self) -> Any:
@@ -105,6 +109,7 @@ class Score(float):
     def __repr__(self) -> str:
         itself = "" if self.identity is None else f"; {self.identity:g} with itself"
         mark = ", saturated" if self.saturated else ""
+        mark += ", untrained" if self.untrained else ""
         facts = f"{range_text(self.bounds)}, larger is {self.larger_is}{itself}{mark}"
         return f"{self.measure} = {float(self):.4g} ({facts})"
 
@@ -114,6 +119,7 @@ class Score(float):
     def explain(self) -> str:
         """The score, its meaning and its verdict in a few lines."""
         notes = [f"Saturated: {self.saturated}"] if self.saturated else []
+        notes += [untrained_note(", ".join(self.untrained))] if self.untrained else []
         return "\n".join([repr(self), *notes, self.verdict])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -160,6 +166,11 @@ class Score(float):
 
 def _restored(value: float, facts: dict[str, Any]) -> Score:
     return Score(value, **facts)
+
+
+def untrained_note(names: str) -> str:
+    """What a reader should know of networks without trained weights."""
+    return f"Untrained, with random weights: {names}."
 
 
 def range_text(bounds: Bounds) -> str:

@@ -31,6 +31,7 @@ from likewise.matrices.labelled import (
     side_by_side,
 )
 from likewise.matrices.score import LEVEL, Bounds
+from likewise.matrices.tables import fitted, short_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +182,7 @@ class SimilarityMatrix(Labelled):
             larger_is=self.larger_is,
             bounds=self.bounds,
             marks=self.marks(),
-            notes=self.legend(),
+            notes=[*self.legend(), *self.notes()],
         )
 
 
@@ -216,10 +217,14 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return f"Comparison({len(self)} measures, {networks} networks)"
 
     def __str__(self) -> str:
-        return "\n".join([repr(self), self.pairs().to_string(max_cols=12), *self.legend()])
+        return "\n".join([repr(self), fitted(self.pairs(), most=12), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self), self.pairs(), self.legend())
+        return as_html(repr(self), self.pairs(), [*self.legend(), *self.notes()])
+
+    def notes(self) -> list[str]:
+        """What has to be known of the networks to read the numbers, one line each."""
+        return list(dict.fromkeys(line for matrix in self.values() for line in matrix.notes()))
 
     def legend(self) -> list[str]:
         """One line per mark that is in use."""
@@ -231,7 +236,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         """One row per measure and one column per pair, as text; both ways where a measure is not symmetric."""
         import pandas as pd
 
-        names = next(iter(self.values())).names
+        names = short_names(next(iter(self.values())).names)
         symmetric = all(matrix.symmetric for matrix in self.values())
         places, sign = list(_places(len(names), symmetric)), " ~ " if symmetric else " → "
         rows = []
@@ -258,9 +263,8 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """All matrices in one picture, in one order of networks."""
-        order = next(iter(self.values())).order()
-        panels = [matrix.reordered(order).panel() for matrix in self.values()]
+        """All matrices in one picture, in the order of their names."""
+        panels = [matrix.panel() for matrix in self.values()]
         return heatmaps(panels, path, across=min(4, math.ceil(math.sqrt(len(panels)))))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:

@@ -67,6 +67,18 @@ def parse(address: str) -> NetworkAddress:
     return NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
 
 
+def is_untrained(address: str) -> bool:
+    """Whether an address names a network with random weights.
+
+    >>> is_untrained("zoo:lenet"), is_untrained("timm:resnet18"), is_untrained("timm:resnet18,pretrained=false")
+    (True, False, True)
+    """
+    if is_checkpoint(address):
+        return False
+    parts = parse(address)
+    return parts.weights is None and not (parts.source.comes_trained and parts.options.get("pretrained", True))
+
+
 def is_checkpoint(address: str) -> bool:
     """Whether an address is a weights file (or a training's folder) rather than a name."""
     if not address or _has_prefix(address) or _FILE.fullmatch(address):

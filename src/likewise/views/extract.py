@@ -142,9 +142,9 @@ def extract_without_note(
     return views if several else views[next(iter(views))]
 
 
-def network_and_name(network: str | nn.Module, name: str | None = None) -> tuple[nn.Module, str]:
-    """The network an address means, and what it is called."""
-    module = load_network(network)
+def network_and_name(network: str | nn.Module, name: str | None = None, *, data: Any = None) -> tuple[nn.Module, str]:
+    """The network an address means, built to the measure of data where it is untrained, and what it is called."""
+    module = load_network(network, data=data if isinstance(data, Data) else None)
     return module, name or (network if isinstance(network, str) else _called(module))
 
 

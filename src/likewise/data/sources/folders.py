@@ -7,6 +7,7 @@ from pathlib import Path
 
 from likewise._base.files import check_name
 from likewise.data.address import data_source
+from likewise.data.division import ALL
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
 from likewise.data.locations import existing_folder
@@ -16,26 +17,37 @@ ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".t
 SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test", "val")}
 
 
-@data_source(name="imagefolder", domain="image", splits=("test", "val", "train"), needs_path=True)
+@data_source(name="imagefolder", domain="image", splits=("test", "val", "train", ALL), needs_path=True)
 def imagefolder(split: str, root: str) -> Data:
     """Any folder of images, one sub-folder per class or none, below train, val and test or not."""
-    folder = split_folder(existing_folder(root, "imagefolder"), split)
+    folders = split_folders(existing_folder(root, "imagefolder"), split)
     name = f"imagefolder:{root}:{split}"
-    if not sub_folders(folder):
-        return from_groups(name, [(folder, images_in(folder))], ())
-    groups = [(sub, images_in(sub)) for sub in class_folders(folder)]
-    return from_groups(name, groups, [sub.name for sub, _ in groups])
+    if not any(map(sub_folders, folders)):
+        return from_groups(name, [(folder, images_in(folder)) for folder in folders], ())
+    groups = class_groups(folders)
+    return from_groups(name, list(groups.values()), list(groups))
 
 
-def split_folder(root: Path, split: str) -> Path:
-    """`root/train` and its like where there are such folders, else the folder itself."""
-    if not any((root / name).is_dir() for names in SPLITS.values() for name in names):
-        return root
+def split_folders(root: Path, split: str) -> list[Path]:
+    """`root/train` and its like where there are such folders, else the folder itself; for `all`, all of them."""
+    names = dict.fromkeys(name for names in SPLITS.values() for name in names)
+    present = [root / name for name in names if (root / name).is_dir()]
+    if not present or split == ALL:
+        return present or [root]
     for name in SPLITS[split]:
         if (root / name).is_dir():
-            return root / name
-    present = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
-    raise MissingDataError(f"{root} has no folder {split!r}. It holds {present}; name one of them.")
+            return [root / name]
+    there = ", ".join(sorted(sub.name for sub in root.iterdir() if sub.is_dir()))
+    raise MissingDataError(f"{root} has no folder {split!r}. It holds {there}; name one of them.")
+
+
+def class_groups(folders: Sequence[Path]) -> dict[str, tuple[Path, list[Path]]]:
+    """The images of every class, in all these folders, by its name; in the order of the names."""
+    groups: dict[str, tuple[Path, list[Path]]] = {}
+    for sub in sorted((sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name):
+        first, paths = groups.get(sub.name, (sub, []))
+        groups[sub.name] = (first, paths + images_in(sub))
+    return groups
 
 
 def sub_folders(folder: Path) -> list[Path]:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from likewise._base.files import reading
 from likewise.data.address import data_source
+from likewise.data.division import ALL
 from likewise.data.inputs import Data
 from likewise.data.locations import existing_folder, find, missing
-from likewise.data.sources.folders import class_folders, from_groups, images_in, split_folder
+from likewise.data.sources.folders import class_groups, from_groups, images_in, split_folders
 from likewise.errors import InputError
 from likewise.wordnet import classes as class_list
 
@@ -23,28 +24,29 @@ _DAMAGED = "{path} is damaged: {{reason}}. Fetch it again."
 _RAVI = {"train": slice(64), "val": slice(64, 80), "test": slice(80, 100), "all": slice(100)}
 
 
-@data_source(name="imagenet1k", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="imagenet1k", domain="image", splits=("val", "train", ALL), needs_path=True)
 def imagenet1k(split: str, root: str) -> Data:
     """ILSVRC 2012, 1,000 classes: PATH/val/n01440764/… and PATH/train/…."""
-    folder = split_folder(existing_folder(root, "imagenet1k"), split)
-    return _by_wnid(f"imagenet1k:{root}:{split}", [folder], 1000, 224)
+    folders = split_folders(existing_folder(root, "imagenet1k"), split)
+    return _by_wnid(f"imagenet1k:{root}:{split}", folders, 1000, 224)
 
 
-@data_source(name="imagenet100", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="imagenet100", domain="image", splits=("val", "train", ALL), needs_path=True)
 def imagenet100(split: str, root: str) -> Data:
     """100 classes of ImageNet: PATH/val/n…, or the parts val.X and train.X1 to train.X4."""
     top = existing_folder(root, "imagenet100")
-    parts = sorted(sub for sub in top.glob(f"{split}.X*") if sub.is_dir())
-    return _by_wnid(f"imagenet100:{root}:{split}", parts or [split_folder(top, split)], 100, 224)
+    parts = sorted(sub for sub in top.glob(f"{'*' if split == ALL else split}.X*") if sub.is_dir())
+    return _by_wnid(f"imagenet100:{root}:{split}", parts or split_folders(top, split), 100, 224)
 
 
-@data_source(name="mini-imagenet", domain="image", splits=("test", "val", "train", "all"), needs_path=True)
+@data_source(name="mini-imagenet", domain="image", splits=("test", "val", "train", ALL), needs_path=True)
 def mini_imagenet(split: str, root: str, classes: str = "ravi_larochelle") -> Data:
     """100 classes of ImageNet at 84 × 84, the splits being of classes, not of images."""
     top = existing_folder(root, "mini-imagenet")
     name = f"mini-imagenet:{root}:{split}"
-    if (top / split).is_dir():
-        return _by_wnid(name, [top / split], None, 84)
+    folders = split_folders(top, ALL) if split == ALL else [top / split] if (top / split).is_dir() else [top]
+    if folders != [top]:
+        return _by_wnid(name, folders, None, 84)
     if classes == "ravi_larochelle":
         wanted: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
     else:
@@ -65,7 +67,7 @@ def _split_ids(file: str, split: str) -> set[str] | None:
         return {row["wnid"] for row in rows if split in (row["split"], "all")}
 
 
-@data_source(name="tiny-imagenet", domain="image", splits=("val", "train"), needs_path=True)
+@data_source(name="tiny-imagenet", domain="image", splits=("val", "train", ALL), needs_path=True)
 def tiny_imagenet(split: str, root: str) -> Data:
     """200 classes of ImageNet at 64 × 64, unpacked as published: train/, val/, wnids.txt."""
     top = existing_folder(root, "tiny-imagenet")
@@ -75,11 +77,13 @@ def tiny_imagenet(split: str, root: str) -> Data:
     with reading(top / "words.txt", _DAMAGED.format(path=top / "words.txt")):
         words = dict(line.split("\t", 1) for line in _lines(top / "words.txt"))
     names = _names(wnids, {wnid: synonyms.split(",")[0] for wnid, synonyms in words.items()})
-    if split == "train":
-        groups = [(top / "train" / wnid, images_in(top / "train" / wnid)) for wnid in wnids]
-    else:
-        by_class = _by_annotation(top / "val" / "val_annotations.txt", wnids)
-        groups = [(top / "val", by_class[wnid]) for wnid in wnids]
+    by_class: dict[str, list[Path]] = {wnid: [] for wnid in wnids}
+    if split != "val":
+        by_class = {wnid: images_in(top / "train" / wnid) for wnid in wnids}
+    if split != "train":
+        held_out = _by_annotation(top / "val" / "val_annotations.txt", wnids)
+        by_class = {wnid: by_class[wnid] + held_out[wnid] for wnid in wnids}
+    groups = [(top / ("train" if split == "train" else "val"), paths) for paths in by_class.values()]
     return from_groups(f"tiny-imagenet:{root}:{split}", groups, names, wnids=wnids, size=64)
 
 
@@ -108,17 +112,16 @@ def _lines(path: Path) -> list[str]:
 
 
 def _by_wnid(name: str, folders: list[Path], count: int | None, size: int, wanted: set[str] | None = None) -> Data:
-    present = sorted((sub for folder in folders for sub in class_folders(folder)), key=lambda sub: sub.name)
+    present = class_groups(folders)
     if wanted is not None:
-        present = [sub for sub in present if sub.name in wanted]
+        present = {wnid: group for wnid, group in present.items() if wnid in wanted}
     if len(present) != (count or len(wanted or present)) or not present:
         raise InputError(
             f"{name} has {len(present)} class folders, not {count or len(wanted or [1])}. Each "
             "class is a folder named by its WordNet id, such as n01440764."
         )
-    wnids = [sub.name for sub in present]
-    groups = [(sub, images_in(sub)) for sub in present]
-    return from_groups(name, groups, _names(wnids), wnids=wnids, size=size)
+    wnids = list(present)
+    return from_groups(name, list(present.values()), _names(wnids), wnids=wnids, size=size)
 
 
 def _names(wnids: Sequence[str], others: Mapping[str, str] | None = None) -> list[str]:

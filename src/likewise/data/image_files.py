@@ -7,10 +7,10 @@ decides. Headers are read only where that size is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,11 @@ class Decoded:
         return content
 
     def _size(self, key: Any) -> tuple[int, int]:
-        with nullcontext(self.images[key]) if key in self.images else open_image(key) as image:
+        if key in self.images:
+            width, height = self.images[key].size
+            return width, height
+        file = None if isinstance(key, Path) else BytesIO(self.content(key))
+        with open_image(key, file) as image:
             width, height = image.size
             return width, height
 

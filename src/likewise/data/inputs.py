@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -77,12 +76,23 @@ class Data:
         part = f"[{len(rows)} of {len(self)}]"
         if isinstance(index, slice):
             part = slice_name(index)
-        return replace(
-            self,
-            name=self.name + part,
-            inputs=keep(self.inputs, index if isinstance(index, slice) else rows),
-            labels=None if self.labels is None else self.labels[rows],
-        )
+        return replace(self, name=self.name + part, **self._rows(index if isinstance(index, slice) else rows, rows))
+
+    def _rows(self, index: slice | list[int], rows: list[int]) -> dict[str, Any]:
+        """What belongs to single inputs, for fewer of them."""
+        return {
+            "inputs": keep(self.inputs, index),
+            "labels": None if self.labels is None else self.labels[rows],
+        }
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What a network may take to be shown this data."""
+        return (self.domain,)
+
+    def shown_to(self, takes: str | None) -> Data:
+        """What a network is shown that takes images, text, ...: this, unless it holds more than one kind."""
+        return self
 
     def framed(self, framing: Framing) -> Data:
         """The same images, shown to every network at the size that is asked for."""
@@ -104,7 +114,12 @@ class Data:
     @cached_property
     def probe(self) -> str:
         """A hash of the inputs and their order, the same wherever these inputs came from."""
-        return digest(chain([f"{self.domain} {len(self)}"], _content(self.inputs)))[:16]
+        return digest(self.content())[:16]
+
+    def content(self) -> Iterator[str | bytes | Tensor]:
+        """What the hash is made of."""
+        yield f"{self.domain} {len(self)}"
+        yield from _content(self.inputs)
 
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None

@@ -14,7 +14,7 @@ from likewise._base.warnings import warn
 from likewise.data.inputs import Data
 from likewise.errors import InputError, brief, did_you_mean, quoted_list
 
-TEXTS = ("text", "sentence")  # taken where there are other columns of text
+TEXTS = ("text", "sentence", "caption")  # taken where there are other columns of text
 LABELS = ("label", "labels")
 _MOST_CLASSES = 10_000
 
@@ -32,6 +32,7 @@ class Table:
     read: Callable[[Sequence[str]], Mapping[str, Sequence[Any]]]
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of columns whose labels have names
     is_address: bool = True
+    pairs: bool = True  # whether a second column may stand beside the first
 
     def remedy(self, option: str, value: str) -> str:
         """What to type to choose a column."""
@@ -41,28 +42,32 @@ class Table:
 def from_table(table: Table, text: str | None = None, pair: str | None = None, label: str | bool | None = None) -> Data:
     """The texts of a table as data: of the column `text` (with those of `pair` beside them), labelled by `label`.
 
-    Without names the texts are in the column `text`, `sentence` or the only one of text, the labels in `label`
-    or `labels`; `label=False` leaves them out.
+    Without names the texts are in the column `text`, `sentence`, `caption` or the only one of text, the labels in
+    `label` or `labels`; `label=False` leaves them out.
 
     >>> rows = {"text": ["good", "bad"], "label": ["pos", "neg"]}
     >>> from_table(Table("reviews", list(rows), ["text", "label"], lambda columns: rows)).classes
     ('neg', 'pos')
     """
-    label = label_column(table, label)
-    shown = [_text_column(table, text, label)] + ([known(table, pair)] if pair is not None else [])
-    read = table.read([*shown, *([label] if label else [])])
+    shown = [_text_column(table, text, _label_column(table, label))] + ([known(table, pair)] if pair else [])
+    read = table.read(shown)
     parts = [check_texts(read[column], f"column {column!r} of {table.name}") for column in shown]
-    inputs: list[Any] = parts[0] if pair is None else list(zip(*parts, strict=True))
+    inputs: list[Any] = list(zip(*parts, strict=True)) if pair else parts[0]
     if not inputs:
         raise InputError(f"{table.name} has no rows. Give at least two.")
+    return Data(table.name, "text", inputs, *read_labels(table, label))
+
+
+def read_labels(table: Table, asked: str | bool | None) -> tuple[list[int] | None, tuple[str, ...]]:
+    """The labels in the column asked for, or called so, and their classes; None where there is none."""
+    label = _label_column(table, asked)
     if label is None:
-        return Data(table.name, "text", inputs)
-    labels, classes = labels_of(read[label], table.classes.get(label, ()), f"column {label!r} of {table.name}")
-    return Data(table.name, "text", inputs, labels, classes)
+        return None, ()
+    what = f"column {label!r} of {table.name}"
+    return labels_of(table.read([label])[label], table.classes.get(label, ()), what)
 
 
-def label_column(table: Table, asked: str | bool | None) -> str | None:
-    """The column of the labels: the one asked for, or the one called so; None where there is none."""
+def _label_column(table: Table, asked: str | bool | None) -> str | None:
     if isinstance(asked, str):
         return known(table, asked)
     named = [column for column in table.columns if column.lower() in LABELS]
@@ -84,7 +89,7 @@ def _text_column(table: Table, asked: str | None, label: str | None) -> str:
         )
     raise InputError(
         f"{table.name} has {len(found)} columns of text ({quoted_list(found)}). Name the one to show: "
-        f"{table.remedy('text', found[0])}, and a second beside it with pair=."
+        f"{table.remedy('text', found[0])}{', and a second beside it with pair=' if table.pairs else ''}."
     )
 
 
@@ -103,7 +108,8 @@ def check_texts(values: Sequence[Any], what: str) -> list[str]:
     texts = list(values)
     for row, value in enumerate(texts):
         if not isinstance(value, str):
-            raise InputError(f"{what} holds {brief(value)} in row {row}, not text. Leave such rows out.")
+            remedy = "Give one text per row" if isinstance(value, (list, tuple)) else "Leave such rows out"
+            raise InputError(f"{what} holds {brief(value)} in row {row}, not text. {remedy}.")
     return texts
 
 

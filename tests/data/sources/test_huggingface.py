@@ -170,3 +170,78 @@ def test_a_name_that_cannot_be_had_says_what_to_do(tmp_path: Path) -> None:
         "Hub (OfflineModeIsEnabled)). Check its name, or save it where there is a connection, with save_to_disk, and "
         "give the folder.\n"
     )
+
+
+def pictures(folder: Path, **columns: Any) -> Any:
+    """A dataset of six small images in files, with other columns."""
+    pil = pytest.importorskip("PIL.Image")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [str(folder / f"{i}.png") for i in range(6)]
+    for i, path in enumerate(paths):
+        pil.new("RGB", (8 + i % 2, 8), (40 * i, 5, 250 - i)).save(path)
+    rows = library.Dataset.from_dict({"image": paths, **columns})
+    return rows.cast_column("image", library.Image())
+
+
+def test_a_column_of_images_is_shown_as_the_files_are(tmp_path: Path) -> None:
+    rows = pictures(tmp_path / "photos", label=LABELS, note=TEXTS)
+    rows.save_to_disk(tmp_path / "saved")
+    folder = likewise.dataset(f"imagefolder:{tmp_path}/photos")
+    stream = likewise.dataset(rows.to_iterable_dataset(), n=6)
+    for data in (
+        as_data(rows),
+        likewise.dataset(tmp_path / "saved"),
+        as_data(rows["image"]),
+        as_data(rows["image"])[:],
+    ):
+        assert (data.domain, len(data), data.probe) == ("image", 6, folder.probe)
+        assert data.inputs[:].equal(folder.inputs[:])
+        assert data.inputs.pictures([3])[0].size == (9, 8)
+    assert as_data(rows).labels.tolist() == LABELS
+    assert likewise.dataset(rows, size=4).inputs.shape == (6, 3, 4, 4)
+    assert sorted(stream.labels.tolist()) == sorted(LABELS)
+    assert {image.tobytes() for image in stream.inputs.pictures(slice(None))} == {
+        image.tobytes() for image in folder.inputs.pictures(slice(None))
+    }
+
+
+def test_images_with_texts_are_captioned(tmp_path: Path) -> None:
+    rows = pictures(tmp_path, caption=TEXTS, note=TEXTS[::-1])
+    data = as_data(rows)
+    assert (data.domains, data.texts) == (("image", "text"), TEXTS)
+    assert likewise.dataset(rows, text="note").texts == TEXTS[::-1]
+    assert content(likewise.dataset(rows, image=False)) == (TEXTS, None, ())
+
+
+def test_images_elsewhere_are_neither_fetched_nor_read_from_a_saved_folder(tmp_path: Path) -> None:
+    path = str(tmp_path / "photos" / "1.png")
+    pictures(tmp_path / "photos")
+    rows = library.Dataset.from_dict({"image": ["https://example.com/a.png", path]})
+    mine = as_data(rows.cast_column("image", library.Image()))
+    assert mine.inputs.pictures([1])[0].size == (9, 8)
+    kind = {"bytes": library.Value("binary"), "path": library.Value("string")}
+    named = [{"bytes": None, "path": path}]
+    library.Dataset.from_dict({"image": named}, library.Features({"image": kind})).save_to_disk(tmp_path / "saved")
+    about = tmp_path / "saved" / "dataset_info.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "features": {"image": {"_type": "Image"}}}))
+    saved = likewise.dataset(tmp_path / "saved")
+    for data, name in ((mine, "dataset"), (saved, f"datasets:{tmp_path}/saved")):
+        with pytest.raises(InputError) as error:
+            data.inputs.pictures([0])
+        assert str(error.value) == (
+            f"row 0 of column 'image' of {name} holds no image. Embed it before saving, or leave the row out."
+        )
+
+
+def test_a_column_that_holds_no_images_is_refused(tmp_path: Path) -> None:
+    rows = pictures(tmp_path, note=TEXTS)
+    with pytest.raises(InputError) as error:
+        likewise.dataset(rows, image="note")
+    assert str(error.value) == "dataset holds images in 'image'. Name one: likewise.dataset(data, image='image')."
+    with pytest.raises(InputError) as error:
+        likewise.dataset(labelled(), image="text")
+    assert str(error.value) == "dataset holds no images. Leave image out."
+    broken = library.Dataset.from_dict({"image": [{"bytes": b"not an image", "path": None}]})
+    with pytest.raises(InputError) as error:
+        as_data(broken.cast_column("image", library.Image())).inputs.pictures([0])
+    assert str(error.value) == ("row 0 of column 'image' of dataset cannot be read as an image. Remove or repair it.")

@@ -7,17 +7,21 @@ fetched, run or read from elsewhere.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path, PurePath
 from typing import Any
 
-from likewise._base.files import is_folder, reading
+from likewise._base.files import is_file, is_folder, reading
 from likewise._base.optional import require
 from likewise.data.address import data_source
+from likewise.data.captions import Captioned
+from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.tables import Table, from_table
+from likewise.data.tables import TEXTS, Table, from_table, known, read_labels
 from likewise.errors import InputError, LikewiseError, MissingDataError, quoted_list
 
 _BUFFER = 1000  # rows of a stream that are drawn from, at least
@@ -39,12 +43,17 @@ def datasets(
     text: str | None = None,
     pair: str | None = None,
     label: str | bool | None = None,
+    image: str | bool | None = None,
     config: str | None = None,
     streaming: bool = False,
     n: int | None = None,
     seed: int = 0,
 ) -> Data:
-    """A dataset of Hugging Face by name or folder: config=, streaming=true, n=ROWS, text=COLUMN, …"""
+    """A dataset of Hugging Face by name or folder: config=, streaming=true, n=ROWS, text=COLUMN, …
+
+    Where a column holds images they are what is shown, with the texts of a column `text`, `sentence` or `caption`
+    (or the one named) as captioned images; `image=False` takes the texts alone.
+    """
     library = require("datasets", extra="language", to="read a dataset of Hugging Face")
     is_address = isinstance(root, str)
     found = _open(library, root, split, config, streaming) if is_address else root
@@ -52,7 +61,16 @@ def datasets(
         found, split = _split(found, split, f"datasets:{root}" if is_address else "the dataset")
     name = ":".join(filter(None, ("datasets", root, split))) if is_address else "dataset"
     rows = _sampled(library, _rows(library, found), n, seed, name, is_address)
-    return from_table(_table(library, rows, name, is_address), text, pair, label)
+    table = _table(library, rows, name, is_address)
+    pictures = _image_columns(library, rows)
+    if image is False or (image is None and not pictures):
+        return from_table(table, text, pair, label)
+    files = _images(library, rows, _image_column(table, pictures, image), name, is_folder(str(root)))
+    caption = text or next((column for column in table.texts if column.lower() in TEXTS), None)
+    if caption is not None:
+        data = from_table(table, caption, pair, label)
+        return Captioned(name, "image", files, data.labels, data.classes, texts=data.inputs)
+    return Data(name, "image", files, *read_labels(table, label))
 
 
 def _open(library: Any, root: str, split: str, config: str | None, streaming: bool) -> Any:
@@ -141,11 +159,67 @@ def _sampled(library: Any, rows: Any, n: int | None, seed: int, name: str, is_ad
         rows = shuffled.select(range(taken))
     else:
         with _guarded(f"{name} cannot be read: {{reason}}."):
+            for column in _image_columns(library, rows):
+                rows = rows.cast_column(column, library.Image(decode=False))  # as they are stored
             drawn = list(rows.shuffle(seed=seed, buffer_size=max(n, _BUFFER)).take(n))
             rows, taken = library.Dataset.from_list(drawn, features=rows.features), len(drawn)
     if taken < n:
         raise InputError(f"{name} has {taken} rows, fewer than n={n}. Ask for at most {taken}.")
     return rows
+
+
+def _image_columns(library: Any, rows: Any) -> list[str]:
+    return [column for column, kind in (rows.features or {}).items() if isinstance(kind, library.Image)]
+
+
+def _image_column(table: Table, pictures: list[str], asked: str | bool | None) -> str:
+    if isinstance(asked, str) and known(table, asked) in pictures:
+        return asked
+    if len(pictures) == 1 and not isinstance(asked, str):
+        return pictures[0]
+    if not pictures:
+        raise InputError(f"{table.name} holds no images. Leave image out.")
+    raise InputError(
+        f"{table.name} holds images in {quoted_list(pictures)}. Name one: {table.remedy('image', pictures[0])}."
+    )
+
+
+def _images(library: Any, rows: Any, column: str, name: str, is_saved: bool) -> ImageFiles:
+    """The images of a column, as files that lie in a dataset: the library would fetch what they name."""
+    stored = rows.with_format(None).select_columns([column]).cast_column(column, library.Image(decode=False))
+    return ImageFiles([StoredImage(stored, column, row, name, is_saved) for row in range(len(stored))])
+
+
+@dataclass(frozen=True, eq=False)
+class StoredImage(os.PathLike[str]):
+    """One image in a row of a dataset, read like a file."""
+
+    rows: Any
+    column: str
+    row: int
+    dataset: str
+    is_saved: bool
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"row {self.row} of column {self.column!r} of {self.dataset}"
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def read_bytes(self) -> bytes:
+        """The bytes of the image, from the row or from the file on this disk that it names."""
+        stored = self.rows[self.row][self.column] or {}
+        if stored.get("bytes") is not None:
+            return bytes(stored["bytes"])
+        path = Path(stored.get("path") or "")
+        if self.is_saved or not is_file(path):
+            raise InputError(f"{self} holds no image. Embed it before saving, or leave the row out.")
+        return path.read_bytes()
 
 
 def _table(library: Any, rows: Any, name: str, is_address: bool) -> Table:

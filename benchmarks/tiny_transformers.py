@@ -137,7 +137,7 @@ def _kinds() -> dict[str, Tiny]:
         "roformer": Tiny("RoFormerModel", "text"),
         "squeezebert": Tiny("SqueezeBertModel", "text"),
         "convbert": Tiny("ConvBertModel", "text"),
-        "nystromformer": Tiny("NystromformerModel", "text", {"num_landmarks": 4, "segment_means_seq_len": 64}),
+        "nystromformer": Tiny("NystromformerModel", "text", {"num_landmarks": 64, "segment_means_seq_len": 64}),
         "fnet": Tiny("FNetModel", "text"),
         "ernie": Tiny("ErnieModel", "text"),
         "rembert": Tiny("RemBertModel", "text", {"input_embedding_size": 16, "output_embedding_size": 16}),
@@ -205,7 +205,7 @@ def _kinds() -> dict[str, Tiny]:
         "dinov3-vit": Tiny("DINOv3ViTModel", "image"),
         "ijepa": Tiny("IJepaModel", "image"),
         "convnextv2": Tiny("ConvNextV2Model", "image", STAGES),
-        "swin": Tiny("SwinModel", "image", {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4}),
+        "swin": Tiny("SwinModel", "image", HIERARCHY | {"depths": [1, 1], "num_heads": [1, 2]}),
         "clip-vision": Tiny("CLIPVisionModel", "image", processor="CLIPImageProcessor"),
         "siglip-vision": Tiny("SiglipVisionModel", "image", processor="SiglipImageProcessor"),
         "vit-classifier": Tiny("ViTForImageClassification", "image classification"),
@@ -245,7 +245,8 @@ def _kinds() -> dict[str, Tiny]:
         "levit": Tiny(
             "LevitForImageClassification",
             "image classification",
-            {"image_size": 64, "hidden_sizes": [16, 16, 32], "num_attention_heads": [2, 2, 2], "depths": [1, 1, 1]},
+            {"image_size": 64, "hidden_sizes": [16, 16, 32], "num_attention_heads": [2, 2, 2], "depths": [1, 1, 1]}
+            | {"patch_size": 16},
         ),
         "cvt": Tiny(
             "CvtForImageClassification",

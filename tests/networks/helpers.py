@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -65,3 +66,11 @@ def refused(act: Any) -> str:
     with pytest.raises(InputError) as error:
         act()
     return str(error.value)
+
+
+def said(act: Any) -> tuple[Any, list[str]]:
+    """What a call gives, and what it warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = act()
+    return result, [str(one.message) for one in caught]

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 import likewise
 from likewise.errors import InputError, MissingDataError
 from likewise.networks import Normalised, save
+from tests.networks.helpers import said
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def equal(a: torch.nn.Module, b: torch.nn.Module) -> bool:
     return all(torch.equal(left[key], right[key]) for key in left | right)
 
 
-@pytest.mark.parametrize("ending", [".pt", ".pth", ".th"])
+@pytest.mark.parametrize("ending", [".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar"])
 @pytest.mark.parametrize("wrap", ["bare", "state_dict", "module", "both"])
 def test_published_wrappers_are_seen_through(tmp_path: Path, lenet: Any, ending: str, wrap: str) -> None:
     state = dict(lenet.state_dict())
@@ -35,6 +36,25 @@ def test_published_wrappers_are_seen_through(tmp_path: Path, lenet: Any, ending:
     path = tmp_path / f"w{ending}"
     torch.save(stored, path)
     assert equal(likewise.network(f"zoo:lenet@{path}"), lenet)
+
+
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "model.", "module.model.", "model.module.", "module._orig_mod."])
+def test_prefixes_of_wrappers_are_taken_off_in_any_order(tmp_path: Path, lenet: Any, prefix: str) -> None:
+    torch.save({"model": {f"{prefix}{key}": value for key, value in lenet.state_dict().items()}}, tmp_path / "w.pth")
+    assert equal(likewise.network(f"zoo:lenet@{tmp_path}/w.pth"), lenet)
+
+
+@pytest.mark.parametrize("key", ["model_ema", "ema", "state_dict_ema", "ema_state_dict"])
+def test_a_moving_average_is_taken_where_there_is_nothing_else(tmp_path: Path, lenet: Any, key: str) -> None:
+    other = likewise.network("zoo:lenet", seed=4)
+    torch.save({key: lenet.state_dict(), "epoch": 3}, tmp_path / "average.pth.tar")
+    net, notes = said(lambda: likewise.network(f"zoo:lenet@{tmp_path}/average.pth.tar"))
+    assert equal(net, lenet)
+    assert notes == [f"average.pth.tar holds no weights but their moving average, {key!r}, which is taken."]
+    torch.save({key: lenet.state_dict(), "state_dict": other.state_dict()}, tmp_path / "both.pth.tar")
+    net, notes = said(lambda: likewise.network(f"zoo:lenet@{tmp_path}/both.pth.tar"))
+    assert equal(net, other)
+    assert notes == [f"both.pth.tar holds weights, which are taken, and their moving average, {key!r}, which is not."]
 
 
 def test_saved_weights_are_an_address(tmp_path: Path) -> None:
@@ -126,7 +146,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path: Path, monkeypatch: pytest.Mon
             b"x",
             InputError,
             "w.pkl is no weights file: it ends in '.pkl'. Give .safetensors, or .pt, .pth, .th, "
-            ".bin, .ckpt holding tensors alone.",
+            ".bin, .ckpt, .pth.tar holding tensors alone.",
         ),
         (
             "w.safetensors",

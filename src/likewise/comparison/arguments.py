@@ -154,6 +154,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
     from likewise.data import Data, as_data
     from likewise.data.objects import read_once
     from likewise.networks import network as load
+    from likewise.views.batches import domain_of
     from likewise.views.extract import extract_without_note, note_embeddings
 
     data = as_data(how.data)
@@ -167,7 +168,9 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             return network
         called = (network if isinstance(network, str) else None) if own_names else name
         names = (short[name], network)
-        module = load(network, data=data if isinstance(data, Data) else None) if isinstance(network, str) else network
+        module = network
+        if isinstance(network, str):
+            module = load(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
         found = extract_without_note(
             module,
             data,

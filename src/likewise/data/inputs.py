@@ -154,7 +154,8 @@ def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
 def take(inputs: Any, index: slice | list[int]) -> Any:
     """Some of the inputs: rows of a tensor, entries of a list, each value of a mapping so."""
     if isinstance(inputs, dict):
-        return {key: take(value, index) for key, value in inputs.items()}
+        parts = {key: take(value, index) for key, value in inputs.items()}
+        return inputs.with_rows(parts, index) if hasattr(inputs, "with_rows") else parts
     if isinstance(inputs, (list, tuple)) and not isinstance(index, slice):
         return [inputs[row] for row in index]
     return inputs[index]

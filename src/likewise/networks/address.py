@@ -3,19 +3,24 @@
 An address is `prefix:name[,option=value…][@weights]`. In place of the prefix there may be a Python
 file, its function being the name. A weights file written here is an address too: it says itself
 which network it belongs to.
+
+Networks of a source that keeps revisions may name one in place of the weights, `hf:NAME@step1000`, and several
+to be compared, `hf:NAME@step1000,step2000`. A file that exists, or whose name ends like one of weights, is weights.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file
 from likewise._base.options import parse_value
-from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source
+from likewise.networks.weights import is_weights_name
 from likewise.networks.zoo.registry import ZOO
 
 _LONGEST = 4096
@@ -47,7 +52,52 @@ def parse(address: str) -> NetworkAddress:
 
     >>> parse("zoo:lenet,classes=100@a.safetensors")
     NetworkAddress(prefix='zoo', name='lenet', options={'classes': 100}, weights='a.safetensors')
+    >>> parse("hf:org/name@step1000").options
+    {'revision': 'step1000'}
     """
+    parts, revisions = _split(address)
+    if len(revisions) > 1:
+        raise InputError(
+            f"{address!r} names {len(revisions)} networks, one per revision ({quoted_list(revisions)}). Name one, "
+            "or compare them: likewise.compare([address], data=...)."
+        )
+    return parts
+
+
+def expand(addresses: Iterable[Any]) -> list[Any]:
+    """One address per revision for those that name several; everything else as it is.
+
+    >>> expand(["hf:org/name,part=text@step1000,step2000", "zoo:lenet"])
+    ['hf:org/name,part=text@step1000', 'hf:org/name,part=text@step2000', 'zoo:lenet']
+    """
+    return [one for address in addresses for one in _each(address)]
+
+
+def revision_of(address: str) -> str | None:
+    """The revision an address names, None where it names none or is a file.
+
+    >>> revision_of("hf:org/name@v1.0"), revision_of("zoo:lenet@a.safetensors"), revision_of("a.safetensors")
+    ('v1.0', None, None)
+    """
+    if not _has_prefix(address):
+        return None
+    revision = _split(address)[0].options.get("revision")
+    return None if revision is None else str(revision)
+
+
+def _each(address: Any) -> list[Any]:
+    if not isinstance(address, str) or not _has_prefix(address):
+        return [address]
+    revisions = _split(address)[1]
+    if len(revisions) < 2:
+        return [address]
+    start, _, end = address.partition("@")
+    options = "".join(f",{word}" for word in end.split(",") if "=" in word)
+    return [f"{start}{options}@{revision}" for revision in revisions]
+
+
+def _split(address: str) -> tuple[NetworkAddress, list[str]]:
+    """The parts of an address, the first revision among its options, and all revisions it names after the @."""
     if len(address) > _LONGEST:
         raise InputError(
             f"{address[:40]!r}… has {len(address):,} signs, and an address has at most {_LONGEST:,}. Shorten it."
@@ -64,7 +114,24 @@ def parse(address: str) -> NetworkAddress:
             f"{address!r} names no network. Write prefix:name, as in 'zoo:resnet20' or "
             "'zoo:resnet20@weights.safetensors'."
         )
-    return NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+    found = NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+    if found.weights is None or not found.source.has_revisions or is_weights_name(found.weights):
+        return found, []
+    return _with_revision(found, address)
+
+
+def _with_revision(found: NetworkAddress, address: str) -> tuple[NetworkAddress, list[str]]:
+    """The address with what stands after the @ as its revision; what has a = there is an option."""
+    words = (found.weights or "").split(",")
+    revisions = [word for word in words if "=" not in word]
+    if not all(revisions) or not revisions or "revision" in found.options:
+        raise InputError(
+            f"{address!r} names no revision after the @. Write one, as in '{found}@main', or the path of a weights "
+            f"file, as in '{found}@weights.safetensors'."
+        )
+    options = _options("".join(f",{word}" for word in words if "=" in word), address)
+    both = found.options | options | {"revision": revisions[0]}
+    return NetworkAddress(found.prefix, found.name, both), revisions
 
 
 def is_untrained(address: str) -> bool:

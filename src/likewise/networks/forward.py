@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal, cast
 
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 from likewise.errors import InputError, LikewiseError
 from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.prepared import quiet
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]
@@ -23,6 +26,7 @@ _MAIN_INPUTS: dict[str, Kind] = {
     "input_values": "audio",
     "input_features": "audio",
 }
+_PLURALS = {"image": "images", "audio": "sounds", "graph": "graphs"}
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
 
@@ -49,18 +53,56 @@ def _library(kind: type) -> str:
 
 
 def ready(net: nn.Module, inputs: Any) -> Any:
-    """One batch as the network takes it: texts as its tokens, everything else as it is."""
-    texts = isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list))
-    if not texts:
+    """One batch as the network takes it: texts as its tokens, sounds as its features, everything else as it is."""
+    inside: Any = unwrapped(net)
+    if isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list)):
+        if not callable(getattr(inside, "tokenize", None)):
+            raise InputError(_no_tokenizer(inside))
+        prepared = inside.tokenize(list(inputs))
+    elif _are_sounds(inputs) and callable(getattr(inside, "from_samples", None)):
+        prepared = inside.from_samples(inputs)
+    else:
         return inputs
-    tokenize = getattr(unwrapped(net), "tokenize", None)
-    if tokenize is None:
-        raise InputError(
-            f"{type(unwrapped(net)).__name__} has no tokenizer, and was shown text. "
-            "Use a text network, such as zoo:minilm."
-        )
     device = next((p.device for p in net.parameters()), None)
-    return {key: value.to(device) for key, value in tokenize(list(inputs)).items()}
+    return prepared.to(device) if hasattr(prepared, "to") else {k: v.to(device) for k, v in prepared.items()}
+
+
+def _are_sounds(inputs: Any) -> bool:
+    """Whether this is one row of samples per input, or a list of arrays of one axis."""
+    if isinstance(inputs, Tensor):
+        return inputs.ndim == 2
+    return isinstance(inputs, list) and bool(inputs) and all(getattr(one, "ndim", 0) == 1 for one in inputs)
+
+
+def _no_tokenizer(net: nn.Module) -> str:
+    name, kind = type(net).__name__, takes(net)
+    if kind not in (None, "text"):
+        return f"{name} takes {_PLURALS[kind]}, and was shown text. Use a text network, such as zoo:minilm."
+    return (
+        f"{name} has no tokenizer, and was shown text. Give it one: likewise.network(net, tokenizer=tokenizer), or "
+        "'hf:NAME,tokenizer=NAME' in its address."
+    )
+
+
+def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:
+    """Which of the `length` tokens or frames of each input are not padding, None where nothing says so."""
+    mask = getattr(inputs, "mask", None)
+    if mask is None and isinstance(inputs, Mapping):
+        mask = inputs.get("attention_mask")
+    if not isinstance(mask, Tensor) or mask.ndim != 2:
+        return None
+    if mask.shape[1] == length:
+        return mask
+    inside: Any = unwrapped(net)
+    if not hasattr(inside, "_get_feat_extract_output_lengths"):
+        return None
+    adapted = getattr(inside.config, "add_adapter", False)  # there are fewer frames after an adapter than before
+    for how in ({}, {"add_adapter": False}) if adapted else ({},):
+        frames = partial(inside._get_feat_extract_output_lengths, **how)  # each of them spans many samples
+        if int(frames(torch.tensor([mask.shape[1]]))[0]) == length:
+            ends = frames(mask.sum(dim=1))
+            return (torch.arange(length, device=mask.device)[None] < ends[:, None]).long()
+    return None
 
 
 def call(net: nn.Module, inputs: Any) -> Any:
@@ -69,7 +111,8 @@ def call(net: nn.Module, inputs: Any) -> Any:
     if hasattr(inputs, "rows"):
         _check_features(unwrapped(net), inputs)
     try:
-        return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
+        with _without_notices(unwrapped(net)):
+            return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
     except RuntimeError as error:
         if "custom C++ ops" not in str(error):  # what torchvision says then
             raise
@@ -77,6 +120,12 @@ def call(net: nn.Module, inputs: Any) -> Any:
             f"{type(unwrapped(net)).__name__} cannot run: the compiled operators of torchvision do not load beside "
             "this build of torch. Install the torchvision made for it; class layer and class names need no run."
         ) from error
+
+
+def _without_notices(net: nn.Module) -> AbstractContextManager[None]:
+    """Keep what transformers has to say of every batch off the screen."""
+    of_transformers = any(_library(kind) == "transformers" for kind in type(net).__mro__)
+    return quiet(sys.modules["transformers.utils.logging"]) if of_transformers else nullcontext()
 
 
 def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:

@@ -20,7 +20,9 @@ from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
+from likewise.networks.prepared import accepted_names
 from likewise.networks.sources.base import Loaded, Request, Source
+from likewise.networks.zoo.text import FromTransformers
 from likewise.wordnet import ClassNames
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
@@ -33,6 +35,7 @@ class Recipe:
     network: str
     options: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
+    commit: str | None = None  # of the repository it was read from
 
 
 _recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
@@ -42,8 +45,10 @@ def network(
     address: str | nn.Module,
     *,
     data: Data | None = None,
+    domain: str | None = None,
     seed: int | None = None,
     untrained: bool = False,
+    tokenizer: Any = None,
     **options: Any,
 ) -> nn.Module:
     """The network an address names, ready to be shown inputs; a module is given back as it is.
@@ -52,7 +57,9 @@ def network(
     address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
     is without them unless the address says `pretrained=true`. What is drawn at random is drawn
     from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
-    as many classes and channels, as large, normalised by its mean and deviation.
+    as many classes and channels, as large, normalised by its mean and deviation. `domain` says what it will be
+    shown (image, text, audio) without data: it chooses the tower of a network that has two. `tokenizer` is one of
+    transformers (of an address, also its name), or any function from texts to the tensors a network takes.
 
     >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 3])
@@ -63,24 +70,37 @@ def network(
                 f"{type(address).__name__} is built already: {', '.join(options)} cannot be chosen "
                 "any more. Give the options where it is built."
             )
-        return address
+        return address if tokenizer is None else _with_tokenizer(address, tokenizer)
     parts, header, typed = _parts(str(address))
-    typed_options = parts.options | options
+    typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
     declared = {}
     if parts.weights is not None:
         declared = headers.declared_options(parts, header, parts.weights, typed_options)
     pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
     seed = typed_options.pop("seed", seed)
+    domain = data.domain if domain is None and data is not None else domain
     if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
         data = None  # trained weights have a measure of their own
-    wanted = _measure(parts, data) | declared | typed_options
-    request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed)
-    net = _with_weights(_build(parts.source, request, seed or 0), parts, header, data)
+    measure = _measure(parts, data)
+    if pretrained and parts.source.comes_trained:
+        measure.pop("size", None)  # weights are made for one
+    wanted = measure | declared | typed_options
+    request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed, domain)
+    loaded = _build(parts.source, request, seed or 0)
+    net = _with_weights(loaded, parts, header, data)
     whole = parts.source.whole(parts.prefix, parts.name)
-    _recipes[unwrapped(net)] = Recipe(whole, wanted, parts.weights)
+    _recipes[unwrapped(net)] = Recipe(whole, wanted | dict(loaded.settled), parts.weights, loaded.commit)
     classes = ClassNames.from_text(header.get("class_names")) if header else None
     record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
-    return net.eval()
+    return net.eval() if tokenizer is None or isinstance(tokenizer, str) else _with_tokenizer(net.eval(), tokenizer)
+
+
+def _with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
+    """The network with what turns texts into its inputs: `net.tokenize`."""
+    inside: Any = unwrapped(net)
+    of_transformers = hasattr(tokenizer, "pad_token") and hasattr(tokenizer, "batch_decode")
+    inside.tokenize = FromTransformers(tokenizer, 128, accepted_names(inside)) if of_transformers else tokenizer
+    return net
 
 
 def recipe(net: nn.Module) -> Recipe | None:
@@ -122,7 +142,7 @@ def _build(source: Source, request: Request, seed: int) -> Loaded:
             if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
                 _check_size(source, request)
             return source.build(request)
-        except (LikewiseError, ImportError):
+        except (LikewiseError, ImportError, Warning):
             raise
         except Exception as error:  # whatever a library says to options it cannot use
             reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")

@@ -2,7 +2,8 @@
 
 Published files wrap the same tensors in different ways: under `state_dict`, with `module.` before
 each name, with other names for the same layer. Wrappers are removed; what is left over or
-missing is named. How images are normalised stands in the header of a file, or in a `models.json` in its folder.
+missing is named. Where a file holds nothing but the moving average of the weights, that is taken and said.
+How images are normalised stands in the header of a file, or in a `models.json` in its folder.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from torch import Tensor, nn
 from likewise._base.checksums import OPEN_SEAL, check_seal, seal_file
 from likewise._base.files import is_file, reading, replace_whole
 from likewise._base.torch_files import read_torch
+from likewise._base.warnings import warn
 from likewise.errors import InputError, MissingDataError
 from likewise.networks.normalise import Normalised, unwrapped
 
-TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt")
-_WRAPPERS = ("state_dict", "model_state_dict", "model", "net")
+TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar")
+_WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "network", "weights", "params", "module")
+_AVERAGES = ("state_dict_ema", "ema_state_dict", "model_ema", "ema", "params_ema", "ema_model")
 _COUNTER = "num_batches_tracked"  # older files lack it, and nothing depends on it
 _PREFIXES = ("module.", "_orig_mod.", "net.", "model.")
 State = dict[str, Tensor]
@@ -40,7 +43,7 @@ def read(path: str | Path) -> State:
         with reading(path, f"{path} is not a whole safetensors file. Fetch it again."):
             check_seal(path)
             return dict(load_file(path))
-    if path.suffix not in TORCH_ENDINGS:
+    if not path.name.endswith(TORCH_ENDINGS):
         raise InputError(
             f"{path.name} is no weights file: it ends in {path.suffix!r}. Give .safetensors, or "
             f"{', '.join(TORCH_ENDINGS)} holding tensors alone."
@@ -53,20 +56,43 @@ def read(path: str | Path) -> State:
     return _tensors(read_torch(path, refused), path)
 
 
+def is_weights_name(text: str) -> bool:
+    """Whether a text is the path of a weights file: one that exists, or that ends like one.
+
+    >>> is_weights_name("runs/model.pth.tar"), is_weights_name("step1000")
+    (True, False)
+    """
+    return text.endswith((".safetensors", *TORCH_ENDINGS)) or is_file(Path(text).expanduser())
+
+
 def not_there(path: Path) -> MissingDataError:
     """The error for a path where no weights are."""
     return MissingDataError(f"there are no weights at {path}. Give the path of a file.")
 
 
 def _tensors(stored: Any, path: Path) -> State:
-    for wrapper in _WRAPPERS:
-        if isinstance(stored, Mapping) and isinstance(stored.get(wrapper), Mapping):
-            stored = stored[wrapper]
-    state = stored if isinstance(stored, Mapping) else {}
-    tensors = {str(key): value for key, value in state.items() if isinstance(value, Tensor)}
-    if not tensors:
+    plain = _unwrapped(stored, _WRAPPERS)
+    parts = stored if isinstance(stored, Mapping) else {}
+    averages = {name: _unwrapped(parts.get(name), (*_WRAPPERS, "shadow")) for name in _AVERAGES}
+    name, average = next(((name, state) for name, state in averages.items() if state), ("", {}))
+    if plain and average:
+        warn(f"{path.name} holds weights, which are taken, and their moving average, {name!r}, which is not.")
+    elif average:
+        warn(f"{path.name} holds no weights but their moving average, {name!r}, which is taken.")
+    elif not plain:
         raise InputError(f"{path.name} holds no tensors by name. Save a state_dict.")
-    return tensors
+    return plain or average
+
+
+def _unwrapped(stored: Any, wrappers: Sequence[str]) -> State:
+    """The tensors by name that are in a mapping, or in the mapping a wrapper's name leads to; {} where none are."""
+    if not isinstance(stored, Mapping):
+        return {}
+    for wrapper in wrappers:
+        inside = _unwrapped(stored.get(wrapper), wrappers)
+        if inside:
+            return inside
+    return {str(key): value for key, value in stored.items() if isinstance(value, Tensor)}
 
 
 def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()) -> None:
@@ -95,10 +121,9 @@ def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str
 
 def _renamed(state: State, wanted: State, renames: Sequence[tuple[str, str]]) -> State:
     keys = {key: key for key in state}
-    for prefix in _PREFIXES:
-        has_own = any(key.startswith(prefix) for key in wanted)
-        if not has_own and all(key.startswith(prefix) for key in keys.values()):
-            keys = {key: now.removeprefix(prefix) for key, now in keys.items()}
+    foreign = [prefix for prefix in _PREFIXES if not any(key.startswith(prefix) for key in wanted)]
+    while prefix := next((each for each in foreign if all(key.startswith(each) for key in keys.values())), None):
+        keys = {key: now.removeprefix(prefix) for key, now in keys.items()}
     for pattern, replacement in renames:
         keys = {key: re.sub(pattern, replacement, now) for key, now in keys.items()}
     return {keys[key]: tensor for key, tensor in state.items()}

@@ -56,7 +56,23 @@ def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: A
 
 def known_length(data: Any) -> int | None:
     """How many inputs there are, where that is known before the first batch."""
-    return len(data) if isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) else None
+    listed = isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) or _are_sounds(data)
+    return len(data) if listed else None
+
+
+def domain_of(data: Any) -> str | None:
+    """What kind of inputs data holds, None where nothing about it says so.
+
+    >>> domain_of(["a text"]), domain_of(torch.zeros(2, 3, 8, 8)), domain_of([torch.zeros(9)]), domain_of(iter([]))
+    ('text', 'image', 'audio', None)
+    """
+    if isinstance(data, Data):
+        return data.domain
+    if _are_texts(data):
+        return "text"
+    if _are_sounds(data):
+        return "audio"
+    return "image" if isinstance(data, (Tensor, np.ndarray)) and data.ndim == 4 else None
 
 
 def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
@@ -89,7 +105,7 @@ def _pairs(data: Any, batch_size: int, shuffle: int | None, device: Any) -> Iter
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:
     """Batches of what is not data of this library."""
     data = _tensors(data)
-    if isinstance(data, Tensor) or _are_texts(data):
+    if isinstance(data, Tensor) or _are_texts(data) or _are_sounds(data):
         yield from _cut(data, batch_size, shuffle)
         return
     if isinstance(data, torch.utils.data.Dataset):
@@ -141,6 +157,21 @@ def _are_texts(data: Any) -> bool:
         return False
     first = data[0]
     return isinstance(first, str) or (isinstance(first, tuple) and isinstance(first[0], str))
+
+
+def _are_sounds(data: Any) -> bool:
+    """Whether this is a list of arrays of numbers of one axis, which may differ in length."""
+    return isinstance(data, list) and bool(data) and all(map(_is_sound, data))
+
+
+def _is_sound(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray)) and value.ndim == 1 and _kind_of(value) in "fi"
+
+
+def _kind_of(value: Tensor | np.ndarray) -> str:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind
+    return "f" if value.is_floating_point() else "i"
 
 
 def _are_labels(value: Any) -> bool:

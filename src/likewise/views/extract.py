@@ -29,7 +29,7 @@ from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
-from likewise.views.batches import batches, known_length
+from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
 from likewise.views.parts import READ
 from likewise.views.selection import PENULTIMATE, Layers, is_pattern
@@ -104,8 +104,8 @@ def extract_without_note(
     refuse_meta()
     if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
-    module, called = network_and_name(network, name)
     shown = as_data(data)
+    module, called = network_and_name(network, name, domain=domain_of(shown))
     several = is_pattern(layers)
     facts = {
         "network": called,
@@ -113,6 +113,7 @@ def extract_without_note(
         "data": data_name(shown),
         "likewise": likewise.__version__,
         "torch": torch.__version__,
+        **_origin(module),
     }
     facts |= {key: value for key, value in {"head": head, "precision": dtype}.items() if value is not None}
 
@@ -142,9 +143,15 @@ def extract_without_note(
     return views if several else views[next(iter(views))]
 
 
-def network_and_name(network: str | nn.Module, name: str | None = None, *, data: Any = None) -> tuple[nn.Module, str]:
-    """The network an address means, built to the measure of data where it is untrained, and what it is called."""
-    module = load_network(network, data=data if isinstance(data, Data) else None)
+def network_and_name(
+    network: str | nn.Module, name: str | None = None, *, data: Any = None, domain: str | None = None
+) -> tuple[nn.Module, str]:
+    """The network an address means, built to the measure of data where it is untrained, and what it is called.
+
+    `domain` is the kind of inputs it will be shown, where there is no data to build it by.
+    """
+    measure = data if isinstance(data, Data) else None
+    module = load_network(network, data=measure, domain=domain or domain_of(data))
     return module, name or (network if isinstance(network, str) else _called(module))
 
 
@@ -153,7 +160,15 @@ def _called(module: nn.Module) -> str:
     made = recipe(module)
     if made is None:
         return type(unwrapped(module)).__name__
-    return made.network if made.weights is None else f"{made.network}@{made.weights}"
+    state = made.weights or made.options.get("revision")
+    return made.network if state is None else f"{made.network}@{state}"
+
+
+def _origin(module: nn.Module) -> dict[str, str]:
+    """What is recorded of where a network came from: the commit of its repository, and the part that is looked at."""
+    made = recipe(module)
+    known = {} if made is None else {"commit": made.commit, "part": made.options.get("part")}
+    return {name: str(value) for name, value in known.items() if value is not None}
 
 
 def data_name(data: Any) -> str:

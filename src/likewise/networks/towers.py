@@ -1,0 +1,88 @@
+"""Parts of a network of transformers: one of two towers, or the encoder or decoder of two halves.
+
+A tower is called by the network's own `get_image_features` and its like, so that its projection is part of it; what
+belongs to the other tower is taken out. Layers keep the names they have in the whole network.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from likewise.errors import InputError
+
+# part: its method, the kind of inputs it takes, and the words in the names of what belongs to others
+TOWERS = {
+    "vision": ("get_image_features", "pixel_values", ("text", "audio")),
+    "text": ("get_text_features", "input_ids", ("vision", "visual", "image", "audio")),
+    "audio": ("get_audio_features", "input_features", ("text", "vision", "visual", "image")),
+}
+HALVES = ("encoder", "decoder")
+_SHOWN_TO = {"image": "vision", "text": "text", "audio": "audio"}
+
+
+def parts_of(net: nn.Module) -> tuple[str, ...]:
+    """The parts a network can be asked for, none where it is one piece."""
+    towers = tuple(part for part, (method, _, _) in TOWERS.items() if callable(getattr(net, method, None)))
+    if len(towers) > 1:
+        return towers
+    return HALVES if "decoder_input_ids" in inspect.signature(net.forward).parameters else ()
+
+
+def choose_part(parts: tuple[str, ...], wanted: Any, domain: str | None, address: str) -> str | None:
+    """The part that was asked for, else the tower for inputs of this kind or the encoder; None for the whole."""
+    if wanted is not None and wanted not in parts:
+        remedy = f"Choose {' or '.join(f'part={part}' for part in parts)}." if parts else "Leave part out."
+        raise InputError(f"{address} has no part {wanted!r}. {remedy}")
+    if wanted is not None or not parts:
+        return None if wanted is None else str(wanted)
+    if parts == HALVES:
+        return "encoder"
+    fitting = _SHOWN_TO.get(domain or "")
+    if fitting in parts:
+        return fitting
+    choices = " or ".join(f"'{_bare(address)},part={part}'" for part in parts)
+    raise InputError(
+        f"{address} has {len(parts)} towers, and nothing says which is to be looked at. Name one: {choices}."
+    )
+
+
+def take_part(net: nn.Module, part: str) -> nn.Module:
+    """One part of a network, to be called as a network of its own."""
+    if part == "encoder":
+        encoder: nn.Module = net.get_encoder()  # type: ignore[operator]
+        return encoder
+    whole: Any = net
+    if part == "decoder":
+        whole.forward = MethodType(_decode, whole)
+        return net
+    method, whole.main_input_name, foreign = TOWERS[part]
+    for name, _ in list(net.named_children()):
+        if any(word in name for word in foreign):
+            delattr(net, name)
+    whole.forward = getattr(whole, method)
+    whole.head_layer = None  # its last layer projects, and names no classes
+    return net
+
+
+def _decode(self: Any, **inputs: Tensor) -> Any:
+    """The network's answer with its decoder shown the same text, one token late, as in training.
+
+    Sounds have no tokens: the decoder is then shown the token a text begins with.
+    """
+    start, ids = self.config.decoder_start_token_id, inputs.get("input_ids")
+    first = next(iter(inputs.values()))
+    begin = torch.full((len(first), 1), start, dtype=torch.long, device=first.device)
+    shown = {"decoder_input_ids": begin if ids is None else torch.cat([begin, ids[:, :-1]], dim=1)}
+    if ids is not None and "attention_mask" in inputs:
+        shown["decoder_attention_mask"] = inputs["attention_mask"]
+    return type(self).forward(self, **inputs, **shown)
+
+
+def _bare(address: str) -> str:
+    """An address without its revision or weights, so that options can be added to it."""
+    return address.partition("@")[0]

@@ -14,9 +14,10 @@ from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
 from likewise.data import Data, dataset
 from likewise.errors import InputError
-from likewise.networks import network
+from likewise.networks import network, unwrapped
 from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
+from likewise.networks.shown import shown_to
 
 
 def inspect(
@@ -91,7 +92,7 @@ def _relabel(address: str, shown: Data, seen: Data | None, device: Any) -> tuple
     net = network(address, data=shown)
     net = net.to(device) if device is not None else net
     with torch.inference_mode():
-        inputs, _ = next(shown[:2].batches(2, device=device))
+        inputs, _ = next(shown_to(net, shown[:2], repr(address)).batches(2, device=device))
         count = answer(net, inputs).shape[1]
     return (
         relabel(shown, net, count, address),
@@ -111,7 +112,8 @@ def _count(
     tap = Tap(net, inspector.head)
     try:
         with torch.inference_mode():
-            for inputs, labels in data.batches(batch_size, device=device):
+            shown = shown_to(net, data, repr(type(unwrapped(net)).__name__))
+            for inputs, labels in shown.batches(batch_size, device=device):
                 logits = answer(net, inputs)
                 features = inspector.features_of(tap, logits)
                 if features is not None and hasattr(inputs, "rows"):

@@ -144,6 +144,7 @@ class Extraction:
     batch_size: int | None
     device: Any
     dtype: str | None
+    transform: Any
     store: Store | None
     progress: bool
     keep_networks: bool
@@ -182,6 +183,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             dtype=how.dtype,
             name=called,
             head=of_network(how.head, names),
+            transform=of_network(how.transform, names),
             progress=how.progress,
         )
         return found.of(module, data) if how.keep_networks else found
@@ -212,6 +214,7 @@ def check_networks(
     data: Any,
     head: str | Mapping[str, str] | None,
     layers: str | Mapping[str, str] | None,
+    transform: Any,
 ) -> None:
     """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
     from likewise.views.selection import is_pattern
@@ -222,7 +225,7 @@ def check_networks(
             f"{_address(network)} is a network, and compare needs to "
             "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
-    check_choices(given, head=head, layers=layers)
+    check_choices(given, head=head, layers=layers, transform=transform)
     for asked in layers.values() if isinstance(layers, Mapping) else [layers]:
         if is_pattern(asked):
             raise InputError(
@@ -237,9 +240,10 @@ def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
     for option, choice in choices.items():
         for name in choice if isinstance(choice, Mapping) else ():
             if name not in known:
+                what = "function" if option == "transform" else "layer"
                 raise InputError(
-                    f"{option} names a layer of {name!r}, and the networks are {quoted_list(list(given))}. "
-                    f"Give {option}={{network: layer}} by these names."
+                    f"{option} names a {what} of {name!r}, and the networks are {quoted_list(list(given))}. "
+                    f"Give {option}={{network: {what}}} by these names."
                 )
 
 

@@ -69,6 +69,7 @@ def compare(  # type: ignore[misc]
     layers: str | Mapping[str, str] | None = None,
     head: str | Mapping[str, str] | None = None,
     reduce: Reduction | None = None,
+    transform: Any = None,
     batch_size: int | None = None,
     device: Any = None,
     dtype: str | None = None,
@@ -95,6 +96,8 @@ def compare(  # type: ignore[misc]
                it `penultimate` where there is a classifier, else `embedding`
     reduce     how its tokens and maps become rows
     head       the classifier, for `penultimate`, where it cannot be found: for all, or by network
+    transform  a function from a PIL image to what the network takes, for all or by network; else images are shown
+               by the transform of each network's makers, where it has one
     store      a folder: every score is kept there at once; rerun with the same folder to resume
     engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
     memory     the most to hold at a time, like "4GB"; two thirds of what is free if not said
@@ -119,10 +122,11 @@ def compare(  # type: ignore[misc]
     networks = any(isinstance(each, (str, Module)) for each in given.values())
     if networks:
         names = named_networks(given.values()) if two else given
-        check_networks(names, data, head, layers)
+        check_networks(names, data, head, layers, transform)
     with open_store(store) as place:
         if networks:
-            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, place, progress, bool(look))
+            show = (batch_size, device, dtype, transform)
+            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look))
             run = replace(run, untrained=untrained_networks(given, own_names=two))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:

@@ -28,6 +28,8 @@ from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
+from likewise.networks import unwrapped
+from likewise.networks.shown import shown_to
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import data_name, extract, network_and_name
@@ -47,6 +49,7 @@ def layerwise(
     layers: str | Sequence[str] | Mapping[str, str | Sequence[str]] = "blocks",
     head: str | Mapping[str, str] | None = None,
     reduce: str | None = None,
+    transform: Any = None,
     batch_size: int | None = None,
     device: Any = None,
     dtype: str | None = None,
@@ -62,9 +65,10 @@ def layerwise(
     since batches of one class alone would mislead; other iterables as they come. Any other measure
     takes all activations at once, from a `store` where one is given. Where no `reduce` is named,
     maps are kept whole ("flatten") and words averaged ("mean"), since texts differ in length.
-    `head` names the classifier, for `penultimate`, where it cannot be found; it and `layers` may be by network, as in
-    `layers={"gpt2": "h.*", "llama": "layers.*"}`. `dtype` is the precision networks run in, as in `extract`.
-    Whatever the batch, a network is shown as many inputs at once as fit in memory.
+    `head` names the classifier, for `penultimate`, where it cannot be found; it, `layers` and `transform` may be by
+    network, as in `layers={"gpt2": "h.*", "llama": "layers.*"}`. `dtype` is the precision networks run in, and
+    `transform` how images are shown, as in `extract`. Whatever the batch, a network is shown as many inputs at once as
+    fit in memory.
     Undefined pairs are NaN, their reasons in `reasons`.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -77,27 +81,30 @@ def layerwise(
     inputs = as_data(data)
     nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]
     called = named_networks([a] if len(nets) == 1 else [a, b])
-    check_choices(called, head=head, layers=layers)
+    check_choices(called, head=head, layers=layers, transform=transform)
     keys = [(short, name) for short, (_, name) in zip(called, nets, strict=True)]
     wanted = [_as_list(of_network(layers, key)) for key in keys]
     heads = [of_network(head, key) for key in keys]
     how = reduce or ("mean" if _is_text(inputs) else "flatten")
     untrained = ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))
+    own = [of_network(transform, key) for key in keys]
     if bound.key == STREAMED:
         batch_size = batch_size or BATCH
+        shown = [shown_to(m, inputs, repr(n), t) for (m, n), t in zip(nets, own, strict=True)]
+        inside = [m if t is None else unwrapped(m) for (m, _), t in zip(nets, own, strict=True)]
         run: dict[str, Any] = {"device": device, "dtype": dtype, "automatic": True}
         watchers = [
             Watcher(m, layers_of, how, label=repr(n), head=head_of, **run)
-            for (m, n), layers_of, head_of in zip(nets, wanted, heads, strict=True)
+            for m, (_, n), layers_of, head_of in zip(inside, nets, wanted, heads, strict=True)
         ]
-        values, names, reasons = _stream(watchers, inputs, batch_size, seed, progress)
+        values, names, reasons = _stream(watchers, shown, batch_size, seed, progress)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
         options = {"batch_size": batch_size, "device": device, "dtype": dtype, "progress": progress}
         views = [
-            extract(m, inputs, layers_of, how, store, name=n, head=head_of, **options)
-            for (m, n), layers_of, head_of in zip(nets, wanted, heads, strict=True)
+            extract(m, inputs, layers_of, how, store, name=n, head=head_of, transform=t, **options)
+            for (m, n), layers_of, head_of, t in zip(nets, wanted, heads, own, strict=True)
         ]
         values, names, reasons = _pairwise(views, bound)
         saturation = _saturation(views, bound, values)
@@ -149,19 +156,18 @@ def _is_text(data: Any) -> bool:
 
 
 def _stream(
-    watchers: list[Watcher], data: Any, batch_size: int, seed: int, progress: bool
+    watchers: list[Watcher], shown: list[Any], batch_size: int, seed: int, progress: bool
 ) -> tuple[np.ndarray, list[list[str]], Reasons]:
     sums = MinibatchCKA()
-    total = -(-(known_length(data) or 0) // batch_size)
+    total = -(-(known_length(shown[0]) or 0) // batch_size)
     with ExitStack() as stack:
         bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
         for watcher in watchers:
             stack.enter_context(watcher)
-        steps = _merge_small(batches(data, batch_size, shuffle=seed, device=watchers[0].place))
-        for number, batch in enumerate(steps, start=1):
-            seen = [watcher.see(batch, number).rows for watcher in watchers]
+        for number, own in enumerate(_steps(watchers, shown, batch_size, seed), start=1):
+            seen = [watcher.see(batch, number).rows for watcher, batch in zip(watchers, own, strict=True)]
             _check_rows(seen, [watcher.label for watcher in watchers], number)
-            for part in _parts([list(rows.values()) for rows in seen], batch, batch_size, seed):
+            for part in _parts([list(rows.values()) for rows in seen], own[0], batch_size, seed):
                 sums.add(part[0], part[1] if len(part) > 1 else None)
             bar.advance()
     values, names = sums.values().numpy(), [watcher.layers for watcher in watchers]
@@ -177,6 +183,18 @@ def _stream(
         if faults[0][i] or faults[1][j]
     }
     return values, names, reasons
+
+
+def _steps(watchers: list[Watcher], shown: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
+    """One batch per network, of the same inputs: one for all where all are shown the same."""
+    places = [watcher.place for watcher in watchers]
+    if all(data is shown[0] for data in shown):
+        for batch in _merge_small(batches(shown[0], batch_size, shuffle=seed, device=places[0])):
+            yield [batch] * len(watchers)
+        return
+    pairs = zip(shown, places, strict=True)
+    own = [_merge_small(batches(data, batch_size, shuffle=seed, device=place)) for data, place in pairs]
+    yield from map(list, zip(*own, strict=True))
 
 
 def _check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:

@@ -140,7 +140,7 @@ class ImageFiles:
         return ImageFiles(self.paths, self.size, framing.over(self.asked), self._decoded)
 
     def pictures(self, index: Any) -> list[Any]:
-        """Some of the images for a transform: PIL, RGB, at the size that was asked for, else at their own."""
+        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, RGB."""
         if self.asked:
             return self._squares(index)
         return [self._decoded.image(path) for path in self.only(index).paths]

@@ -84,7 +84,7 @@ class Images:
             return _as_floats(stored)
         if stored.is_floating_point():
             return self._framing.tensor(stored)
-        return as_tensor([self._framing.image(image, "an image") for image in _as_pil(stored)], self.shape)
+        return as_tensor([self._framing.image(image, "an image") for image in as_pil(stored)], self.shape)
 
     def only(self, index: Any) -> Images:
         """Some of the images, still as they are held."""
@@ -94,9 +94,11 @@ class Images:
         """The same images, to be shown at another size."""
         return Images(self.stored, framing.over(self.asked))
 
-    def pictures(self, index: Any) -> list[Any]:
-        """Some of the images for a transform: PIL, RGB, at the size that was asked for, else at their own."""
-        found = [image.convert("RGB") for image in _as_pil(self.stored[index])]
+    def pictures(self, index: Any) -> Any:
+        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, or floats."""
+        if self.stored.is_floating_point():
+            return self[index]
+        found = as_pil(self.stored[index])
         return [self._framing.image(image, "an image") for image in found] if self.asked else found
 
     def content(self) -> Iterator[str | Tensor]:
@@ -107,10 +109,10 @@ class Images:
 
 
 class Transformed:
-    """Images as one network is shown them: `transform` takes a list of PIL images (RGB) and gives a batch."""
+    """Images as one network is shown them: `transform` takes pictures and gives a batch, `recipe` says how."""
 
-    def __init__(self, images: Any, transform: Callable[[list[Any]], Any], size: tuple[int, int] | None) -> None:
-        self.images, self.transform, self.size = images, transform, size
+    def __init__(self, images: Any, transform: Callable[[Any], Any], recipe: str) -> None:
+        self.images, self.transform, self.recipe = images, transform, recipe
 
     def __len__(self) -> int:
         return len(self.images)
@@ -120,11 +122,11 @@ class Transformed:
 
     def only(self, index: Any) -> Transformed:
         """Some of the images."""
-        return Transformed(self.images.only(index), self.transform, self.size)
+        return Transformed(self.images.only(index), self.transform, self.recipe)
 
     def content(self) -> Iterator[Any]:
-        """What identifies the images: that of the images themselves."""
-        yield from self.images.content()
+        """What identifies the images, however they are shown."""
+        return iter(self.images.content())
 
 
 def is_picture(value: Any) -> bool:
@@ -151,8 +153,9 @@ def _as_floats(stored: Tensor) -> Tensor:
     return stored if stored.is_floating_point() else stored.float() / 255
 
 
-def _as_pil(stored: Tensor) -> list[Any]:
-    """Tensors as PIL images, greyscale where they have one channel."""
+def as_pil(images: Tensor) -> list[Any]:
+    """Bytes or floats in [0, 1] `(n, c, h, w)` as PIL images: RGB, or greyscale where they have one channel."""
     pil: Any = require("PIL.Image", extra="vision", to="resize images")
-    pixels = stored if stored.dtype == torch.uint8 else (stored * 255).round().byte()
-    return [pil.fromarray(image.squeeze(-1)) for image in pixels.permute(0, 2, 3, 1).contiguous().numpy()]
+    pixels = images if images.dtype == torch.uint8 else (images * 255).round().byte()
+    rows = pixels[:, 0] if pixels.shape[1] == 1 else pixels.permute(0, 2, 3, 1)
+    return [pil.fromarray(image) for image in rows.contiguous().numpy()]

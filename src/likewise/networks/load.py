@@ -22,9 +22,11 @@ from likewise.networks.class_names import classes_of_dataset, record_classes, re
 from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
 from likewise.networks.prepared import accepted_names
 from likewise.networks.sources.base import Loaded, Request, Source
+from likewise.networks.transforms import record_transform, transform_of
 from likewise.networks.zoo.text import FromTransformers
 from likewise.wordnet import ClassNames
 
+OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
 _MANY = 10_000  # a size from which on a network is weighed before it is built
 
 
@@ -87,7 +89,10 @@ def network(
     wanted = measure | declared | typed_options
     request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed, domain)
     loaded = _build(parts.source, request, seed or 0)
+    if untrained or (header and header.get("transform") != OWN):
+        loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
     net = _with_weights(loaded, parts, header, data)
+    record_transform(net, loaded.transform)
     whole = parts.source.whole(parts.prefix, parts.name)
     _recipes[unwrapped(net)] = Recipe(whole, wanted | dict(loaded.settled), parts.weights, loaded.commit)
     classes = ClassNames.from_text(header.get("class_names")) if header else None
@@ -115,6 +120,8 @@ def save(net: nn.Module, path: str | Path) -> None:
     classes = recorded_classes(net)
     if classes is not None:
         about["class_names"] = classes.to_text()
+    if transform_of(net) is not None:
+        about["transform"] = OWN
     files.save(net, path, about=about)
 
 
@@ -169,7 +176,7 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
         files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
         own_mean, own_std = headers.declared_normalisation(header, address.weights)
         mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
-    elif data is not None and data.domain == "image" and mean is None:
+    elif data is not None and data.domain == "image" and mean is None and loaded.transform is None:
         mean, std = channel_statistics(data)
     if mean is None or std is None:
         return net

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,21 +19,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likewise._base.hashing import facts_digest
+from likewise._base.hashing import facts_digest, value_digest
 from likewise._base.optional import require
-from likewise.errors import InputError
+from likewise.data.framing import Framing
+from likewise.data.images import USUAL, as_pil, as_tensor
+from likewise.errors import InputError, brief
 from likewise.networks.normalise import unwrapped
 
 Numbers = tuple[float, ...]
+_LUMA = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as Pillow has it
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """What turns a list of PIL images (RGB) into what a network takes.
+    """What turns a list of PIL images into what a network takes.
 
     `size` is `(height, width)`, None where it depends on the image; `crop` the share of the shorter side that is
     kept; `recipe` one line that says all of it, for the record. `mean` and `std` are what the network is to normalise
-    by. A `whole` transform leaves nothing to normalise; `finish` is what it still does to images of the right size.
+    by; a `whole` transform leaves nothing to normalise. `finish` is what it does to images that have their size. One
+    that never `resizes` shows bytes and floats as they are.
     """
 
     apply: Callable[[list[Any]], Any]
@@ -45,9 +49,46 @@ class Transform:
     std: Numbers | None = None
     whole: bool = False
     finish: Callable[[list[Any]], Any] | None = None
+    channels: int = 3
+    resizes: bool = True
 
-    def __call__(self, images: list[Any]) -> Any:
-        return self.apply(images)
+    def __call__(self, images: Any) -> Any:
+        """A batch of PIL images, of any mode, or of floats `(n, c, h, w)` in [0, 1]."""
+        if isinstance(images, Tensor) and not self.whole and self.framing.size is not None:
+            return self._in_channels(self.framing.over(USUAL).tensor(images))
+        return self.apply(self._pictures(images))
+
+    def sized(self, images: Any) -> Any:
+        """A batch of images that have their size already."""
+        if isinstance(images, Tensor) and not self.whole:
+            return self._in_channels(images)
+        pictures = self._pictures(images)
+        return self.finish(pictures) if self.finish is not None else as_batch(pictures, self.channels)
+
+    @property
+    def framing(self) -> Framing:
+        """Size, crop and interpolation as far as they can be said so: a square, from the middle."""
+        square = self.size is not None and self.size[0] == self.size[1]
+        crop = min(self.crop, 1.0) if self.crop else None
+        return Framing(self.size[0] if self.size and square else None, crop, self.interpolation)
+
+    def _pictures(self, images: Any) -> list[Any]:
+        mode = "L" if self.channels == 1 else "RGB"
+        pictures = as_pil(images) if isinstance(images, Tensor) else images
+        return [image if image.mode == mode else image.convert(mode) for image in pictures]
+
+    def _in_channels(self, images: Tensor) -> Tensor:
+        if images.shape[1] == self.channels:
+            return images
+        if images.shape[1] == 1:
+            return images.expand(-1, self.channels, -1, -1)
+        return (images * torch.tensor(_LUMA).view(-1, 1, 1)).sum(1, keepdim=True)
+
+
+def as_batch(images: list[Any], channels: int = 3) -> Tensor:
+    """PIL images of one size as floats in [0, 1]."""
+    width, height = images[0].size
+    return as_tensor(images, (len(images), channels, height, width))
 
 
 _transforms: WeakKeyDictionary[nn.Module, Transform] = WeakKeyDictionary()
@@ -63,6 +104,45 @@ def record_transform(net: nn.Module, transform: Transform | None) -> None:
 def transform_of(net: nn.Module) -> Transform | None:
     """The transform of a network's makers, None where it has none of its own."""
     return _transforms.get(unwrapped(net))
+
+
+def from_callable(transform: Any) -> Transform:
+    """A person's own transform: a function of a PIL image (RGB) that gives what the network inside takes.
+
+    An image processor of transformers is one too. What it gives is shown as it is, past `Normalised`.
+    """
+    if isinstance(transform, Transform):
+        return transform
+    if hasattr(transform, "to_json_string") and hasattr(transform, "model_input_names"):
+        return replace(from_processor(transform), apply=partial(_processed, transform), whole=True)
+    if not callable(transform):
+        raise InputError(f"transform is {brief(transform)}. Give a function of a PIL image that gives a tensor.")
+    name = getattr(transform, "__name__", type(transform).__name__)
+    return Transform(partial(each, transform), f"{name} ({value_digest(transform)[:8]})", whole=True)
+
+
+def each(transform: Callable[[Any], Any], images: list[Any]) -> Tensor:
+    """What a function of one image gives for each of them, as one batch."""
+    found = each_alone(transform, images)
+    if isinstance(found, Tensor):
+        return found
+    shapes = list(dict.fromkeys(str(tuple(value.shape)) for value in found))
+    raise InputError(
+        f"the transform gives images of shapes {' and '.join(shapes[:2])}, which make no batch. Bring them to one size "
+        "with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1."
+    )
+
+
+def each_alone(transform: Callable[[Any], Any], images: list[Any]) -> Tensor | list[Tensor]:
+    """What a function of one image gives for each of them, as one batch where they are of one size."""
+    found = [transform(image) for image in images]
+    given = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in found]
+    wrong = next((value for value in given if not isinstance(value, Tensor)), None)
+    if wrong is not None:
+        raise InputError(
+            f"the transform gives {brief(wrong)}, not a tensor. End it with torchvision.transforms.ToTensor(), for one."
+        )
+    return torch.stack(given) if len({value.shape for value in given}) == 1 else given
 
 
 def from_processor(processor: Any) -> Transform:

@@ -28,6 +28,7 @@ from likewise.errors import InputError
 from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
+from likewise.networks.shown import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
@@ -50,6 +51,7 @@ def extract(
     dtype: str | None = None,
     name: str | None = None,
     head: str | None = None,
+    transform: Any = None,
     progress: bool = True,
 ) -> Any:
     """What layers of a network give on data: one `Activations`, or `Views` of several by layer.
@@ -63,7 +65,9 @@ def extract(
     With a folder as `store`, rows stream to disk and are mapped back. What the network answered comes
     along as `outputs`. Without a `batch_size` as many inputs are shown at once as fit; rows depend on it by
     rounding only. `dtype` is the precision the network runs in where it is not that of its weights:
-    "float32", or by autocast "float16" or "bfloat16".
+    "float32", or by autocast "float16" or "bfloat16". Images are shown by the transform of the network's makers
+    where it has one, else as the data has them; `transform`, a function from a PIL image to the tensor that the
+    network takes (normalised, if it wants that), goes before both.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
@@ -72,7 +76,8 @@ def extract(
     Views(['0', '2'])
     """
     how: dict[str, Any] = {"device": device, "dtype": dtype, "name": name, "head": head, "progress": progress}
-    found = extract_without_note(network, data, layers, reduce, store, batch_size=batch_size, **how)
+    how |= {"batch_size": batch_size, "transform": transform}
+    found = extract_without_note(network, data, layers, reduce, store, **how)
     if layers is None:
         note_embeddings([found])
     return found
@@ -98,6 +103,7 @@ def extract_without_note(
     dtype: str | None,
     name: str | None,
     head: str | None,
+    transform: Any,
     progress: bool,
 ) -> Any:
     """`extract`, which leaves it to the caller to say what was chosen."""
@@ -106,6 +112,8 @@ def extract_without_note(
         raise InputError(f"batch_size is {batch_size}. Give at least 1.")
     shown = as_data(data)
     module, called = network_and_name(network, name, domain=domain_of(shown))
+    shown = shown_to(module, shown, repr(called), transform)
+    module = module if transform is None else unwrapped(module)  # past a normalisation of its own
     several = is_pattern(layers)
     facts = {
         "network": called,
@@ -115,7 +123,8 @@ def extract_without_note(
         "torch": torch.__version__,
         **_origin(module),
     }
-    facts |= {key: value for key, value in {"head": head, "precision": dtype}.items() if value is not None}
+    known = {"head": head, "precision": dtype, "transform": getattr(getattr(shown, "inputs", None), "recipe", None)}
+    facts |= {key: value for key, value in known.items() if value}
 
     def title(layer: str) -> str:
         return f"{called}/{layer}" if several else called
@@ -189,7 +198,7 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
     else:
         return None
     asked = list(layers) if is_pattern(layers) and not isinstance(layers, str) else layers
-    kinds = ("fingerprint", "reduction", "head", "precision")
+    kinds = ("fingerprint", "reduction", "head", "precision", "transform")
     known = {str(key): facts[key] for key in kinds if key in facts}
     return {**known, "layers": asked, "probe": probe}
 

@@ -13,6 +13,8 @@ from likewise.data import Data, as_data
 from likewise.errors import ForwardError
 from likewise.networks.forward import at_rest, first_tensor, ready
 from likewise.networks.normalise import unwrapped
+from likewise.networks.shown import shown_to
+from likewise.networks.transforms import transform_of
 from likewise.views.batches import Batch, batches, domain_of
 from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
@@ -47,7 +49,7 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     module, called = network_and_name(network, name, domain=domain_of(shown))
     parts = named_layers(module)
     if data is not None:
-        few = shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown
+        few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, repr(called))
         calls = _calls(module, next(batches(few, 2)), repr(called))
     else:
         calls = next(_tried(module, repr(called)), {})
@@ -88,7 +90,8 @@ def _guesses(network: nn.Module) -> Iterator[Any]:
     if hasattr(network, "tokenize"):
         yield ["one sentence", "another"]
         return
-    own = getattr(unwrapped(network), "default_cfg", None) or {}
-    sizes = [tuple(own["input_size"])] if "input_size" in own else []
+    transform, own = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
+    sizes = [(transform.channels, *transform.size)] if transform and transform.size else []
+    sizes += [tuple(own["input_size"])] if "input_size" in own else []
     for size in [*sizes, *_SIZES]:
         yield torch.zeros(2, *size)

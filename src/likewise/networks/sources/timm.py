@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
+from likewise.networks.transforms import Transform, each
 
 _HEADER_OPTIONS = (
     SIZES
@@ -34,8 +37,12 @@ class Timm(Source):
                 raise base.without_weights(request, "timm")
         options = base.translate(request.options, {"classes": "num_classes", "channels": "in_chans"})
         net = base.fetch(lambda: timm.create_model(request.name, pretrained=request.pretrained, **options), request)
+        channels, size = options.get("in_chans", 3), options.get("img_size")
         config = timm.data.resolve_model_data_config(net)
-        return base.with_normalisation(net, config["mean"], config["std"], options.get("in_chans", 3))
+        if size is not None:
+            config["input_size"] = (channels, *(size if isinstance(size, (list, tuple)) else (size, size)))
+        loaded = base.with_normalisation(net, config["mean"], config["std"], channels)
+        return replace(loaded, transform=_transform(timm, config, channels) if channels in (1, 3) else None)
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes", "channels")
@@ -54,3 +61,19 @@ class Timm(Source):
 
     def is_elsewhere(self, name: str) -> bool:
         return ":" in name
+
+
+def _transform(timm: Any, config: dict[str, Any], channels: int) -> Transform:
+    """timm's own transform for evaluation, without the normalisation."""
+    one = timm.data.create_transform(**config, is_training=False, normalize=False)
+    height, width = config["input_size"][-2:]
+    crop, mode, interpolation = config["crop_pct"], config["crop_mode"], config["interpolation"]
+    recipe = f"timm: {height} × {width}, crop {crop:g} ({mode}), {interpolation}"
+    return Transform(
+        lambda images: each(one, images).float() / 255,
+        recipe,
+        size=(height, width),
+        crop=crop,
+        interpolation=interpolation,
+        channels=channels,
+    )

@@ -5,8 +5,9 @@ Detectors normalise by themselves; all others are given the mean and deviation o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +17,7 @@ from likewise._base.optional import require
 from likewise.errors import InputError
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
+from likewise.networks.transforms import Transform, each, each_alone
 
 _HEADER_OPTIONS = (
     SIZES
@@ -43,14 +45,17 @@ class Torchvision(Source):
         base.check_known(request, tasks, "torchvision")
         task = tasks[request.name]
         options = base.translate(request.options, {"classes": "num_classes"})
-        weights = models.get_model_weights(request.name).DEFAULT if request.pretrained else None
+        published = models.get_model_weights(request.name).DEFAULT
+        weights = published if request.pretrained else None
         if weights is None and task in ("detection", "segmentation"):
             options = {"weights_backbone": None} | options  # else their backbones would be downloaded
         net = base.fetch(lambda: models.get_model(request.name, weights=weights, **options), request)
+        transform = _TRANSFORMS[task](published.transforms, options) if task in _TRANSFORMS else None
         if task == "detection":
-            return Loaded(net)
-        preset = models.get_model_weights(request.name).DEFAULT.transforms()
-        return replace(base.with_normalisation(net, preset.mean, preset.std, 3), video=task == "video")
+            return Loaded(net, transform=transform)
+        preset = published.transforms()
+        loaded = base.with_normalisation(net, preset.mean, preset.std, 3)
+        return replace(loaded, transform=transform, video=task == "video")
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)
@@ -71,3 +76,32 @@ def _tasks(models: Any) -> dict[str, str]:
     """Every network that has an address, and what it does: the module it comes from."""
     modules = {task: getattr(models, task) if task else models for task in _TASKS}
     return {name: task for task, module in modules.items() for name in models.list_models(module=module)}
+
+
+def _of_classifier(preset: Callable[..., Any], options: Mapping[str, Any]) -> Transform:
+    """The transform published with weights, without the normalisation; of the size the network is built for."""
+    own = preset()
+    edge, side = own.resize_size[0], own.crop_size[0]
+    if "image_size" in options:
+        edge, side = round(edge * options["image_size"] / side), options["image_size"]
+    one = preset(**_PLAIN, resize_size=edge, crop_size=side)
+    interpolation = own.interpolation.value
+    recipe = f"torchvision: {side} × {side} after {edge}, {interpolation}"
+    return Transform(partial(each, one), recipe, size=(side, side), crop=side / edge, interpolation=interpolation)
+
+
+def _of_segmenter(preset: Callable[..., Any], options: Mapping[str, Any]) -> Transform:
+    """The shorter side of an image to a size, and all of it kept."""
+    own = preset()
+    interpolation = own.interpolation.value
+    recipe = f"torchvision: shorter side {own.resize_size[0]}, {interpolation}"
+    return Transform(partial(each, preset(**_PLAIN)), recipe, interpolation=interpolation)
+
+
+def _of_detector(preset: Callable[..., Any], options: Mapping[str, Any]) -> Transform:
+    """Images as large as they are: a detector takes a list of them, and brings them to size itself."""
+    return Transform(partial(each_alone, preset()), "torchvision: as they are", resizes=False)
+
+
+_PLAIN = {"mean": (0.0,) * 3, "std": (1.0,) * 3}
+_TRANSFORMS = {"": _of_classifier, "segmentation": _of_segmenter, "detection": _of_detector}

@@ -39,6 +39,7 @@ from likewise.networks.training.settings import (
     rate_at,
 )
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
+from likewise.networks.transforms import record_transform
 from likewise.wordnet import locate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
@@ -105,6 +106,7 @@ def train(
         net = network(net, data=data, seed=settings.seed, untrained=True)
     _check_batches(net, data, settings)
     record_classes(net, classes_of(data))
+    record_transform(net, None)  # it is trained on the data as it is
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress

@@ -15,6 +15,7 @@ from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
+from likewise.networks.shown import shown_to
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.settings import Settings
 
@@ -86,7 +87,8 @@ def evaluate(
     total, right, places = 0.0, 0, None
     label = type(unwrapped(net)).__name__
     with at_rest(net):
-        for number, (inputs, given) in enumerate(data.batches(batch_size, device=device)):
+        shown = shown_to(net, data, label)
+        for number, (inputs, given) in enumerate(shown.batches(batch_size, device=device)):
             logits = answer(net, inputs)
             if number == 0:
                 places = output_indices(data, net, logits.shape[1], label)

@@ -1,0 +1,72 @@
+"""Data as a network is shown it: images by the network's own transform, everything else as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from likewise._base.warnings import warn
+from likewise.data import Data, Images
+from likewise.data.images import Transformed
+from likewise.errors import InputError
+from likewise.networks.transforms import Transform, from_callable, transform_of
+
+
+def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
+    """The data as a network is shown it: images by the transform that is given, else by its own.
+
+    The size that the person asked for (`size=` of the data) goes before that of a network's own transform. Bytes and
+    floats that have the size of the network are shown as they are. A network without a transform, and whatever is not
+    data of images, is shown the data as it is.
+    """
+    images = _images(data)
+    if images is None:
+        if transform is not None:
+            raise InputError(
+                f"transform takes images, and the data is {_described(data)}. Give images: an address of some, or a "
+                "list of PIL images."
+            )
+        return data
+    if transform is not None:
+        given = from_callable(transform)
+        return replace(data, inputs=Transformed(images, given, given.recipe))
+    own = transform_of(net)
+    return data if own is None else replace(data, inputs=_by_own(own, images, label))
+
+
+def _by_own(own: Transform, images: Any, label: str) -> Transformed:
+    if images.asked:
+        framed = images.framed(images.asked.over(own.framing))
+        return Transformed(framed, own.sized, f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe)
+    if isinstance(images, Images) and not own.resizes:
+        return Transformed(images, own.sized, "")
+    if isinstance(images, Images) and own.size is not None:
+        if images.shape[2:] == own.size:
+            return Transformed(images, own.sized, own.recipe if own.whole else "")
+        _say_resized(images.shape[2:], own.size, label)
+    return Transformed(images, own, own.recipe)
+
+
+def _images(data: Any) -> Any:
+    """The images of data, None where it has none that could be brought to another size."""
+    if not isinstance(data, Data) or data.domain != "image":
+        return None
+    if isinstance(data.inputs, Tensor):
+        return Images(data.inputs)
+    return data.inputs if hasattr(data.inputs, "pictures") else None
+
+
+def _described(data: Any) -> str:
+    if isinstance(data, Data):
+        return f"{data.domain} inputs" if data.domain != "image" else f"a {type(data.inputs).__name__}"
+    return f"a {type(data).__name__}, which is shown as it is"
+
+
+def _say_resized(given: tuple[int, ...], size: tuple[int, int], label: str) -> None:
+    how = "enlarged" if given[0] * given[1] < size[0] * size[1] else "reduced"
+    warn(
+        f"images of {given[1]} × {given[0]} are {how} to {size[1]} × {size[0]} for {label}, by its own transform. "
+        f"To show them otherwise, give the data a size, as in 'cifar10,size={given[0]}'."
+    )

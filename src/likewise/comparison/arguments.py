@@ -257,6 +257,8 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
     ['lenet', 'lenet#2', 'best']
     >>> list(named_networks(["zoo:mlp@runs/a/weights.safetensors", "runs/b/weights.safetensors"]))
     ['a', 'b']
+    >>> list(named_networks(["hf:openai-community/gpt2", "hf:runs/llama"]))
+    ['gpt2', 'llama']
     >>> list(named_networks(["timm:resnet18", "torchvision:resnet18"]))
     ['timm:resnet18', 'torchvision:resnet18']
     """
@@ -279,7 +281,10 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
 
 def _short(address: str) -> str:
     weights = _weights(address)
-    return address.rpartition(":")[2] if weights is None else weights.stem
+    if weights is not None:
+        return weights.stem
+    name, comma, options = address.rpartition(":")[2].partition(",")
+    return PurePath(name).name + comma + options
 
 
 def _address(network: Any) -> str:

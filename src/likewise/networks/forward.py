@@ -141,8 +141,9 @@ def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
 def logits(net: nn.Module, inputs: Any) -> Tensor:
     """The logits `(n, classes)` for one batch; of a graph, those of the nodes asked for."""
     output = call(net, inputs)
-    answers: Any = tensor_at(output, answer_field(net, output, type(unwrapped(net)).__name__))
-    if not isinstance(output, Tensor):
+    field = answer_field(net, output, type(unwrapped(net)).__name__)
+    answers: Any = tensor_at(output, field)
+    if not isinstance(output, Tensor) and field is None:
         may_be = isinstance(output, (list, tuple)) or "logits" in fields(output)
         if answers is None or answers.ndim != 2 or not may_be:
             raise InputError(

@@ -265,14 +265,14 @@ class FirstBatch:
         is_decided, place = True, None
         try:
             place = answer_field(net, answer, self.label, self.watcher.head)
-        except InputError:
+        except InputError as error:
             calls, whole = recorded_calls(net, partial(self._answer_to, self._few()))
             try:
                 place = answer_among(net, calls, whole, self.label)
             except InputError:
                 is_decided = False
                 if LOGITS in asked:
-                    raise
+                    raise error from None
         embedding = None
         if EMBEDDING in asked and not self.places.classifiers:
             embedding = embedding_field(net, answer, self.watcher.reduce, self.label)

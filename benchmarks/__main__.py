@@ -12,7 +12,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "wordnet", "inspector")
+BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "layer_peers", "wordnet", "inspector")
 
 
 def main() -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from benchmarks.tiny_transformers import save
 from torch import nn
 
 import likewise
@@ -14,6 +17,7 @@ from likewise import measures
 from likewise.comparison.arguments import named_networks
 from likewise.errors import InputError, MissingDataError, UnknownNameError
 from likewise.testing import check_measure
+from tests.data.helpers import coloured
 
 
 class Untouched(nn.Module):
@@ -202,3 +206,39 @@ def test_a_measure_of_networks_is_neither_shuffled_nor_sent_away(weights_measure
     with pytest.raises(InputError) as caught:
         check_measure("equal-weights")
     assert str(caught.value) == reason
+
+
+def captioned(folder: Path) -> list[str]:
+    """Six images with a text each, which are given back."""
+    coloured(folder, *(f"{i}.png" for i in range(6)))
+    texts = [f"the {'very ' * i}good cat" for i in range(6)]
+    lines = [f"{i}.png,{json.dumps(text)}" for i, text in enumerate(texts)]
+    (folder / "metadata.csv").write_text("\n".join(["file_name,text", *lines]))
+    return texts
+
+
+def test_captioned_images_are_shown_as_what_each_network_takes(tmp_path: Path) -> None:
+    texts = captioned(tmp_path)
+    seeing, reading = likewise.network("zoo:mlp,size=8"), likewise.network("zoo:bert-tiny,width=16")
+    found = likewise.compare({"seeing": seeing, "reading": reading}, "cka", data=str(tmp_path))
+    alone = [likewise.extract(seeing, f"imagefolder:{tmp_path}"), likewise.extract(reading, texts)]
+    assert found.values[0, 1] == pytest.approx(float(likewise.compare(*map(np.asarray, alone), "cka")), abs=1e-6)
+    views = [likewise.extract(net, f"captions:{tmp_path}") for net in (seeing, reading)]
+    assert views[0].probe == views[1].probe
+    assert np.array_equal(views[1], alone[1])
+    layers = likewise.layerwise(seeing, reading, str(tmp_path), layers="penultimate", batch_size=6)
+    assert layers.values.shape == (1, 1)
+
+
+@pytest.mark.usefixtures("vision")
+def test_the_two_towers_of_clip_are_compared_on_captioned_images(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    texts = captioned(tmp_path / "photos")
+    save("clip", tmp_path / "clip")
+    towers = [f"hf:{tmp_path}/clip,part={part}" for part in ("vision", "text")]
+    how: dict[str, Any] = {"layers": "embedding"}
+    score = likewise.compare(*towers, "cka", data=f"captions:{tmp_path}/photos", **how)
+    seen = likewise.extract(towers[0], f"imagefolder:{tmp_path}/photos", **how)
+    read = likewise.extract(towers[1], texts, **how)
+    assert float(score) == pytest.approx(float(likewise.compare(np.asarray(seen), np.asarray(read), "cka")), abs=1e-5)
+    assert 0 < score < 1

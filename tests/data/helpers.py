@@ -41,3 +41,12 @@ def mixed_photos(folder: Path) -> Path:
     pil.fromarray(pixels(5, 128, 256)).convert("CMYK").save(folder / "some" / "5.jpg")
     pil.fromarray(pixels(6, 90, 91)).quantize(32).save(folder / "some" / "6.png")
     return folder
+
+
+def coloured(folder: Path, *names: str) -> Path:
+    """Small images of these names, each of another colour."""
+    pil = pytest.importorskip("PIL.Image")
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pil.new("RGB", (8, 8), (25 * number % 256, number, 255 - number)).save(folder / name)
+    return folder

@@ -10,7 +10,7 @@ import pytest
 
 import likewise
 from likewise.errors import InputError
-from tests.data.sources.test_folders import images
+from tests.data.helpers import coloured
 
 
 def paths(address: str, **options: Any) -> set[str]:
@@ -19,7 +19,7 @@ def paths(address: str, **options: Any) -> set[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return images(tmp_path, *(f"{name}/{i}.png" for name in ("cat", "dog") for i in range(12)))
+    return coloured(tmp_path, *(f"{name}/{i}.png" for name in ("cat", "dog") for i in range(12)))
 
 
 def test_every_sixth_image_of_each_class_is_held_out(folder: Path) -> None:
@@ -47,13 +47,13 @@ def test_another_seed_and_another_share_draw_others(folder: Path) -> None:
 
 def test_what_is_drawn_of_a_class_does_not_depend_on_the_others(folder: Path) -> None:
     before = {path for path in paths(f"{folder}:test,by=images") if "/cat/" in path}
-    images(folder, *(f"ant/{i}.png" for i in range(7)))
+    coloured(folder, *(f"ant/{i}.png" for i in range(7)))
     assert {path for path in paths(f"{folder}:test,by=images") if "/cat/" in path} == before
 
 
 def test_folders_of_a_split_are_put_together_first(tmp_path: Path) -> None:
     names = [f"train/cat/{i}.png" for i in range(5)] + [f"val/cat/{i}.png" for i in range(4)]
-    images(tmp_path, *names, *(f"train/dog/{i}.png" for i in range(6)))
+    coloured(tmp_path, *names, *(f"train/dog/{i}.png" for i in range(6)))
     data = likewise.dataset(f"imagefolder:{tmp_path}:train,by=images,held_out=1")
     assert (Counter(data.labels.tolist()), data.classes) == ({0: 8, 1: 5}, ("cat", "dog"))
     assert len(likewise.dataset(f"imagefolder:{tmp_path}:all")) == 15
@@ -96,7 +96,7 @@ def test_a_division_that_cannot_be_is_refused(options: str, sentence: str, folde
 
 
 def test_data_without_labels_or_of_another_kind_is_not_divided(tmp_path: Path) -> None:
-    images(tmp_path, "1.png", "2.png")
+    coloured(tmp_path, "1.png", "2.png")
     with pytest.raises(InputError) as error:
         likewise.dataset(f"imagefolder:{tmp_path}:train,by=images")
     assert str(error.value).startswith(f"'imagefolder:{tmp_path}:all' has no labels, and they are needed to divide it.")

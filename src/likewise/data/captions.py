@@ -21,7 +21,7 @@ class Captioned(Data):
 
     >>> import torch
     >>> both = Captioned("both", "image", torch.zeros(2, 3, 8, 8), texts=["a cat", "a dog"])
-    >>> both.shown_to("text").inputs, both.shown_to("text").probe == both.shown_to("image").probe
+    >>> both.of_kind("text").inputs, both.of_kind("text").probe == both.of_kind("image").probe
     (['a cat', 'a dog'], True)
     """
 
@@ -47,7 +47,7 @@ class Captioned(Data):
         yield from super().content()
         yield from map(repr, self.texts)
 
-    def shown_to(self, takes: str | None) -> Data:
+    def of_kind(self, takes: str | None) -> Data:
         """The texts for a network that takes text, the images for any other; both are one probe."""
         side: Domain = "text" if takes == "text" else "image"
         inputs = list(self.texts) if side == "text" else self.inputs

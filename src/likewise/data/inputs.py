@@ -90,7 +90,7 @@ class Data:
         """What a network may take to be shown this data."""
         return (self.domain,)
 
-    def shown_to(self, takes: str | None) -> Data:
+    def of_kind(self, takes: str | None) -> Data:
         """What a network is shown that takes images, text, ...: this, unless it holds more than one kind."""
         return self
 

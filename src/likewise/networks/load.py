@@ -19,6 +19,7 @@ from likewise.networks import headers
 from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
+from likewise.networks.forward import takes
 from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
 from likewise.networks.prepared import accepted_names
 from likewise.networks.sources.base import Loaded, Request, Source
@@ -75,6 +76,7 @@ def network(
         return address if tokenizer is None else _with_tokenizer(address, tokenizer)
     parts, header, typed = _parts(str(address))
     typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
+    data = None if data is None else data.of_kind(parts.source.domain(parts.name))
     declared = {}
     if parts.weights is not None:
         declared = headers.declared_options(parts, header, parts.weights, typed_options)
@@ -176,7 +178,13 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
         files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
         own_mean, own_std = headers.declared_normalisation(header, address.weights)
         mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
-    elif data is not None and data.domain == "image" and mean is None and loaded.transform is None:
+    elif (
+        data is not None
+        and data.domain == "image"
+        and mean is None
+        and loaded.transform is None
+        and takes(net) in (None, "image")
+    ):
         mean, std = channel_statistics(data)
     if mean is None or std is None:
         return net

@@ -1,4 +1,4 @@
-"""Data as a network is shown it: images by the network's own transform, everything else as it is."""
+"""Data as a network is shown it: what it takes of it, images by its own transform, everything else as it is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from likewise._base.warnings import warn
 from likewise.data import Data, Images
 from likewise.data.images import Transformed
 from likewise.errors import InputError
+from likewise.networks.forward import takes
 from likewise.networks.transforms import Transform, from_callable, transform_of
 
 
@@ -21,6 +22,7 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
     floats that have the size of the network are shown as they are. A network without a transform, and whatever is not
     data of images, is shown the data as it is.
     """
+    data = data.of_kind(takes(net)) if isinstance(data, Data) else data
     images = _images(data)
     if images is None:
         if transform is not None:

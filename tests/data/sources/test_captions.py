@@ -10,7 +10,7 @@ import pytest
 import likewise
 from likewise.data import as_data
 from likewise.errors import InputError, MissingDataError
-from tests.data.sources.test_folders import images
+from tests.data.helpers import coloured
 
 TEXTS = ["a cat", "a dog, asleep", "nothing"]
 
@@ -18,7 +18,7 @@ TEXTS = ["a cat", "a dog, asleep", "nothing"]
 def captioned(folder: Path, form: str = "metadata.csv") -> Path:
     """Three images and their texts, one image in a folder of its own."""
     names = ["2.png", "sub/1.png", "0.png"]
-    images(folder, *names, "not listed.png")
+    coloured(folder, *names, "not listed.png")
     if form.endswith("csv"):
         lines = [f'{name},"{text}",{i % 2}' for i, (name, text) in enumerate(zip(names, TEXTS, strict=True))]
         (folder / form).write_text("\n".join(["file_name,text,label", *lines]))
@@ -34,12 +34,12 @@ def test_images_and_texts_are_one_probe(form: str, prefix: str, tmp_path: Path) 
     data = as_data(f"{prefix}{captioned(tmp_path, form)}")
     assert (data.name, len(data), data.texts) == (f"captions:{tmp_path}:test", 3, TEXTS)
     assert [path.name for path in data.inputs.paths] == ["2.png", "1.png", "0.png"]
-    pixels, texts = data.shown_to("image"), data.shown_to("text")
+    pixels, texts = data.of_kind("image"), data.of_kind("text")
     assert (pixels.inputs.paths, texts.inputs) == (data.inputs.paths, TEXTS)
     assert (pixels.domain, texts.domain) == ("image", "text")
     assert data.probe == pixels.probe == texts.probe
     assert data.probe != data[[0, 2, 1]].probe
-    other = data[1:].shown_to("text")
+    other = data[1:].of_kind("text")
     assert (other.inputs, other.probe) == (TEXTS[1:], texts[1:].probe)
     assert pixels[1:].probe == other.probe != texts.probe
     if form.endswith("csv"):
@@ -83,7 +83,7 @@ def test_a_list_that_cannot_be_used_is_named(metadata: str, sentence: str, tmp_p
 
 
 def test_a_folder_without_a_list_says_what_to_write(tmp_path: Path) -> None:
-    images(tmp_path, "1.png")
+    coloured(tmp_path, "1.png")
     with pytest.raises(MissingDataError) as error:
         likewise.dataset(f"captions:{tmp_path}")
     assert str(error.value) == (

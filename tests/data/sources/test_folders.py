@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from torch import nn
 
 import likewise
 from likewise.errors import InputError
-
-
-def images(folder: Path, *names: str) -> Path:
-    """Small images of these names, each of another colour."""
-    image: Any = pytest.importorskip("PIL.Image")
-    for number, name in enumerate(names):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        image.new("RGB", (8, 8), (25 * number % 256, number, 255 - number)).save(folder / name)
-    return folder
+from tests.data.helpers import coloured
 
 
 def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
     names = ("cat/1.png", "dog/1.png", "cat/.ipynb_checkpoints/1.png", ".ipynb_checkpoints/1.png", "dog/._1.png")
-    folder = images(tmp_path / "photos [2024]", *names)
+    folder = coloured(tmp_path / "photos [2024]", *names)
     (folder / ".empty").mkdir()
     data = likewise.dataset(f"imagefolder:{folder}")
     assert (len(data), data.classes) == (2, ("cat", "dog"))
@@ -31,7 +22,7 @@ def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_images_alone_has_no_labels_and_is_compared(tmp_path: Path) -> None:
-    folder = images(tmp_path, *(f"{number}.png" for number in range(6)))
+    folder = coloured(tmp_path, *(f"{number}.png" for number in range(6)))
     data = likewise.dataset(f"imagefolder:{folder}")
     assert (len(data), data.labels, data.classes) == (6, None, ())
     assert [labels for _, labels in data[:4].batches(2)] == [None, None]
@@ -43,7 +34,7 @@ def test_a_folder_of_images_alone_has_no_labels_and_is_compared(tmp_path: Path) 
 
 
 def test_what_needs_labels_says_so(tmp_path: Path) -> None:
-    data = likewise.dataset(f"imagefolder:{images(tmp_path, '1.png', '2.png')}")
+    data = likewise.dataset(f"imagefolder:{coloured(tmp_path, '1.png', '2.png')}")
     sentence = (
         f"'imagefolder:{tmp_path}:test' has no labels, and they are needed to {{}}. Give one per input: images in one "
         "folder per class, a table with label=COLUMN, or likewise.data.Data(name, domain, inputs, labels, classes)."

@@ -28,6 +28,7 @@ from likewise.data.address import dataset
 from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record_classes
+from likewise.networks.forward import takes
 from likewise.networks.load import network, recipe, save
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training import checkpoints
@@ -104,6 +105,8 @@ def train(
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):
         net = network(net, data=data, seed=settings.seed, untrained=True)
+    data = data.of_kind(takes(net))
+    validation = None if validation is None else validation.of_kind(takes(net))
     _check_batches(net, data, settings)
     record_classes(net, classes_of(data))
     record_transform(net, None)  # it is trained on the data as it is

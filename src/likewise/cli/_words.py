@@ -49,14 +49,14 @@ def split(word: str) -> list[str]:
 
 def views(files: list[str], data: str | None, memory: str | None) -> dict[str, Any]:
     """Arrays from files, or networks under short names."""
-    from likewise.comparison.arguments import named_networks
+    from likewise.comparison.arguments import expanded, named_networks
     from likewise.errors import InputError
     from likewise.measures.workspace import parse_memory
     from likewise.networks.address import is_network
     from likewise.views.array_files import read_arrays
 
     if data is not None:
-        return named_networks(files)
+        return named_networks(expanded(files))
     for file in files:
         if is_network(file):
             raise InputError(f"{file} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.")

@@ -27,6 +27,8 @@ def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]
         raise OptionError("compare has no option 'measures'. It is called measure: measure='cka'.")
     if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
         measure, other = other, None
+    if isinstance(views, str) and other is None and len(expanded([views])) > 1:
+        views = [views]
     if isinstance(views, (list, tuple)) and other is None:
         views = named(views)
     if isinstance(views, Mapping) and other is not None:
@@ -40,7 +42,7 @@ def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]
 def named(views: list[Any] | tuple[Any, ...]) -> dict[str, Any]:
     """Networks under short names, arrays under their place in the list, views under their own names."""
     if any(isinstance(view, (str, Module)) for view in views):
-        return named_networks(views)
+        return named_networks(expanded(views))
     names = [getattr(view, "name", "") for view in views]
     own = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
     return dict(zip(names if own else map(str, range(len(views))), views, strict=True))
@@ -247,8 +249,18 @@ def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
                 )
 
 
+def expanded(networks: Iterable[Any]) -> list[Any]:
+    """Networks with one address per revision, where an address names several: `hf:NAME@step1000,step2000`."""
+    given = list(networks)
+    if not any(isinstance(network, str) and "@" in network for network in given):
+        return given
+    from likewise.networks.address import expand
+
+    return expand(given)
+
+
 def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
-    """Networks under short names: of their weights, else of their address.
+    """Networks under short names: of their weights or revision, else of their address.
 
     Where two weights files have one name, their folders tell them apart; two addresses stand in
     full. What repeats even then is numbered.
@@ -261,6 +273,8 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
     ['gpt2', 'llama']
     >>> list(named_networks(["timm:resnet18", "torchvision:resnet18"]))
     ['timm:resnet18', 'torchvision:resnet18']
+    >>> list(named_networks(["hf:org/name@v1.0", "hf:org/name@v2.0"]))
+    ['v1.0', 'v2.0']
     """
     wanted = [(network, _address(network)) for network in networks]
     meant: dict[str, set[str]] = {}
@@ -280,7 +294,9 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
 
 
 def _short(address: str) -> str:
-    weights = _weights(address)
+    revision, weights = _revision(address), _weights(address)
+    if revision is not None:
+        return revision
     if weights is not None:
         return weights.stem
     name, comma, options = address.rpartition(":")[2].partition(",")
@@ -298,9 +314,18 @@ def _address(network: Any) -> str:
     return network_and_name(network)[1]
 
 
+def _revision(address: str) -> str | None:
+    """The revision an address names."""
+    if "@" not in address:
+        return None
+    from likewise.networks.address import revision_of
+
+    return revision_of(address)
+
+
 def _weights(address: str) -> PurePath | None:
     """The weights file an address names, or is."""
-    weights = address.partition("@")[2]
+    weights = address.partition("@")[2] if _revision(address) is None else ""
     if not weights and address.endswith(".safetensors"):
         weights = address
     return PurePath(weights) if weights else None

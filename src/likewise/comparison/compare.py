@@ -31,7 +31,7 @@ from likewise.comparison.scores import Job
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief
-from likewise.matrices.labelled import UNTRAINED
+from likewise.matrices.labelled import COMMITS, UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.facts import Measure
@@ -209,7 +209,9 @@ def _compare_many(
     job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
     with Progress(job.total, "comparing", shown=run.progress) as bar:
         score_all(job, engine_of(run.engine), limit, store, bar)
-    about = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
+    commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
+    about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
+    about |= {COMMITS: commits} if commits else {}
     matrices = {m.key: job.matrix(m, about) for m in wanted}
     if run.permutations:
         matrices = calibrate_matrices(

@@ -34,6 +34,7 @@ Pairs = Mapping[tuple[str, str], str]
 SAFETENSORS, NPZ = ".safetensors", ".npz"
 SHOWN = 20  # rows and columns in print
 UNTRAINED = "untrained"  # among what is recorded of a matrix: names of networks without trained weights
+COMMITS = "commits"  # and by name the commits of the repositories that networks were read from
 _BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
 
 
@@ -60,8 +61,10 @@ class Labelled:
 
     def notes(self) -> list[str]:
         """What has to be known of the networks to read the numbers, one line each."""
-        names = getattr(self, "about", {}).get(UNTRAINED, "")
-        return [untrained_note(str(names))] if names else []
+        about = getattr(self, "about", {})
+        names, commits = about.get(UNTRAINED, ""), about.get(COMMITS, {})
+        lines = [untrained_note(str(names))] if names else []
+        return lines + [f"{name} is at commit {commit}" for name, commit in commits.items()]
 
     def marks(self) -> dict[tuple[int, int], str]:
         """What stands behind numbers, by row and column: † if any network of that width would get them."""

@@ -20,6 +20,7 @@ from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
 from likewise.matrices.labelled import (
+    COMMITS,
     NPZ,
     SAFETENSORS,
     Labelled,
@@ -171,7 +172,9 @@ class SimilarityMatrix(Labelled):
                 row = {"a": a, "b": b, "measure": self.measure, "value": float(self.values[i, j])}
                 row |= {name: float(np.asarray(grid)[i, j]) for name, grid in self.extra.items()}
                 row |= {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
-                yield row | {"saturated": self.saturated.get((a, b), "")}
+                row |= {"saturated": self.saturated.get((a, b), "")}
+                commits = self.about.get(COMMITS)
+                yield row | ({"commit_a": commits.get(a, ""), "commit_b": commits.get(b, "")} if commits else {})
 
     def panel(self, title: str | None = None) -> Panel:
         """What is drawn of it."""
@@ -252,12 +255,13 @@ class Comparison(Mapping[str, SimilarityMatrix]):
 
         parts = []
         for matrix in self.values():
-            frame = matrix.to_frame(long=True).drop(columns=["larger_is", "reason", "saturated"])
+            words = ["larger_is", "reason", "saturated", "commit_a", "commit_b"]
+            frame = matrix.to_frame(long=True).drop(columns=words, errors="ignore")
             parts.append(frame.iloc[[i * len(matrix) + j for i, j in _places(len(matrix), matrix.symmetric)]])
         return pd.concat(parts)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated."""
+        """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated, commits."""
         import pandas as pd
 
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])

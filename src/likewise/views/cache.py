@@ -35,7 +35,7 @@ OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 VIEWS = "views"  # the folder of a store
 _RULES = 5  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
-_IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head", "precision", "transform")
+_IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head", "precision", "transform", "commit")
 
 
 class Views(Mapping[str, Activations]):

@@ -198,7 +198,7 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
     else:
         return None
     asked = list(layers) if is_pattern(layers) and not isinstance(layers, str) else layers
-    kinds = ("fingerprint", "reduction", "head", "precision", "transform")
+    kinds = ("fingerprint", "reduction", "head", "precision", "transform", "commit")
     known = {str(key): facts[key] for key in kinds if key in facts}
     return {**known, "layers": asked, "probe": probe}
 

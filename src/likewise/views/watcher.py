@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
 from likewise.networks.forward import answer_field, at_rest, first_tensor, padding_mask, ready, tensor_at
+from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.normalise import check_range, unwrapped
 from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.activations import wrong_rank
@@ -124,6 +125,7 @@ class Watcher:
         self.hooked = self.selection.hooked()
         self.settled: Settled | None = None
         self.resting = network
+        self.cut = self.shown = 0  # texts longer than the network takes, and inputs at all
         self._exit = ExitStack()
 
     def __enter__(self) -> Watcher:
@@ -133,6 +135,8 @@ class Watcher:
 
     def __exit__(self, *error: object) -> None:
         self._exit.close()
+        if error[:1] in ((), (None,)):
+            warn_of_cut_texts(self.network, self.cut, self.shown, self.label)
 
     @property
     def place(self) -> torch.device | None:
@@ -148,6 +152,8 @@ class Watcher:
         """Show the network a batch, in parts where it does not fit in memory."""
         floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
         inputs = cast(ready(self.resting, batch.inputs), next(floating, None))
+        self.cut += cut_texts(self.resting, batch.inputs, inputs)
+        self.shown += batch.size
         whole = Batch(inputs, None, batch.start)
         return joined(self.parts.show(self.resting, whole, partial(self._see_part, number)))
 

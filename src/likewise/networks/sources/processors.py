@@ -9,6 +9,7 @@ from typing import Any
 
 from likewise.networks.forward import takes
 from likewise.networks.headers import declared_normalisation
+from likewise.networks.lengths import longest_text
 from likewise.networks.prepared import FromExtractor, accepted_names
 from likewise.networks.sources.repository import Repository
 from likewise.networks.transforms import Transform, from_processor
@@ -29,7 +30,7 @@ class Wanted:
     """What was asked for: another tokenizer, how many tokens at most, and the rate of the samples."""
 
     tokenizer: str | None = None
-    longest: int = 128
+    longest: int | None = None
     sampling_rate: int | None = None
 
 
@@ -50,7 +51,7 @@ def show(net: Any, config: Any, place: Repository, wanted: Wanted) -> Shown | No
         return Shown()
     words = place.tokenizer(wanted.tokenizer)
     if words is not None:
-        net.tokenize = FromTransformers(words, wanted.longest, accepted_names(net))
+        net.tokenize = FromTransformers(words, longest_text(net, words, wanted.longest), accepted_names(net))
     return Shown()
 
 

@@ -53,7 +53,7 @@ class Options:
     channels: int | None = None
     size: int | None = None
     part: str | None = None
-    longest: int = 128
+    longest: int | None = None
     sampling_rate: int | None = None
     revision: str | None = None
     subfolder: str | None = None

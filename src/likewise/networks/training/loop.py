@@ -109,7 +109,6 @@ def train(
     data = data.of_kind(takes(net))
     validation = None if validation is None else validation.of_kind(takes(net))
     _check_batches(net, data, settings)
-    _say_cut(net, data)
     record_classes(net, classes_of(data))
     record_transform(net, None)  # it is trained on the data as it is
     if device is not None:
@@ -117,6 +116,7 @@ def train(
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
     step = step or Classify(settings, data)
+    _say_cut(net, data)
     run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
     history = run.run(folder, keep_epochs)
     if folder is not None:
@@ -177,7 +177,7 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
 
 def _say_cut(net: nn.Module, data: Data) -> None:
     """Say before the training how many texts are longer than the network takes."""
-    if data.domain == "text":
+    if data.domain == takes(net) == "text":
         cut = sum(cut_texts(net, texts, ready(net, texts)) for texts, _ in data.batches())
         warn_of_cut_texts(net, cut, len(data), repr(type(unwrapped(net)).__name__))
 

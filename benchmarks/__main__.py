@@ -12,7 +12,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "layer_peers", "wordnet", "inspector")
+BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "layer_peers", "wordnet", "inspector", "image_networks")
 
 
 def main() -> int:

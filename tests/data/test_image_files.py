@@ -89,6 +89,7 @@ def test_a_list_of_pil_images_is_data(tmp_path: Path) -> None:
     assert isinstance(data.inputs, ImageFiles)
     assert torch.equal(data.inputs[:], files.inputs[:])
     assert torch.equal(data[[1]].framed(Framing(16)).inputs[:], files[[1]].framed(Framing(16)).inputs[:])
+    assert data.probe == Data("mine", "image", images, [1, 0], ("a", "b")).probe
     assert data.probe != Data("mine", "image", images[::-1], [0, 1], ("a", "b")).probe
     grey = Data("grey", "image", [image.convert("L") for image in images])
     assert grey.inputs[:].shape == (2, 3, 224, 224)

@@ -1,8 +1,9 @@
-"""What people have at hand: columns of pandas, arrays of texts, generators."""
+"""What people have at hand: columns of pandas, arrays of texts, generators, images."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 import likewise
 from likewise.data import Data, as_data, objects
 from likewise.errors import InputError
+from tests.data.helpers import photos
 
 TEXTS = ["a plain text", "another", "and a third one"]
 FORMS = {
@@ -114,3 +116,63 @@ def test_a_generator_that_is_used_up_says_so() -> None:
     assert str(error.value) == (
         "the data gave no inputs: a generator can be read once only. Pass a list of its batches."
     )
+
+
+def drawn(*sizes: tuple[int, int]) -> list[Any]:
+    pil: Any = pytest.importorskip("PIL.Image")
+    draw = np.random.default_rng(0)
+    return [pil.fromarray(draw.integers(0, 256, (high, wide, 3), dtype=np.uint8)) for wide, high in sizes]
+
+
+def test_a_list_of_pil_images_is_shown_to_a_network_by_its_own_transform(vision: None) -> None:
+    net = likewise.network("timm:test_vit,pretrained=false")
+    images = drawn((40, 30), (24, 36), (50, 50))
+    view = likewise.extract(net, images, progress=False)
+    assert (view.n, view.about["data"]) == (3, "images")
+    assert view.about["transform"] == "timm: 160 × 160, crop 0.95 (center), bicubic"
+    arrays = likewise.extract(net, [np.asarray(image) for image in images], progress=False)
+    assert (arrays.probe, np.array_equal(arrays.values, view.values)) == (view.probe, True)
+    plain = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 3))
+    score = likewise.compare({"vit": net, "plain": plain}, "cka", data=tuple(images), progress=False)
+    assert score.values.shape == (2, 2)
+
+
+def test_a_list_of_single_images_is_data_and_not_batches() -> None:
+    images = list(torch.rand(5, 3, 8, 9))
+    assert torch.equal(as_data(images), torch.stack(images))
+    assert torch.equal(as_data([image.numpy() for image in images]), torch.stack(images))
+    batches = list(torch.rand(5, 4, 8, 9))
+    assert as_data(batches) is batches
+    steps = list(torch.rand(5, 3, 4))  # three inputs of a few numbers each
+    assert as_data(steps) is steps
+
+
+@pytest.mark.parametrize(
+    ("images", "sentence"),
+    [
+        (
+            lambda: [*drawn((9, 9)), "photo.jpg"],
+            "entry 1 of the images is 'photo.jpg', not an image. Leave such entries out.",
+        ),
+        (
+            lambda: [torch.rand(3, 8, 9), torch.rand(3, 9, 8)],
+            "the images have shapes (3, 8, 9) and (3, 9, 8), and make no batch. Resize them, or give PIL images.",
+        ),
+    ],
+)
+def test_lists_of_images_that_do_not_fit_are_refused(images: Callable[[], list[Any]], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        as_data(images())
+    assert str(error.value) == sentence
+
+
+def test_a_dataset_of_torchvision_is_shown_by_each_networks_transform(tmp_path: Path, vision: None) -> None:
+    from torchvision import datasets, transforms
+
+    photos(tmp_path)
+    data = as_data(datasets.ImageFolder(str(tmp_path)))
+    files = likewise.dataset(f"imagefolder:{tmp_path}")
+    assert (data.classes, data.labels.tolist(), len(data)) == (("some",), [0, 0, 0], 3)
+    assert torch.equal(data.inputs[:], files.inputs[:])
+    transformed = datasets.ImageFolder(str(tmp_path), transforms.ToTensor())
+    assert as_data(transformed) is transformed

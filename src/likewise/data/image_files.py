@@ -6,7 +6,7 @@ decides. Headers are read only where that size is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -29,13 +29,15 @@ _SHARE = 0.25  # of free memory, for decoded images: the next network need not d
 class Decoded:
     """What is known of files that belong together: their sizes and hashes, and decoded images for the next network.
 
-    As many images are kept as there is room for; what comes later is decoded each time.
+    As many images are kept as there is room for; what comes later is decoded each time. Where something else than files
+    has the images, `give` gives the PIL image of a key.
     """
 
     keys: Sequence[Any]
     room: int = field(default_factory=lambda: int(free_memory() * _SHARE))
     images: dict[Any, Any] = field(default_factory=dict)
     hashes: dict[Any, bytes] = field(default_factory=dict)
+    give: Callable[[Any], Any] | None = None
 
     @cached_property
     def framing(self) -> Framing:
@@ -46,17 +48,24 @@ class Decoded:
         """One image: PIL, RGB, upright, as large as it is."""
         if key in self.images:
             return self.images[key]
-        image = decode(key, self.content(key))
+        image = self._read(key)
         need = 4 * image.size[0] * image.size[1]  # Pillow takes four bytes per pixel of RGB
         if need <= self.room:
             self.room -= need
             self.images[key] = image
         return image
 
+    def _read(self, key: Any) -> Any:
+        if self.give is None:
+            return decode(key, self.content(key))
+        image = as_rgb(self.give(key), f"image {key}")
+        self.hashes.setdefault(key, sha256(f"{image.size}".encode() + image.tobytes()).digest())
+        return image
+
     def hash(self, key: Any) -> bytes:
         """A hash of one file."""
         if key not in self.hashes:
-            self.content(key)
+            _ = self.content(key) if self.give is None else self.image(key)
         return self.hashes[key]
 
     def content(self, path: Path) -> bytes:
@@ -67,8 +76,8 @@ class Decoded:
         return content
 
     def _size(self, key: Any) -> tuple[int, int]:
-        if key in self.images:
-            width, height = self.images[key].size
+        if key in self.images or self.give is not None:
+            width, height = self.image(key).size
             return width, height
         file = None if isinstance(key, Path) else BytesIO(self.content(key))
         with open_image(key, file) as image:
@@ -94,11 +103,10 @@ class ImageFiles:
         self._decoded = Decoded(self.paths) if decoded is None else decoded
 
     @classmethod
-    def from_pil(cls, images: Sequence[Any]) -> ImageFiles:
-        """PIL images, of any mode and size, as if they were files."""
-        rgb = {number: as_rgb(image, f"image {number}") for number, image in enumerate(images)}
-        hashes = {number: sha256(f"{image.size}".encode() + image.tobytes()).digest() for number, image in rgb.items()}
-        return cls(list(rgb), decoded=Decoded(list(rgb), 0, rgb, hashes))
+    def from_pil(cls, count: int, give: Callable[[int], Any]) -> ImageFiles:
+        """So many PIL images, of any mode and size, which are asked for by number."""
+        numbers = range(count)
+        return cls(numbers, decoded=Decoded(numbers, give=give))
 
     @property
     def shape(self) -> tuple[int, ...]:

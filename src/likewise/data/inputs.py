@@ -169,8 +169,8 @@ def keep(inputs: Any, index: slice | list[int]) -> Any:
 def _images(images: Any, name: str) -> Any:
     if isinstance(images, np.ndarray):
         images = tensor_from_numpy(images)
-    if isinstance(images, list) and all(map(is_picture, images)):
-        return ImageFiles.from_pil(images)
+    if isinstance(images, (list, tuple)) and images and all(map(is_picture, images)):
+        return ImageFiles.from_pil(len(images), images.__getitem__)
     if not isinstance(images, Tensor):
         return images
     check_images(images, repr(name))

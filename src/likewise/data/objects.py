@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from likewise._base.arrays import as_tensor
 from likewise._base.machine import free_memory
+from likewise._base.optional import require
 from likewise.data.address import dataset, source_of_object
 from likewise.data.graphs import nodes_of
+from likewise.data.image_files import ImageFiles
+from likewise.data.images import is_picture
 from likewise.data.inputs import Data
 from likewise.errors import InputError, brief
 
+_SMALLEST = 8  # pixels of a side, below which three numbers of three are no image
+
 
 def as_data(given: Any) -> Any:
-    """Data for an address, a path, texts and objects of other libraries; anything else as it is.
+    """Data for an address, a path, texts, PIL images and objects of other libraries; anything else as it is.
 
     >>> as_data(("a text", "another"))
     Data('texts', n=2)
@@ -31,6 +37,10 @@ def as_data(given: Any) -> Any:
     if hasattr(given, "edge_index") and hasattr(given, "x"):
         split = "test" if getattr(given, "test_mask", None) is not None else "all"
         return nodes_of(given, split, name="graph")
+    if isinstance(given, (list, tuple)) and len(given):
+        given = _pictures(given)
+    if isinstance(given, torch.utils.data.Dataset) and source_of_object(given) is None:
+        return _of_torchvision(given)
     if isinstance(given, (list, tuple, np.ndarray)):
         return _texts(given)
     if isinstance(given, Iterator):
@@ -38,6 +48,53 @@ def as_data(given: Any) -> Any:
     if source_of_object(given) is None:
         return given
     return as_tensor(given, "the data") if _is_numeric(given) else dataset(given)
+
+
+def _pictures(given: Any) -> Any:
+    """PIL images and arrays of bytes `(h, w, 3)` as data, single images `(c, h, w)` as one tensor; else as it is."""
+    if is_picture(given[0]) or _is_photograph(given[0]):
+        for place, image in enumerate(given):
+            if not is_picture(image) and not _is_photograph(image):
+                raise InputError(
+                    f"entry {place} of the images is {brief(image)}, not an image. Leave such entries out."
+                )
+        pil: Any = require("PIL.Image", extra="vision", to="show images")
+        return Data("images", "image", [image if is_picture(image) else pil.fromarray(image) for image in given])
+    shapes = list(dict.fromkeys(tuple(image.shape) for image in given if _is_image(image)))
+    if len(given) < 2 or not all(map(_is_image, given)):
+        return given
+    if len(shapes) > 1:
+        raise InputError(
+            f"the images have shapes {shapes[0]} and {shapes[1]}, and make no batch. Resize them, or give PIL images."
+        )
+    return torch.stack([torch.as_tensor(image) for image in given])
+
+
+def _is_photograph(value: Any) -> bool:
+    """Whether this is an image as a camera or OpenCV's readers give it: bytes (height, width, channels)."""
+    return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[2] in (3, 4)
+
+
+def _is_image(value: Any) -> bool:
+    """Whether this is one image of 1 or 3 channels, and not a batch: those of so few steps or words are rare."""
+    sides = tuple(getattr(value, "shape", ())) if isinstance(value, (Tensor, np.ndarray)) else ()
+    return len(sides) == 3 and sides[0] in (1, 3) and min(sides[1:]) >= _SMALLEST
+
+
+def _of_torchvision(given: Any) -> Any:
+    """A dataset of torchvision that gives PIL images, with its labels where it lists them; any other as it is."""
+    kinds = {kind.__name__ for kind in type(given).__mro__}
+    # what transforms its images has them shown as it gives them, and to look at one might draw at random
+    if "VisionDataset" not in kinds or getattr(given, "transforms", None) is not None or not len(given):
+        return given
+    first = given[0]
+    if not (isinstance(first, tuple) and is_picture(first[0])):
+        return given
+    images = ImageFiles.from_pil(len(given), lambda number: given[number][0])
+    name, labels = type(given).__name__, getattr(given, "targets", None)
+    if labels is None or len(labels) != len(given) or not getattr(given, "classes", None):
+        return Data(name, "image", images)
+    return Data(name, "image", images, labels, tuple(map(str, given.classes)))
 
 
 def _texts(given: Any) -> Any:

@@ -74,13 +74,25 @@ def _decode(self: Any, **inputs: Tensor) -> Any:
 
     Sounds have no tokens: the decoder is then shown the token a text begins with.
     """
-    start, ids = self.config.decoder_start_token_id, inputs.get("input_ids")
-    first = next(iter(inputs.values()))
-    begin = torch.full((len(first), 1), start, dtype=torch.long, device=first.device)
+    ids, first = inputs.get("input_ids"), next(iter(inputs.values()))
+    begin = torch.full((len(first), 1), _start_token(self.config), dtype=torch.long, device=first.device)
     shown = {"decoder_input_ids": begin if ids is None else torch.cat([begin, ids[:, :-1]], dim=1)}
     if ids is not None and "attention_mask" in inputs:
         shown["decoder_attention_mask"] = inputs["attention_mask"]
     return type(self).forward(self, **inputs, **shown)
+
+
+def _start_token(config: Any) -> int:
+    """The token a decoder's texts begin with; networks without one of their own begin with padding."""
+    names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+    return int(next((getattr(config, name) for name in names if getattr(config, name, None) is not None), 0))
+
+
+def note(parts: tuple[str, ...], part: str, address: str) -> str:
+    """What is said where nobody chose a part."""
+    other = next(each for each in parts if each != part)
+    what = part if part in HALVES else f"{part} tower"
+    return f"of {address} the {what} is looked at: '{_bare(address)},part={other}' looks at another."
 
 
 def _bare(address: str) -> str:

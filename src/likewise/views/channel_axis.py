@@ -100,7 +100,7 @@ class ChannelAxes:
         if known is not None or given is None:
             return known
         if any(module.children()):  # a block ends as its last layers do
-            return _Axis(self._last[value.ndim][0]) if value.ndim in self._last else None
+            return _Axis(self._last[value.ndim][0], firm=False) if value.ndim in self._last else None
         return None if _rearranged(given.shape[1:], value.shape[1:]) else before
 
     def _by_last_axis(self, module: nn.Module, given: Tensor | None, before: _Axis | None, value: Tensor) -> _Axis:
@@ -111,7 +111,7 @@ class ChannelAxes:
             # moved there for a normalisation surely, for another layer perhaps
             unsure = linear and before is not None and before.axis != -1
             return _Axis(0 if unsure else -1, firm=not linear or before is not None)
-        if before is not None and before.axis == 1:
+        if before is not None and before.axis == 1 and (linear or before.firm):
             return before  # maps (n, c, h, w) as they are: it mixes positions, the channels stay
         return _Axis(-1, firm=not linear or (before is not None and before.firm))
 

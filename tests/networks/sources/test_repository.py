@@ -237,7 +237,7 @@ def test_half_precision_and_tied_weights_come_as_they_were_saved(tmp_path: Path)
     assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
     assert likewise.extract(half, TEXTS, "logits", "mean", progress=False).d == 32
     save("bart", tmp_path / "tied")
-    with pytest.warns(UserWarning, match="looked at by its encoder"):
+    with pytest.warns(UserWarning, match="the encoder is looked at"):
         encoder = likewise.network(f"hf:{tmp_path}/tied")
     stored = load_file(tmp_path / "tied" / "model.safetensors")
     assert torch.equal(encoder.embed_tokens.weight, stored["model.shared.weight"])

@@ -22,7 +22,7 @@ from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.processors import Wanted, show
 from likewise.networks.sources.repository import Repository, brings_code, locate
-from likewise.networks.towers import choose_part, parts_of, take_part
+from likewise.networks.towers import choose_part, note, parts_of, take_part
 
 _KEPT = (
     *("ForSequenceClassification", "ForImageClassification", "ForImageClassificationWithTeacher"),
@@ -76,12 +76,11 @@ class Transformers(Source):
         config = _config(transformers, place, request, own)
         kind, whole = _kind(transformers, config, request, own)
         net = _make(kind, config, place, request, own)
-        part = None if whole else choose_part(parts_of(net), own.part, request.domain, request.address)
+        parts = () if whole else parts_of(net)
+        part = choose_part(parts, own.part, request.domain, request.address)
         net = net if part is None else take_part(net, part)
         if part is not None and own.part is None:
-            warn(
-                f"{request.address} is looked at by its {part}; part= in its address chooses, as part={part} does now."
-            )
+            warn(note(parts, part, request.address))
         settled = {} if part is None else {"part": part}
         if torch.get_default_device().type == "meta":  # only its size is asked for
             return Loaded(net)

@@ -272,7 +272,7 @@ def test_a_list_is_found_among_the_classes_or_refused() -> None:
         own.only("cifar1")
     assert str(error.value) == (
         "no class list named 'cifar1'. Known are cifar10, cifar100, coco80, fashion-mnist, imagenet1k, mini-imagenet, "
-        "tiny-imagenet. Did you mean 'cifar10'?"
+        "tiny-imagenet, voc20. Did you mean 'cifar10'?"
     )
     with pytest.raises(InputError) as error:
         own.only("cifar10")

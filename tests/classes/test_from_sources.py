@@ -121,9 +121,11 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         InputError,
         lambda: from_logits(np.ones((1, 3))),
     ),
-    "'words' carries no WordNet ids. Name its classes yourself: from_wordnet(['dog.n.01', ...], names=...).": (
+    "the names of classes do not tell what 'good' mean: 'good' may be good.n.01 (a kind of advantage.n.01), "
+    "good.n.02 (a kind of morality.n.01), good.n.03 (a kind of quality.n.01), commodity.n.01 (a kind of "
+    "artifact.n.01). Say which is meant, as in senses={'good': 'good.n.01'} or --sense 'good=good.n.01'.": (
         InputError,
-        lambda: from_wordnet(TEXTS),
+        lambda: from_wordnet(Data("words", "text", ["a", "b"], [0, 1], ("good", "bad"))),
     ),
     "no synset 'catt.n.01' in WordNet 3.0. Did you mean 'catty.n.01'?": (
         UnknownNameError,
@@ -278,6 +280,25 @@ def test_features_give_the_cosines_of_class_means(seed: int, count: int, width: 
     assert np.array_equal(tensors.values, found.values)
 
 
+def test_a_network_and_data_give_the_class_means_of_what_its_classifier_is_given() -> None:
+    images = torch.rand(9, 3, 2, 2, generator=torch.Generator().manual_seed(0))
+    data = Data("pets", "image", images, [0, 1, 2] * 3, NAMES, PATHS.wnids)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.Linear(5, 7)).eval()
+    found = from_features(net, data, progress=False)
+    with torch.no_grad():
+        expected = from_features(net[1](images.flatten(1)), data.labels, NAMES)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-6)
+    assert (found.classes, found.wnids) == (NAMES, PATHS.wnids)
+    about = {"samples": 9, "width": 5, "network": "Sequential", "layer": "penultimate"}
+    assert found.about == about
+    other = from_features(net, data, layers="0", progress=False)
+    assert other.about == about | {"width": 12, "layer": "0"}
+    assert refused(InputError, from_features, net, [images]) == (
+        "class means are of data whose classes have names, got list. Give likewise.data.Data or an address, such as "
+        "'imagefolder:PATH', or features and labels."
+    )
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(3, 20), st.integers(2, 6))
 def test_logits_give_numpys_correlation(seed: int, inputs: int, count: int) -> None:
@@ -299,6 +320,14 @@ def test_a_list_data_and_synsets_give_the_same_similarity() -> None:
         assert np.array_equal(found.values, by_name.values)
         assert (found.classes, found.wnids) == (known.names, known.wnids)
         assert (found.kind, found.short, found.about) == ("wordnet", "SCSM", {"measure": "path"})
+
+
+def test_data_without_ids_means_what_its_names_say() -> None:
+    found = from_wordnet(TEXTS)  # a cat, a dog and a ship
+    assert np.array_equal(found.values, from_wordnet(["cat.n.01", "dog.n.01", "ship.n.01"]).values)
+    assert found.classes == NAMES
+    big = from_wordnet(TEXTS, senses={"cat": "big_cat.n.01"})
+    assert np.array_equal(big.values, from_wordnet(["big_cat.n.01", "dog.n.01", "ship.n.01"]).values)
 
 
 def test_synsets_are_classes_under_the_names_they_were_given_by() -> None:

@@ -25,6 +25,7 @@ def test_lists_have_as_many_classes_as_their_datasets() -> None:
         "imagenet1k": 1000,
         "mini-imagenet": 100,
         "tiny-imagenet": 200,
+        "voc20": 20,
     }
     assert {name: len(set(classes(name).wnids)) for name in lists()} == sizes
     for name in lists():
@@ -74,5 +75,5 @@ def test_no_trap_can_be_walked_into_by_name() -> None:
 def test_an_unknown_list_is_refused_with_the_nearest() -> None:
     assert refused(UnknownNameError, classes, "cifar-10") == (
         "no class list named 'cifar-10'. Known are cifar10, cifar100, coco80, fashion-mnist, "
-        "imagenet1k, mini-imagenet, tiny-imagenet. Did you mean 'cifar10'?"
+        "imagenet1k, mini-imagenet, tiny-imagenet, voc20. Did you mean 'cifar10'?"
     )

@@ -17,15 +17,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import LikewiseError
+from likewise.data import Data
+from likewise.data.objects import as_data
+from likewise.errors import InputError, LikewiseError
 from likewise.networks import network as load_network
 from likewise.networks.class_names import class_rows
 from likewise.networks.forward import at_rest, call, first_tensor
 from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import weighted_parts
+from likewise.views.activations import Activations
+from likewise.views.extract import extract
 from likewise.views.hooks import watch
 from likewise.views.penultimate import answering_call, find_call, named_head, same
+from likewise.views.selection import is_pattern
 from likewise.wordnet import ClassNames, match
 
 _INPUT = "input of "
@@ -50,6 +55,37 @@ def classifier_rows(
     if not left_out or count == len(found.weight):
         return found.weight, None if left_out else names, about
     return found.weight[rows], names, about | {"left_out": left_out}
+
+
+def class_features(
+    network: str | nn.Module,
+    data: Any,
+    *,
+    layers: str | None,
+    reduce: str | None,
+    head: str | None,
+    batch_size: int | None,
+    device: Any,
+    progress: bool,
+) -> tuple[Activations, Data]:
+    """What one layer of a network gives on labelled data, and the data."""
+    shown = as_data(data)
+    if not isinstance(shown, Data):
+        raise InputError(
+            f"class means are of data whose classes have names, got {type(data).__name__}. Give likewise.data.Data or "
+            "an address, such as 'imagefolder:PATH', or features and labels."
+        )
+    shown.need_labels("know which inputs are of one class")
+    if is_pattern(layers):
+        raise InputError(f"layers is {layers!r}, and class means are of one layer. Name one, or leave it out.")
+    how: dict[str, Any] = {"head": head, "batch_size": batch_size, "device": device, "progress": progress}
+    view = extract(network, shown, layers, reduce, **how)
+    if len(view) != len(shown):
+        raise InputError(
+            f"{layers or 'the layer'} of {view.name!r} gives {len(view)} rows for {len(shown)} inputs. Choose a "
+            "reduction that gives one row per input: reduce='mean', 'cls' or 'last'."
+        )
+    return view, shown
 
 
 def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:

@@ -6,7 +6,8 @@ sample) are NaN, with a warning; they are never filled in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from likewise import wordnet
 from likewise._base.arrays import as_array, check_labels
 from likewise._base.warnings import warn
-from likewise.classes.similarity import ClassSimilarity, named
+from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, quoted_list
 
 
@@ -94,11 +95,28 @@ def from_features(
     *,
     split: str | None = "test",
     wnids: Sequence[str | None] | None = None,
+    layers: str | None = None,
+    reduce: str | None = None,
+    head: str | None = None,
+    batch_size: int | None = None,
+    device: Any = None,
+    progress: bool = True,
 ) -> ClassSimilarity:
     """TNCSM: cosine of the class means of features `(n, d)`; for networks without a classifier too.
 
-    A class without samples has no mean: NaN, with a warning.
+    Instead of features and labels, a network or its address and data (an image folder, say) can be given.
+    Its features are then what its classifier is given, or its embedding where it has none, or another of
+    its `layers`; maps and tokens need a `reduce`. A class without samples has no mean: NaN, with a warning.
     """
+    if isinstance(features, str) or hasattr(features, "named_modules"):
+        from likewise.classes.classifier import class_features
+
+        how: dict[str, Any] = {"batch_size": batch_size, "device": device, "progress": progress}
+        view, data = class_features(features, labels, layers=layers, reduce=reduce, head=head, **how)
+        names, ids = classes or named(data.classes, len(data.classes)), wnids or data.wnids
+        found = from_features(view.values, data.labels, names, split=split, wnids=ids)
+        layer = view.about.get("embedding") or view.about["layer"]
+        return replace(found, about=dict(found.about) | {"network": view.name, "layer": layer})
     rows = feature_rows(features)
     truth = check_labels(labels, len(rows), None if classes is None else len(classes)).cpu().numpy()
     count = int(truth.max()) + 1 if classes is None else len(classes)
@@ -142,11 +160,18 @@ def from_logits(
     return ClassSimilarity(values, names, "logits", split, wnids, {"samples": len(rows)})
 
 
-def from_wordnet(classes: str | Any, *, names: Sequence[str] | None = None, measure: str = "path") -> ClassSimilarity:
+def from_wordnet(
+    classes: str | Any,
+    *,
+    names: Sequence[str] | None = None,
+    measure: str = "path",
+    senses: Mapping[str, str] | None = None,
+) -> ClassSimilarity:
     """SCSM: how alike the classes are in meaning, by path, Wu-Palmer ("wup") or Leacock-Chodorow ("lch").
 
-    `classes` is the name of a known list ("cifar100"), data that carries WordNet ids, or ids and
-    synset names ("n02084071", "dog.n.01") themselves.
+    `classes` is the name of a known list ("cifar100"), data or another class similarity, whose classes are
+    known by WordNet id or name, or ids and synset names ("n02084071", "dog.n.01") themselves. `senses` says
+    what names mean that could mean several things: `{"fish": "fish.n.01"}`.
 
     >>> from_wordnet("cifar10")["cat", "dog"].__round__(3)
     0.2
@@ -155,12 +180,13 @@ def from_wordnet(classes: str | Any, *, names: Sequence[str] | None = None, meas
         found = wordnet.classes(classes)
         names, ids = names or found.names, list(found.wnids)
     elif hasattr(classes, "wnids"):
-        if classes.wnids is None or not all(classes.wnids):
+        if isinstance(classes, ClassSimilarity) and numbered(classes) and not classes.ids:
             raise InputError(
-                f"{getattr(classes, 'name', 'the data')!r} carries no WordNet ids. Name its classes yourself: "
-                "from_wordnet(['dog.n.01', ...], names=...)."
+                f"the classes of {classes.short} have no names but their numbers. Name them where it is made, as in "
+                "from_weights(net, classes=...), or give data whose classes have names."
             )
-        names, ids = names or classes.classes, list(classes.wnids)
+        own = wordnet.ClassNames(tuple(map(str, classes.classes)), classes.wnids)
+        names, ids = names or own.names, list(wordnet.depicted(own, senses))
     else:
         ids = [wordnet.find(name).wnid for name in classes]
         names = names or [str(name) for name in classes]

@@ -276,7 +276,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         target = Path(folder)
         make_folder(target)
         for name, matrix in self.items():
-            matrix.save(target / f"{_file_name(name)}{SAFETENSORS}")
+            matrix.save(target / f"{file_name(name)}{SAFETENSORS}")
         return target
 
     @classmethod
@@ -295,7 +295,8 @@ def _places(count: int, symmetric: bool) -> Iterable[tuple[int, int]]:
     return ((i, j) for i in range(count) for j in range(count) if (i < j if symmetric else i != j))
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
+    """A name without the signs that no file may have."""
     return "".join(c if c.isalnum() or c in "-=." else "_" for c in name).strip("_")
 
 

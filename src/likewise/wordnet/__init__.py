@@ -4,6 +4,7 @@ The nouns of version 3.0, whose ids ImageNet uses, are part of this package; not
 room needs neither torch nor a corpus reader, and imports `errors`.
 """
 
+from likewise.wordnet.depicted import depicted
 from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
 from likewise.wordnet.matching import ClassNames, listed, locate, match, recognised
@@ -17,6 +18,7 @@ __all__ = [
     "Synset",
     "branches",
     "classes",
+    "depicted",
     "find",
     "listed",
     "lists",

@@ -47,7 +47,7 @@ def lists() -> list[str]:
     """The datasets whose classes are known.
 
     >>> lists()
-    ['cifar10', 'cifar100', 'coco80', 'fashion-mnist', 'imagenet1k', 'mini-imagenet', 'tiny-imagenet']
+    ['cifar10', 'cifar100', 'coco80', 'fashion-mnist', 'imagenet1k', 'mini-imagenet', 'tiny-imagenet', 'voc20']
     """
     return list(_lists())
 

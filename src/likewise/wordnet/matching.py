@@ -161,16 +161,16 @@ def _by_id(given: ClassNames) -> Keys:
 
 
 def _by_name(given: ClassNames) -> Keys:
-    return [{_spelled(name)} for name in given.names]
+    return [{plain_spelling(name)} for name in given.names]
 
 
 def _by_first(given: ClassNames) -> Keys:
-    return [{_spelled(re.split(r"[,;]", name)[0])} for name in given.names]
+    return [{plain_spelling(re.split(r"[,;]", name)[0])} for name in given.names]
 
 
 def _by_words(given: ClassNames) -> Keys:
     return [
-        {_spelled(part) for part in [*re.split(r"[,;]", name), *_words(wnid)]}
+        {plain_spelling(part) for part in [*re.split(r"[,;]", name), *_words(wnid)]}
         for name, wnid in zip(given.names, given.ids, strict=True)
     ]
 
@@ -195,10 +195,10 @@ def _id_in(name: str) -> str | None:
         return None
 
 
-def _spelled(name: str) -> str:
+def plain_spelling(name: str) -> str:
     """A name without what spellings differ in.
 
-    >>> _spelled("Ankle boot") == _spelled("ankle_boot") == _spelled("Ankle-Boot")
+    >>> plain_spelling("Ankle boot") == plain_spelling("ankle_boot") == plain_spelling("Ankle-Boot")
     True
     """
     return re.sub(r"[\W_]+", " ", name.casefold()).strip() or name

@@ -134,7 +134,7 @@ def senses(word: str) -> list[Synset]:
         return [find(word)]
     found = lexicon().rows.get(_spelled(word))
     if found is None:
-        raise UnknownNameError(f"no noun {word!r} in WordNet 3.0.{did_you_mean(_spelled(word), _nearby(word))}")
+        raise UnknownNameError(f"no noun {word!r} in WordNet 3.0.{did_you_mean(_spelled(word), nearby(word))}")
     return [synset(row) for row in found]
 
 
@@ -186,7 +186,7 @@ def _row_of_id(wnid: str) -> int:
 def _row_of_name(name: str, word: str, number: int) -> int:
     rows = lexicon().rows.get(word)
     if rows is None:
-        known = [f"{near}.n.{number:02d}" for near in _nearby(word)]
+        known = [f"{near}.n.{number:02d}" for near in nearby(word)]
         raise UnknownNameError(f"no synset {name!r} in WordNet 3.0.{did_you_mean(name, known)}")
     if not 0 < number <= len(rows):
         last = f"{word}.n.{len(rows):02d}"
@@ -198,7 +198,7 @@ def _spelled(word: str) -> str:
     return word.strip().lower().replace(" ", "_")
 
 
-def _nearby(word: str) -> list[str]:
+def nearby(word: str) -> list[str]:
     """Words that a slip of the pen may have meant; comparing with all 117,000 would take seconds."""
     wanted = _spelled(word)
     return [known for known in lexicon().rows if known[0] == wanted[:1] and abs(len(known) - len(wanted)) < 3]

@@ -101,7 +101,9 @@ def same(a: Inspector, b: Inspector) -> None:
 QUIET = pytest.mark.filterwarnings("ignore:::lightning", "ignore:.*does not have many workers.*", "ignore:.*treespec.*")
 
 
-def lightning_run(folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None) -> Any:
+def lightning_run(
+    folder: Path, watch: Inspector, epochs: int, checkpoint: Path | None = None, returned: str = "both", **options: Any
+) -> Any:
     """Train with Lightning, from a checkpoint if one is given, keeping one after every epoch."""
     prepare_torchvision()
     lightning = pytest.importorskip("lightning.pytorch")
@@ -118,7 +120,9 @@ def lightning_run(folder: Path, watch: Inspector, epochs: int, checkpoint: Path 
             return functional.cross_entropy(self(batch[0]), batch[1])
 
         def validation_step(self, batch: Any, index: int) -> Any:
-            return {"logits": self(batch[0]), "labels": batch[1]}
+            logits = self(batch[0])
+            both = {"logits": logits, "labels": batch[1]}
+            return {"both": both, "logits": logits, "nothing": None, "other": {"scores": logits}}[returned]
 
         def configure_optimizers(self) -> Any:
             return sgd(self)
@@ -126,7 +130,7 @@ def lightning_run(folder: Path, watch: Inspector, epochs: int, checkpoint: Path 
     keep = lightning.callbacks.ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1)
     trainer = lightning.Trainer(
         max_epochs=epochs,
-        callbacks=[watch.lightning(prefix="dsi/"), keep],
+        callbacks=[watch.lightning(prefix="dsi/", **options), keep],
         accelerator="cpu",
         logger=lightning.loggers.CSVLogger(folder),
         enable_progress_bar=False,
@@ -196,13 +200,33 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         lambda: confused(LOGITS, LABELS, split="valid"),
     ),
     "no curve named 'wsi_max'. There are none.": (InputError, lambda: Inspector(3).phases()),
-    "the step returned neither logits and labels nor logits beside a batch of (inputs, labels). Return "
-    "{'logits': ..., 'labels': ...} from it, or say where they are: inspector.lightning(get=lambda "
-    "outputs, batch: (logits, labels)).": (
+    "validation_step returned tensor(0.5000), and the inspector needs the logits and labels of every batch. Return "
+    "{'logits': ..., 'labels': ...} from it (the logits alone where a batch is (inputs, labels)), or say where they "
+    "are: inspector.lightning(get=lambda outputs, batch: (logits, labels)).": (
         InputError,
         lambda: logits_and_labels(torch.tensor(0.5), (torch.ones(4, 2), torch.ones(4))),
     ),
+    "validation_step returned None, and the inspector needs the logits and labels of every batch. Return "
+    "{'logits': ..., 'labels': ...} from it (the logits alone where a batch is (inputs, labels)), or say where they "
+    "are: inspector.lightning(get=lambda outputs, batch: (logits, labels)).": (
+        InputError,
+        lambda: logits_and_labels(None, (torch.ones(4, 2), torch.ones(4))),
+    ),
 }
+
+
+@QUIET
+def test_a_validation_step_of_lightning_returns_what_the_page_says(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"both": {}, "logits": {}, "other": {"get": lambda out, batch: (out["scores"], batch[1])}}
+    reports = {}
+    for returned, options in given.items():
+        watch = inspector()
+        torch.manual_seed(0)
+        lightning_run(tmp_path / returned, watch, 1, returned=returned, **options)
+        reports[returned] = watch.curves()["accuracy"].tolist()
+    assert reports["both"] == reports["logits"] == reports["other"]
+    with pytest.raises(InputError, match=r"^validation_step returned None, and the inspector needs the logits"):
+        lightning_run(tmp_path / "nothing", inspector(), 1, returned="nothing")
 
 
 @QUIET

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from likewise import classes
-from likewise.errors import InputError, LikewiseError
+from likewise.errors import InputError, LikewiseError, MissingDataError
 from tests.classes.helpers import (
     IMAGES,
     refused,
@@ -19,6 +19,10 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
     "no checkpoint was given. Give a training's folder, or its checkpoints in order.": (
         InputError,
         lambda: classes.inspect([], IMAGES),
+    ),
+    "there is no folder or file nothere. Give a training's folder, its checkpoints in order, or a network's address.": (
+        MissingDataError,
+        lambda: classes.inspect("nothere", IMAGES),
     ),
 }
 

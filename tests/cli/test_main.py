@@ -13,6 +13,17 @@ from likewise.cli import commands
 from likewise.errors import InputError
 from tests.cli.conftest import run
 
+INFINITE = """
+from torch import nn
+
+class Net(nn.Sequential):
+    def forward(self, rows):
+        return super().forward(rows) / 0
+
+def build():
+    return Net(nn.Flatten(), nn.Linear(64, 3), nn.Linear(3, 3))
+"""
+
 
 def test_a_command_is_a_file_with_a_function_of_its_name() -> None:
     assert {"compare", "measures", "train"} <= set(commands())
@@ -48,3 +59,14 @@ def test_an_error_is_one_line_and_exit_code_one(tmp_path: Path) -> None:
     assert done.stderr == "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"
     assert done.stdout == ""
     assert "Traceback" in run("compare", "one.npy", "x.npy", "--debug", cwd=tmp_path).stderr
+
+
+def test_a_warning_is_one_line_without_the_code_it_arose_in(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(INFINITE)
+    words = ("compare", "nets.py:build", "nets.py:build", "--data", "digits:test[:40]", "--layers", "1")
+    done = run(*words, cwd=tmp_path)
+    assert done.stderr.splitlines()[0] == (
+        "likewise: 'build' answers with numbers that are not finite. Its rows are kept without outputs."
+    )
+    assert "Warning" not in done.stderr
+    assert "UserWarning" in run(*words, "--debug", cwd=tmp_path).stderr

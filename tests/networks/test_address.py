@@ -30,6 +30,7 @@ def test_options_may_stand_in_the_address() -> None:
 @pytest.mark.parametrize(
     ("address", "kind", "sentence"),
     [
+        ("runs/a", UnknownNameError, f"'runs/a' is no folder of a training or network, and has no prefix. {KNOWN}"),
         ("lenett", UnknownNameError, f"'lenett' has no prefix. {KNOWN}"),
         ("lenet", UnknownNameError, f"'lenet' has no prefix. Did you mean 'zoo:lenet'? {KNOWN}"),
         ("zooo:x", UnknownNameError, f"no networks come from 'zooo'. Did you mean 'zoo'? {KNOWN}"),

@@ -13,8 +13,9 @@ from likewise._base.progress import tracked
 from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
 from likewise.data import Data, dataset
-from likewise.errors import InputError
+from likewise.errors import InputError, MissingDataError
 from likewise.networks import network, unwrapped
+from likewise.networks.address import is_network
 from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
 from likewise.networks.shown import shown_to
@@ -83,6 +84,11 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
         raise InputError(
             f"{folder} keeps no epochs. Train with keep_epochs (likewise train --keep-epochs), or give the "
             "checkpoints themselves."
+        )
+    if not folder.exists() and not is_network(str(run)):
+        raise MissingDataError(
+            f"there is no folder or file {run}. Give a training's folder, its checkpoints in order, or a network's "
+            "address."
         )
     return {1: str(run)}
 

@@ -2,13 +2,14 @@
 
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
-stderr and exit code 1, and `--debug` shows the traceback. The room imports `_base` to `report`, inside functions,
-so that lists of names are printed without torch.
+stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. The room imports `_base` to
+`report`, inside functions, so that lists of names are printed without torch.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Any
@@ -26,6 +27,9 @@ def main(arguments: list[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = spread([word for word in given if word != "--debug"])
+    before = warnings.formatwarning
+    if not debug:
+        warnings.formatwarning = _in_a_line
     try:
         check(given)
         _app(given)(given, prog_name="likewise")
@@ -34,6 +38,13 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         typer.echo(f"likewise: {error}", err=True)
         sys.exit(1)
+    finally:
+        warnings.formatwarning = before
+
+
+def _in_a_line(message: Warning | str, *_: Any, **__: Any) -> str:
+    """A warning as errors are shown: where in the code it arose is for `--debug`."""
+    return f"likewise: {message}\n"
 
 
 def commands() -> dict[str, EntryPoint]:

@@ -131,7 +131,8 @@ def _without_data(b: Any) -> str:
     remedy = "Pass data, as in data='cifar10:test[:2000]'."
     if b is None:
         return f"no data to show the networks. {remedy}"
-    given = repr(b) if isinstance(b, str) else f"a {type(b).__name__}"
+    inside = unwrapped(b) if isinstance(b, nn.Module) else b
+    given = repr(b) if isinstance(b, str) else f"a {type(inside).__name__}"
     return f"no data to show the networks: the second argument, {given}, is another network. {remedy}"
 
 

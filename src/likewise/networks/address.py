@@ -169,6 +169,8 @@ def _has_prefix(text: str) -> bool:
 def _unknown(address: str, prefix: str) -> UnknownNameError:
     prefixes = [name for name in SOURCES.names() if name != PYTHON_FILE]
     what = f"no networks come from {prefix!r}" if prefix else f"{address!r} has no prefix"
+    if not prefix and "/" in address:
+        what = f"{address!r} is no folder of a training or network, and has no prefix"
     hint = did_you_mean(prefix, prefixes)
     if not prefix and address in ZOO:
         hint = f" Did you mean 'zoo:{address}'?"

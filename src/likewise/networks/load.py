@@ -71,7 +71,7 @@ def network(
     if isinstance(address, nn.Module):
         if options:
             raise InputError(
-                f"{type(address).__name__} is built already: {', '.join(options)} cannot be chosen "
+                f"{type(unwrapped(address)).__name__} is built already: {', '.join(options)} cannot be chosen "
                 "any more. Give the options where it is built."
             )
         return address if tokenizer is None else _with_tokenizer(address, tokenizer)

@@ -161,7 +161,13 @@ def network_and_name(
     """
     measure = data if isinstance(data, Data) else None
     module = load_network(network, data=measure, domain=domain or domain_of(data))
-    return module, name or (network if isinstance(network, str) else _called(module))
+    called = name or (network if isinstance(network, str) else _called(module))
+    if any(value.is_meta for value in module.parameters()):
+        raise InputError(
+            f"{called!r} is on the device 'meta', where weights have no values. Build it outside of "
+            "torch.device('meta'), or call to_empty(device='cpu') on it and load its weights."
+        )
+    return module, called
 
 
 def _called(module: nn.Module) -> str:

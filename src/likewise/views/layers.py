@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,9 @@ from torch import nn
 
 from likewise.data import Data, as_data
 from likewise.errors import ForwardError
-from likewise.networks.forward import at_rest, first_tensor, ready
+from likewise.networks import network as load_network
+from likewise.networks.address import is_checkpoint, is_untrained, parse
+from likewise.networks.forward import at_rest, first_tensor, ready, takes
 from likewise.networks.normalise import unwrapped
 from likewise.networks.shown import shown_to
 from likewise.networks.transforms import transform_of
@@ -20,7 +24,8 @@ from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import blocks, named_layers
 
-_SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8))
+Calls = dict[str, tuple[int, ...] | None]
+_SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8), (3, 8, 112, 112))  # the last is a video
 
 
 @dataclass(frozen=True)
@@ -38,21 +43,22 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     """The layers of a network in the order they answer, one entry a call.
 
     Shapes show in a pass over two inputs of `data`; without data over zeros of a size the network
-    takes, and where none fits they stay unknown.
+    takes, and where none fits they stay unknown. Published weights are not fetched: names and shapes need none.
 
     >>> for layer in layers(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.zeros(2, 4)):
     ...     print(layer.name, layer.kind, layer.shape, layer.parameters)
     0 Linear (3,) 15
     1 ReLU (3,) 0
     """
-    shown = as_data(data)
-    module, called = network_and_name(network, name, domain=domain_of(shown))
-    parts = named_layers(module)
-    if data is not None:
-        few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, repr(called))
-        calls = _calls(module, next(batches(few, 2)), repr(called))
+    if data is None:
+        module, calls = _tried(network)
     else:
-        calls = next(_tried(module, repr(called)), {})
+        shown = as_data(data)
+        module = _built(network, shown)
+        label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
+        few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
+        calls = _calls(module, next(batches(few, 2)), label)
+    parts = named_layers(module)
     names = list(calls) or list(parts)
     in_blocks = set(blocks(parts))
     found = []
@@ -64,9 +70,9 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     return found
 
 
-def _calls(network: nn.Module, batch: Batch, label: str) -> dict[str, tuple[int, ...] | None]:
+def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
     """What every call in one pass gives for one input."""
-    shapes: dict[str, tuple[int, ...] | None] = {}
+    shapes: Calls = {}
 
     def receive(name: str, _module: nn.Module, output: Any) -> None:
         value = first_tensor(output)
@@ -77,21 +83,52 @@ def _calls(network: nn.Module, batch: Batch, label: str) -> dict[str, tuple[int,
     return shapes
 
 
-def _tried(network: nn.Module, label: str) -> Iterator[dict[str, tuple[int, ...] | None]]:
+def _built(network: str | nn.Module, data: Any = None) -> nn.Module:
+    """The network, without published weights where an address names some: they change no name and no shape."""
+    if not isinstance(network, str):
+        return network
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what libraries say of random weights
+        if is_untrained(network):
+            return load_network(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
+        return load_network(network, domain=domain_of(data), pretrained=False)
+
+
+def _tried(network: str | nn.Module) -> tuple[nn.Module, Calls]:
+    """The network, and its calls on zeros; first without memory for its weights, which takes a tenth of the time."""
+    if isinstance(network, str) and _is_of_library(network):
+        # what has to look at numbers fails without them, in any way, and is tried with them
+        with suppress(Exception):
+            with torch.device("meta"):
+                module = _built(network)
+            calls = next(_passes(module), {})
+            if calls:
+                return module, calls
+    module = _built(network)
+    return module, next(_passes(module), {})
+
+
+def _is_of_library(address: str) -> bool:
+    """Whether a network is built by a library and takes no weights from a file."""
+    parts = None if is_checkpoint(address) else parse(address)
+    return parts is not None and parts.weights is None and parts.source.guarded
+
+
+def _passes(network: nn.Module) -> Iterator[Calls]:
     for inputs in _guesses(network):
         try:
-            yield _calls(network, Batch(inputs, None, 0), label)
+            yield _calls(network, Batch(inputs, None, 0), "the network")
         except (ForwardError, ValueError):
             continue
 
 
 def _guesses(network: nn.Module) -> Iterator[Any]:
     """Inputs the network may take: its own words on it first."""
-    if hasattr(network, "tokenize"):
+    if takes(network) == "text":
         yield ["one sentence", "another"]
         return
     transform, own = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
     sizes = [(transform.channels, *transform.size)] if transform and transform.size else []
     sizes += [tuple(own["input_size"])] if "input_size" in own else []
     for size in [*sizes, *_SIZES]:
-        yield torch.zeros(2, *size)
+        yield torch.zeros(2, *size, device=next((value.device for value in network.parameters()), None))

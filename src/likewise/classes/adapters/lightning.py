@@ -14,7 +14,7 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 Get = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -43,9 +43,9 @@ def logits_and_labels(outputs: Any, batch: Any) -> tuple[Any, Any]:
     if getattr(outputs, "ndim", 0) in (1, 2) and pair and len(outputs) == len(batch[1]):
         return outputs, batch[1]
     raise InputError(
-        "the step returned neither logits and labels nor logits beside a batch of (inputs, labels). Return "
-        "{'logits': ..., 'labels': ...} from it, or say where they are: "
-        "inspector.lightning(get=lambda outputs, batch: (logits, labels))."
+        f"validation_step returned {brief(outputs)}, and the inspector needs the logits and labels of every batch. "
+        "Return {'logits': ..., 'labels': ...} from it (the logits alone where a batch is (inputs, labels)), or say "
+        "where they are: inspector.lightning(get=lambda outputs, batch: (logits, labels))."
     )
 
 
@@ -91,7 +91,7 @@ class _Hooks:
             return
         try:
             logits, labels = self.get(outputs, batch)
-        except InputError:  # a training step returns its loss alone, as most do
+        except (InputError, LookupError, TypeError, AttributeError):  # it returns its loss alone, as most do
             self._train_known = False
             return
         self.inspector.update(logits, labels, self._seen(logits), split="train")

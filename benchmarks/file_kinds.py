@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 import torch
 from safetensors.torch import save_file
@@ -69,8 +70,8 @@ def _write_weights(folder: Path, name: str, **how: Any) -> None:
 def _data(address: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         data = likewise.dataset(address.format(folder=folder))
-        content = b"".join(_content(data.inputs[:]))
-        return content, data.labels.tolist(), data.classes
+        content = b"".join(_content(data.inputs[:]) + _content(getattr(data, "texts", ())))
+        return content, None if data.labels is None else data.labels.tolist(), data.classes
 
     return read
 
@@ -147,6 +148,23 @@ def _write_text(folder: Path) -> None:
     lines = [f"a line of text, number {i}\t{i % 2}" for i in range(200)]
     table = "\n".join(["sentence\tlabel", *lines]).encode()
     (folder / "dev.tsv.gz").write_bytes(gzip.compress(table, mtime=0))
+
+
+def _frame() -> pd.DataFrame:
+    rows = [f'line "{i}", of text' for i in range(60)]
+    return pd.DataFrame({"text": rows, "label": ["good", "bad"] * 30})
+
+
+def _write_saved(folder: Path) -> None:
+    import datasets
+
+    datasets.disable_progress_bars()
+    datasets.Dataset.from_pandas(_frame()).save_to_disk(folder)
+
+
+def _write_captions(folder: Path) -> None:
+    _write_images(folder, ".png")
+    (folder / "metadata.csv").write_text("file_name,text\ncat/1.png,a cat\ndog/1.png,a dog\n")
 
 
 def _graph() -> dict[str, Any]:
@@ -322,6 +340,14 @@ KINDS = (
     Kind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
     Kind("store", _stored, _stored, True),
     Kind("text", _write_text, _data("sst2:{folder}/:dev"), True),
+    Kind("csv", lambda f: _frame().to_csv(f / "a.csv", index=False), _data("{folder}/a.csv")),
+    Kind("csv.gz", lambda f: _frame().to_csv(f / "a.csv.gz", index=False), _data("{folder}/a.csv.gz"), True),
+    Kind("tsv", lambda f: _frame().to_csv(f / "a.tsv", sep="\t", index=False), _data("{folder}/a.tsv")),
+    Kind("jsonl", lambda f: _frame().to_json(f / "a.jsonl", orient="records", lines=True), _data("{folder}/a.jsonl")),
+    Kind("parquet", lambda f: _frame().to_parquet(f / "a.parquet"), _data("{folder}/a.parquet")),
+    Kind("lines", lambda f: (f / "a.txt").write_text("a line\n" * 60), _data("{folder}/a.txt")),
+    Kind("datasets", _write_saved, _data("datasets:{folder}")),
+    Kind("captions", _write_captions, _data("captions:{folder}"), False, "*.csv"),
     Kind("png", lambda f: _write_images(f, ".png"), _data("imagefolder:{folder}")),
     Kind("jpg", lambda f: _write_images(f, ".jpg"), _data("imagefolder:{folder}")),
     Kind("gif", lambda f: _write_images(f, ".gif"), _data("imagefolder:{folder}")),

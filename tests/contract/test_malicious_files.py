@@ -30,6 +30,8 @@ from likewise._base.compat import prepare_torchvision
 prepare_torchvision()
 if "transformers" in reading:
     import transformers, transformers.models.auto
+if "datasets:" in reading:
+    import datasets, pyarrow.parquet
 if "cora" in reading:
     from likewise._base.compat import geometric
     geometric("watch it").datasets
@@ -219,8 +221,11 @@ def stranger_s_run(tmp_path: Path) -> None:
 
 def strangers_data(tmp_path: Path) -> list[str]:
     """Data sets with pickles, code, links and hostile names among their files."""
+    import datasets
+
+    datasets.disable_progress_bars()
     written = {kind.name: kind for kind in KINDS}
-    for name in ("planetoid", "flickr", "png"):
+    for name in ("planetoid", "flickr", "png", "datasets", "captions"):
         (tmp_path / name).mkdir()
         written[name].write(tmp_path / name)
     for part in ("x", "graph", "ally"):
@@ -232,11 +237,20 @@ def strangers_data(tmp_path: Path) -> list[str]:
     (tmp_path / "png" / "cat").rename(hostile)
     (hostile / "__init__.py").write_text(MARKING)
     (tmp_path / "png" / "dog" / "link.png").symlink_to("/etc")
-    return ["cora:planetoid/", "flickr:flickr/:all", "imagefolder:png"]
+    (tmp_path / "captions" / "metadata.csv").write_text("file_name,text\nhttps://127.0.0.1/1.png,a\n../png,b\n")
+    (tmp_path / "datasets" / "datasets.py").write_text(MARKING)
+    links = datasets.Dataset.from_dict({"image": ["https://127.0.0.1/1.png", "hf://datasets/a/b/1.png"]})
+    plain = links.cast_column("image", datasets.Value("string"))
+    plain.save_to_disk(tmp_path / "links")
+    about = tmp_path / "links" / "dataset_info.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"features": {"image": {"_type": "Image"}}}))
+    named = ["datasets:datasets", "datasets:links", "datasets:nobody/nothing", "links", "captions:captions"]
+    return ["cora:planetoid/", "flickr:flickr/:all", "imagefolder:png", *named]
 
 
 def test_pickles_archives_data_and_runs_run_nothing(tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
+    pytest.importorskip("datasets")
     pickles(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     addresses = strangers_data(tmp_path)

@@ -46,7 +46,7 @@ class DataSource:
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
-    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing, Division]:
+    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing, Division | None]:
         """Options of the loader, the size that images are asked for at, and how they are divided; no others."""
         known = inspect.signature(self.load).parameters
         own = list(known)[2:]  # after the split and the path
@@ -60,7 +60,7 @@ class DataSource:
             if name not in own and not open_ended:
                 takes = f" It takes {', '.join(names)}." if names else " Leave it out."
                 raise InputError(f"{self.name} has no option {name!r}.{did_you_mean(name, names)}{takes}")
-        return rest, Framing(**size), Division(**by)
+        return rest, Framing(**size), Division(**by) if by else None
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
@@ -166,8 +166,8 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     wanted = parts.split or (split if split in source.splits or not source.splits else None)
     wanted = wanted or next(iter(source.splits), "")
     own, framing, division = source.sort_options(parts.options | options)
-    data = source.load(ALL if division else wanted, parts.path, **own)
-    data = division.part(data, wanted) if division else data
+    data = source.load(wanted if division is None else ALL, parts.path, **own)
+    data = data if division is None else division.part(data, wanted)
     data = data if parts.part is None else data[parts.part]
     return data.framed(framing) if framing else data
 

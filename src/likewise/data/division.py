@@ -17,7 +17,7 @@ ALL, TRAIN = "all", "train"
 
 @dataclass(frozen=True)
 class Division:
-    """By what data is divided (`images`, or None: as it comes), and how many of every class are held out.
+    """By what data is divided, which is `images`, and how many of every class are held out.
 
     `held_out` is a number of images per class, or a share; without it every sixth is (500 and 100 of Mini-ImageNet's).
     """
@@ -27,10 +27,10 @@ class Division:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.by not in (None, "images"):
-            raise InputError(f"by is {self.by!r}. Give by=images, or leave it out.")
-        if self.by is None and (self.held_out, self.seed) != (1 / 6, 0):
+        if self.by is None:
             raise InputError("held_out and seed are for a split of our own. Add by=images.")
+        if self.by != "images":
+            raise InputError(f"by is {self.by!r}. Give by=images, or leave it out.")
         share = type(self.held_out) is float and 0 < self.held_out < 1
         if not share and not (type(self.held_out) is int and self.held_out > 0):
             raise InputError(
@@ -39,9 +39,6 @@ class Division:
             )
         if type(self.seed) is not int:
             raise InputError(f"seed is {self.seed!r}. Give a whole number.")
-
-    def __bool__(self) -> bool:
-        return self.by is not None
 
     def part(self, data: Data, split: str) -> Data:
         """`train`, or what is held out of it for any other split, of data that holds all images."""

@@ -135,7 +135,7 @@ class Watcher:
 
     def __exit__(self, *error: object) -> None:
         self._exit.close()
-        if error[:1] in ((), (None,)):
+        if self.cut and error[:1] == (None,):
             warn_of_cut_texts(self.network, self.cut, self.shown, self.label)
 
     @property
@@ -152,7 +152,7 @@ class Watcher:
         """Show the network a batch, in parts where it does not fit in memory."""
         floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
         inputs = cast(ready(self.resting, batch.inputs), next(floating, None))
-        self.cut += cut_texts(self.resting, batch.inputs, inputs)
+        self.cut += cut_texts(self.resting, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.shown += batch.size
         whole = Batch(inputs, None, batch.start)
         return joined(self.parts.show(self.resting, whole, partial(self._see_part, number)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from likewise._base.files import is_file
 from likewise.data.address import data_source
 from likewise.data.captions import Captioned
 from likewise.data.division import ALL
@@ -51,7 +52,7 @@ def _listed(folder: Path, text: str | None, label: str | bool | None) -> tuple[l
     )
     for row, name in enumerate(names):
         parts = Path(name).parts
-        if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name or not (folder / name).is_file():
+        if not parts or Path(name).is_absolute() or ".." in parts or not is_file(folder / name):
             raise InputError(
                 f"{file} names {name!r} in row {row}, which is no file in {folder}. Put it there, or leave the row out."
             )

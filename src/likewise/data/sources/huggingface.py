@@ -84,7 +84,7 @@ def _open(library: Any, root: str, split: str, config: str | None, streaming: bo
     old = "trust_remote_code" in signature(library.load_dataset).parameters
     how = {"streaming": streaming, **({"trust_remote_code": False} if old else {})}
     try:
-        with _guarded(f"datasets:{root} cannot be read: {{reason}}."):
+        with _guarded(f"datasets:{root} cannot be read: {{reason}}.", leave=OSError):
             return library.load_dataset(root, config, split=split or None, **how)
     except OSError as error:
         raise MissingDataError(
@@ -94,11 +94,11 @@ def _open(library: Any, root: str, split: str, config: str | None, streaming: bo
 
 
 @contextmanager
-def _guarded(sentence: str) -> Iterator[None]:
-    """Whatever a library raises as `sentence`; what is not there is left to the caller."""
+def _guarded(sentence: str, leave: type[Exception] = LikewiseError) -> Iterator[None]:
+    """Whatever a library raises as `sentence`, but for our own errors and those that are left to the caller."""
     try:
         yield
-    except (LikewiseError, FileNotFoundError, ConnectionError):
+    except (LikewiseError, leave):
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__

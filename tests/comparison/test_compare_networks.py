@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.tiny_transformers import save
+from benchmarks.tiny_transformers import WORDS, save
 from torch import nn
 
 import likewise
@@ -242,3 +242,21 @@ def test_the_two_towers_of_clip_are_compared_on_captioned_images(tmp_path: Path)
     read = likewise.extract(towers[1], texts, **how)
     assert float(score) == pytest.approx(float(likewise.compare(np.asarray(seen), np.asarray(read), "cka")), abs=1e-5)
     assert 0 < score < 1
+
+
+@pytest.mark.usefixtures("vision")
+def test_text_networks_of_four_kinds_are_compared_on_one_text_file(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    texts = [f"{'the ' * (i % 3)}{word} {'sat on' if i % 2 else 'was'} a mat" for i, word in enumerate(WORDS[2:18])]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    kinds = ("gpt2", "llama", "bert", "mamba")
+    for kind in kinds:
+        save(kind, tmp_path / kind)
+    nets = [f"hf:{tmp_path}/{kind}" for kind in kinds]
+    found = likewise.compare(nets, "cka", data=str(tmp_path / "texts.txt"), layers="embedding")
+    assert np.isfinite(found.values).all()
+    rows = {kind: np.asarray(likewise.extract(net, texts, "embedding")) for kind, net in zip(kinds, nets, strict=True)}
+    np.testing.assert_allclose(found.values, likewise.compare(rows, "cka").values, atol=1e-5)
+    layers = likewise.layerwise(*nets[:2], str(tmp_path / "texts.txt"), batch_size=16)
+    assert min(layers.values.shape) > 1
+    assert np.isfinite(layers.values).all()

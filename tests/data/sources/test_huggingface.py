@@ -172,6 +172,39 @@ def test_a_name_that_cannot_be_had_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
+def test_a_name_is_read_from_the_cache_of_the_library(tmp_path: Path) -> None:
+    code = """
+import datasets, likewise, pathlib, sys
+home = pathlib.Path(sys.argv[1])
+(home / "reviews").mkdir()
+(home / "reviews" / "test.csv").write_text("text,label\\ngood,1\\nbad,0\\n")
+datasets.disable_progress_bars()
+datasets.load_dataset(str(home / "reviews"))
+(home / "datasets" / "reviews").rename(home / "datasets" / "someone___reviews")
+for address in ("datasets:someone/reviews", "datasets:someone/reviews:test[:1]", "datasets:someone/reviews,n=2,seed=1"):
+    data = likewise.dataset(address)
+    print(data.name, sorted(data.inputs), data.classes)
+"""
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=os.environ | offline, capture_output=True, text=True
+    )
+    assert run.stdout.splitlines() == [
+        "datasets:someone/reviews:test ['bad', 'good'] ('0', '1')",
+        "datasets:someone/reviews:test[:1] ['good'] ('0', '1')",
+        "datasets:someone/reviews:test,n=2,seed=1 ['bad', 'good'] ('0', '1')",
+    ], run.stderr
+
+
+def test_a_folder_of_anything_else_is_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.dataset(f"datasets:{tmp_path}")
+    assert str(error.value) == (
+        f"{tmp_path} was not written by save_to_disk. Give the path of a table in it, as in 'table:PATH.csv', or of a "
+        "folder of images."
+    )
+
+
 def pictures(folder: Path, **columns: Any) -> Any:
     """A dataset of six small images in files, with other columns."""
     pil = pytest.importorskip("PIL.Image")

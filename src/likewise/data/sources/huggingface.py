@@ -60,6 +60,7 @@ def datasets(
     if isinstance(found, (library.DatasetDict, library.IterableDatasetDict)):
         found, split = _split(found, split, f"datasets:{root}" if is_address else "the dataset")
     name = ":".join(filter(None, ("datasets", root, split))) if is_address else "dataset"
+    name += f",n={n},seed={seed}" if is_address and n is not None else ""
     rows = _sampled(library, _rows(library, found), n, seed, name, is_address)
     table = _table(library, rows, name, is_address)
     pictures = _image_columns(library, rows)
@@ -77,6 +78,11 @@ def _open(library: Any, root: str, split: str, config: str | None, streaming: bo
     """A folder of this disk, else a name: from the cache of the library, or downloaded."""
     folder = Path(root).expanduser()
     if is_folder(folder):
+        if not any((folder / mark).is_file() for mark in (_DICT, _STATE)):
+            raise InputError(
+                f"{folder} was not written by save_to_disk. Give the path of a table in it, as in 'table:PATH.csv', or "
+                "of a folder of images."
+            )
         _check_names(folder)
         with _guarded(f"{folder} is no whole dataset: {{reason}}. Save it again with save_to_disk."):
             return library.load_from_disk(str(folder))

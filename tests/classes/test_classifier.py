@@ -266,6 +266,18 @@ def test_the_class_layer_of_an_address_is_read_without_a_run() -> None:
     assert found.about == {"width": 13824, "layer": "head.classification_head", "left_out": 11}
 
 
+@pytest.mark.usefixtures("vision")
+def test_the_background_of_a_detector_trained_on_other_classes_is_left_out() -> None:
+    from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
+
+    net = fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, weights_backbone=None, num_classes=4)
+    weight = net.roi_heads.box_predictor.cls_score.weight
+    found = from_weights(net, ["cat", "dog", "ship"])
+    assert np.array_equal(found.values, from_weights(weight[1:]).values)
+    assert found.about["left_out"] == 1
+    assert len(from_weights(net, ["nothing", "cat", "dog", "ship"])) == 4
+
+
 def test_a_list_is_found_among_the_classes_or_refused() -> None:
     own = from_weights(torch.eye(3), ["cat", "dog", "ship"])
     with pytest.raises(UnknownNameError) as error:

@@ -175,7 +175,8 @@ def test_the_classes_of_torchvision_are_those_its_weights_were_trained_on(
     assert names is not None
     assert (names.names[0], names.names[-1], len(rows)) == (first, last, len(names))
     assert len(rows) == outputs - sum(n in ("N/A", "__background__") for n in known.names)
-    assert class_rows(other, outputs - 1) == (list(range(outputs - 1)), None)
+    background = int(name == "retinanet_resnet50_fpn")  # a detector has it first, whatever it is trained on
+    assert class_rows(other, outputs - 1) == (list(range(background, outputs - 1)), None)
 
 
 @pytest.mark.usefixtures("vision")
@@ -210,6 +211,14 @@ def test_a_segmenter_of_133_classes_has_134_outputs() -> None:
     net.config.id2label = {i: f"thing {i}" for i in range(133)}
     rows, names = class_rows(net, 134)
     assert (rows, names) == (list(range(133)), ClassNames(tuple(f"thing {i}" for i in range(133))))
+
+
+def test_names_that_were_never_given_are_no_classes_beside_those_that_were() -> None:
+    net = tiny("detr-panoptic")
+    net.config.id2label = {0: "N/A", 1: "person", 2: "LABEL_2", 3: "rug"}
+    assert class_rows(net, 5) == ([1, 3], ClassNames(("person", "rug")))
+    net.config.id2label = {"person": 0, "rug": 1}  # turned around
+    assert class_rows(net, 2) == ([0, 1], None)
 
 
 def test_one_output_more_than_a_classifier_declares_is_no_missing_object() -> None:

@@ -213,6 +213,13 @@ def test_the_class_layers_of_torchvision_are_found(name: str, layer: str) -> Non
 
 
 @pytest.mark.usefixtures("vision")
+def test_a_part_that_holds_the_class_layer_can_be_named_too() -> None:
+    net = of_torchvision("fasterrcnn_resnet50_fpn", classes=5)
+    assert head(net, layer="roi_heads").layer_name == "roi_heads.box_predictor.cls_score"  # not bbox_pred
+    assert head(of_torchvision("vgg11", classes=5), layer="classifier").layer_name == "classifier.6"
+
+
+@pytest.mark.usefixtures("vision")
 def test_the_two_class_layers_of_lraspp_are_named_and_each_can_be_chosen() -> None:
     net = of_torchvision("lraspp_mobilenet_v3_large", classes=5)
     assert refused(lambda: head(net)) == (

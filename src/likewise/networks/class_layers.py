@@ -60,6 +60,7 @@ def answering(net: nn.Module, name: str) -> list[str]:
     if isinstance(part, nn.ModuleList):
         return _of_row(net, name, part)
     inside = weighted_parts(part)
+    inside = {other: inside[other] for other in inside if set(other.split(".")) & set(NAMES_THINGS)} or inside
     whole = hasattr(part, "propagate") or hasattr(part, "num_columns")  # a graph's layer, a row of torchvision's
     if whole or has_weights(part) or not inside:
         return [name]

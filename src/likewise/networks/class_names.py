@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ from likewise.networks.normalise import unwrapped
 from likewise.wordnet import ClassNames, listed, locate, recognised
 
 _IMAGENET = 1000
+_UNNAMED = re.compile(r"LABEL_\d+")  # what transformers calls a class that was given no name
 _recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
 
 
@@ -59,8 +61,8 @@ def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None
     nothing, "N/A" (COCO counts to 90 and has 80 classes).
     """
     own = class_names(net, count)
-    rows = list(range(count - _no_object(net, count)))
-    if own is None or len(own) < len(rows):  # the rest was never trained
+    rows = list(range(_background(net), count - _no_object(net, count)))
+    if own is None or len(own) <= rows[-1]:  # the rest was never trained
         return rows, None
     rows = [i for i in rows if not _is_placeholder(own.names[i])]
     if len(rows) == len(own):
@@ -155,11 +157,11 @@ def _of_transformers(net: nn.Module) -> ClassNames | None:
     declared = getattr(getattr(net, "config", None), "id2label", None)
     if not isinstance(declared, Mapping) or not declared:
         return None
-    labels = {int(key): str(name) for key, name in declared.items()}
-    if sorted(labels) != list(range(len(labels))):
+    labels = {str(key): str(name) for key, name in declared.items()}
+    if set(labels) != {str(i) for i in range(len(labels))}:
         return None
-    names = tuple(labels[i] for i in range(len(labels)))
-    if all(re.fullmatch(r"LABEL_\d+", name) for name in names):
+    names = tuple(labels[str(i)] for i in range(len(labels)))
+    if all(map(_UNNAMED.fullmatch, names)):
         return None
     return recognised(names)
 
@@ -172,13 +174,20 @@ def _no_object(net: nn.Module, count: int) -> int:
     return int(finds_things and isinstance(labels, int) and count == labels + 1)
 
 
+def _background(net: nn.Module) -> int:
+    """1 for a detector of torchvision, whose first output is the background by its documentation; else 0."""
+    return int(type(unwrapped(net)).__module__.startswith("torchvision.models.detection."))
+
+
 def _is_placeholder(name: str) -> bool:
     """Whether an output's name says that it is no class.
 
-    >>> [name for name in ("person", "N/A", "__background__", "no-object") if not _is_placeholder(name)]
+    >>> names = ("person", "N/A", "__background__", "no-object", "LABEL_201")
+    >>> [name for name in names if not _is_placeholder(name)]
     ['person']
     """
-    return re.sub(r"[\W_]+", " ", name.casefold()).strip() in ("n a", "background", "no object")
+    plain = re.sub(r"[\W_]+", " ", name.casefold()).strip()
+    return plain in ("n a", "background", "no object") or bool(_UNNAMED.fullmatch(name))
 
 
 def _of_torchvision(net: nn.Module, count: int) -> ClassNames | None:
@@ -187,10 +196,17 @@ def _of_torchvision(net: nn.Module, count: int) -> ClassNames | None:
         return None
     if count == _IMAGENET:
         return listed("imagenet1k")
+    return _published_by_torchvision(type(net).__module__.split(".")[2], count)
+
+
+@cache
+def _published_by_torchvision(task: str, count: int) -> ClassNames | None:
+    """The classes of published weights for a task with as many outputs."""
     models: Any = require("torchvision.models", extra="vision", to="name the classes of a network of torchvision")
-    task = getattr(models, type(net).__module__.split(".")[2])
-    weights = [models.get_model_weights(name).DEFAULT for name in models.list_models(module=task)]
-    lists = (weight.meta.get("categories", ()) for weight in weights)
+    if task not in ("detection", "segmentation", "video"):  # one module per classifier of images
+        return None
+    weights = [models.get_model_weights(name).DEFAULT for name in models.list_models(module=getattr(models, task))]
+    lists = (weight.meta["categories"] for weight in weights)
     return next((recognised(names) for names in lists if len(names) == count), None)
 
 

@@ -29,6 +29,12 @@ _MAIN_INPUTS: dict[str, Kind] = {
 _PLURALS = {"image": "images", "audio": "sounds", "graph": "graphs"}
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
+_DETECTORS = {  # what torchvision says of its detectors, and what it means
+    "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
+    "Install the torchvision made for it; class layer and class names need no run.",
+    "targets should not be none": "learns from boxes, not from one label per input. Use a network that classifies.",
+}
+
 
 def takes(net: nn.Module) -> Kind | None:
     """What kind of inputs a network takes, None where nothing about it says so.
@@ -113,13 +119,11 @@ def call(net: nn.Module, inputs: Any) -> Any:
     try:
         with _without_notices(unwrapped(net)):
             return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
-    except RuntimeError as error:
-        if "custom C++ ops" not in str(error):  # what torchvision says then
-            raise
-        raise InputError(
-            f"{type(unwrapped(net)).__name__} cannot run: the compiled operators of torchvision do not load beside "
-            "this build of torch. Install the torchvision made for it; class layer and class names need no run."
-        ) from error
+    except (RuntimeError, AssertionError) as error:
+        for words, sentence in _DETECTORS.items():
+            if words in str(error):
+                raise InputError(f"{type(unwrapped(net)).__name__} {sentence}") from error
+        raise
 
 
 def _without_notices(net: nn.Module) -> AbstractContextManager[None]:

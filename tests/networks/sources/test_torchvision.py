@@ -43,6 +43,10 @@ def test_a_detector_normalises_by_itself_and_says_where_it_cannot_run() -> None:
     net = likewise.network("torchvision:ssdlite320_mobilenet_v3_large,pretrained=false", classes=3)
     assert type(net).__name__ == "SSD"
     assert net.transform.image_mean == [0.5, 0.5, 0.5]
+    with pytest.raises(InputError) as error:
+        call(net.train(), torch.rand(1, 3, 64, 64))
+    assert str(error.value) == ("SSD learns from boxes, not from one label per input. Use a network that classifies.")
+    net.eval()
     if _has_ops():
         return
     with pytest.raises(InputError) as error:

@@ -12,7 +12,6 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -417,7 +416,6 @@ def config(kind: Any, sizes: Mapping[str, Any]) -> Any:
     return kind(**wanted | dict(sizes))
 
 
-@cache
 def tokenizer() -> Any:
     """A tokenizer of a few words: `[CLS] the cat [SEP]`, padding on the right."""
     import tokenizers

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from likewise.errors import InputError, LikewiseError
 from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.prepared import quiet
+from likewise.networks.prepared import Prepared, quiet
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]
@@ -26,6 +26,7 @@ _MAIN_INPUTS: dict[str, Kind] = {
     "input_values": "audio",
     "input_features": "audio",
 }
+_SENTENCES = "sentence_transformers"  # whose networks take a mapping as it is
 _PLURALS = {"image": "images", "audio": "sounds", "graph": "graphs"}
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
@@ -54,6 +55,11 @@ def takes(net: nn.Module) -> Kind | None:
     return next((_LIBRARIES[home] for home in map(_library, type(net).__mro__) if home in _LIBRARIES), None)
 
 
+def _is_of(net: nn.Module, library: str) -> bool:
+    """Whether the class of a network, or one it is made from, is a library's."""
+    return any(_library(kind) == library for kind in type(net).__mro__)
+
+
 def _library(kind: type) -> str:
     return kind.__module__.partition(".")[0]
 
@@ -64,13 +70,16 @@ def ready(net: nn.Module, inputs: Any) -> Any:
     if isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list)):
         if not callable(getattr(inside, "tokenize", None)):
             raise InputError(_no_tokenizer(inside))
-        prepared = inside.tokenize(list(inputs))
+        words = inside.preprocess if _is_of(inside, _SENTENCES) and hasattr(inside, "preprocess") else inside.tokenize
+        prepared = words(list(inputs))
     elif _are_sounds(inputs) and callable(getattr(inside, "from_samples", None)):
         prepared = inside.from_samples(inputs)
     else:
         return inputs
     device = next((p.device for p in net.parameters()), None)
-    return prepared.to(device) if hasattr(prepared, "to") else {k: v.to(device) for k, v in prepared.items()}
+    if isinstance(prepared, Prepared):
+        return prepared.to(device)
+    return {name: value.to(device) for name, value in prepared.items() if isinstance(value, Tensor)}
 
 
 def _are_sounds(inputs: Any) -> bool:
@@ -118,7 +127,8 @@ def call(net: nn.Module, inputs: Any) -> Any:
         _check_features(unwrapped(net), inputs)
     try:
         with _without_notices(unwrapped(net)):
-            return net(**inputs) if isinstance(inputs, Mapping) else net(inputs)
+            by_name = isinstance(inputs, Mapping) and not _is_of(unwrapped(net), _SENTENCES)
+            return net(**inputs) if by_name else net(inputs)
     except (RuntimeError, AssertionError) as error:
         for words, sentence in _DETECTORS.items():
             if words in str(error):
@@ -128,8 +138,7 @@ def call(net: nn.Module, inputs: Any) -> Any:
 
 def _without_notices(net: nn.Module) -> AbstractContextManager[None]:
     """Keep what transformers has to say of every batch off the screen."""
-    of_transformers = any(_library(kind) == "transformers" for kind in type(net).__mro__)
-    return quiet(sys.modules["transformers.utils.logging"]) if of_transformers else nullcontext()
+    return quiet(sys.modules["transformers.utils.logging"]) if _is_of(net, "transformers") else nullcontext()
 
 
 def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:

@@ -18,7 +18,7 @@ from likewise.errors import ForwardError, InputError
 from likewise.networks.forward import fields
 from likewise.networks.normalise import unwrapped
 
-_POOLED = ("image_embeds", "text_embeds", "pooler_output")
+_POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
 _STATES = ("encoder_last_hidden_state", "last_hidden_state")
 _TOLERANCE = 4  # of the precision: experts add up the same numbers in another order
 

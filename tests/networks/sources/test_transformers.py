@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from benchmarks.tiny_transformers import KINDS, build, save
+from benchmarks.tiny_transformers import KINDS, build, save, tokenizer
+from PIL import Image
 from safetensors.torch import save_file
 
 import likewise
 from likewise.errors import InputError, MissingDataError, OptionError
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import takes
+from likewise.networks.transforms import transform_of
 from tests.networks.helpers import said
 
 
@@ -180,3 +183,92 @@ def test_nothing_is_written_to_the_screen(tmp_path: Path, capfd: pytest.CaptureF
     for kind in ("gpt2", "rwkv", "mamba"):
         likewise.networks.call(likewise.network(f"hf:{tmp_path / kind}"), ["the cat", "a dog sat"])
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("vision")
+def test_an_untrained_network_built_for_small_images_is_shown_them_as_they_are(tmp_path: Path) -> None:
+    save("vit", tmp_path)
+    draw = torch.Generator().manual_seed(0)
+    data = likewise.data.Data(
+        "small", "image", torch.rand(6, 3, 16, 16, generator=draw), [0, 1, 2] * 2, ("a", "b", "c")
+    )
+    done = likewise.train(f"hf:{tmp_path}", data, epochs=1, lr=0.01)
+    assert transform_of(done.net) is None
+    assert unwrapped(done.net).config.image_size == 16
+    assert likewise.extract(done.net, data, "logits", progress=False).d == 3
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize("place", ["preprocessor_config.json", "processor_config.json"])
+def test_the_image_processor_is_found_whatever_file_it_is_in(tmp_path: Path, place: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    save("clip", tmp_path)
+    own = transformers.CLIPImageProcessor(size={"shortest_edge": 36}, crop_size={"height": 32, "width": 32})
+    (tmp_path / "preprocessor_config.json").unlink()
+    if place == "processor_config.json":
+        transformers.CLIPProcessor(own, tokenizer()).save_pretrained(tmp_path)
+    else:
+        own.save_pretrained(tmp_path)
+    assert [path.name for path in tmp_path.glob("*processor*")] == [place]
+    net = likewise.network(f"hf:{tmp_path},part=vision")
+    assert isinstance(net, Normalised)
+    assert net.mean.flatten().tolist() == pytest.approx(own.image_mean)
+    transform = transform_of(net)
+    assert (transform.size, transform.interpolation) == ((32, 32), "bicubic")
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8))
+    shown = (transform([image]) - net.mean) / net.std
+    torch.testing.assert_close(shown, own(images=[image], return_tensors="pt")["pixel_values"], atol=1e-5, rtol=0)
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_folder_without_an_image_processor_says_so_once(tmp_path: Path) -> None:
+    save("vit", tmp_path)
+    (tmp_path / "preprocessor_config.json").unlink()
+    net, notes = said(lambda: likewise.network(f"hf:{tmp_path}"))
+    assert notes == [
+        f"hf:{tmp_path} has no image processor among its files: its images stay in [0, 1], neither resized nor "
+        "normalised."
+    ]
+    assert type(net).__name__ == "ViTModel"
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_network_of_timm_in_a_folder_of_transformers_classifies(tmp_path: Path) -> None:
+    transformers, timm = pytest.importorskip("transformers"), pytest.importorskip("timm")
+    config = transformers.TimmWrapperConfig.from_dict(
+        {"architecture": "test_vit", "num_classes": 5, "pretrained_cfg": timm.create_model("test_vit").pretrained_cfg}
+    )
+    transformers.TimmWrapperForImageClassification(config).save_pretrained(tmp_path)
+    net = likewise.network(f"hf:{tmp_path}")
+    assert likewise.networks.logits(net, torch.rand(2, 3, 160, 160)).shape == (2, 5)
+    assert transform_of(net) is not None
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_module_of_transformers_is_given_a_tokenizer() -> None:
+    bert, texts = build("bert"), ["the cat", "a dog sat"]
+    with pytest.raises(InputError) as error:
+        likewise.extract(bert, texts, progress=False)
+    assert str(error.value) == (
+        "BertModel has no tokenizer, and was shown text. Give it one: likewise.network(net, tokenizer=tokenizer), or "
+        "'hf:NAME,tokenizer=NAME' in its address."
+    )
+    assert likewise.network(bert, tokenizer=tokenizer()) is bert
+    view = likewise.extract(bert, texts, "logits", "cls", progress=False)
+    with torch.no_grad():
+        expected = bert(**tokenizer()(texts, padding=True, return_tensors="pt")).last_hidden_state[:, 0]
+    np.testing.assert_allclose(view.values, expected, atol=1e-6)
+    likewise.network(bert, tokenizer=lambda texts: {"input_ids": torch.tensor([[len(text)] for text in texts])})
+    assert likewise.networks.call(bert, texts).last_hidden_state.shape == (2, 1, 32)
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_sentence_transformer_gives_its_sentence_embedding(tmp_path: Path) -> None:
+    sentences = pytest.importorskip("sentence_transformers")
+    modules = pytest.importorskip("sentence_transformers.models")
+    save("bert", tmp_path)
+    words = modules.Transformer(str(tmp_path))
+    net = sentences.SentenceTransformer(modules=[words, modules.Pooling(32)], device="cpu")
+    texts = ["the cat sat .", "a dog", "good film !"]
+    view, _ = said(lambda: likewise.extract(net, texts, progress=False))
+    np.testing.assert_allclose(view.values, net.encode(texts, show_progress_bar=False), atol=1e-6)

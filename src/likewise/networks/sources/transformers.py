@@ -91,6 +91,7 @@ class Transformers(Source):
                 "resized nor normalised."
             )
         mean, std, transform = (None, None, None) if shown is None else (shown.mean, shown.std, shown.transform)
+        transform = transform if own.size is None else None  # it is built for images of this size as they are
         return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit)
 
     def accepts(self, name: str) -> Collection[str]:
@@ -126,7 +127,7 @@ def _config(transformers: Any, place: Repository, request: Request, own: Options
             options[theirs] = wanted
     config = place.read(transformers.AutoConfig, **options)
     attention = getattr(config, "_attn_implementation", None)
-    if not place.trusted and isinstance(attention, str) and ("/" in attention or ":" in attention):
+    if not place.trusted and isinstance(attention, str) and set("/:") & set(attention):
         raise brings_code(request.name)  # compiled code of the hub would do its attention
     config.use_pretrained_backbone = False  # older configs have a part of the network fetch other weights
     return config

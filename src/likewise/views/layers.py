@@ -20,9 +20,10 @@ from likewise.networks.normalise import unwrapped
 from likewise.networks.shown import shown_to
 from likewise.networks.transforms import transform_of
 from likewise.views.batches import Batch, batches, domain_of
+from likewise.views.blocks import blocks
 from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
-from likewise.views.selection import blocks, named_layers
+from likewise.views.selection import named_layers
 
 Calls = dict[str, tuple[int, ...] | None]
 _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8), (3, 8, 112, 112))  # the last is a video

@@ -27,9 +27,10 @@ from likewise.networks.heads import (
 )
 from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import has_matrix, named_parts, weighted_parts
+from likewise.views.blocks import blocks
 from likewise.views.embedding import without_logits
 from likewise.views.hooks import watch
-from likewise.views.selection import blocks, named_layers
+from likewise.views.selection import named_layers
 
 Calls = dict[str, Tensor | None]
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 import torch
@@ -22,11 +20,11 @@ from torch.nn.parameter import is_lazy
 
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import has_matrix, named_parts
+from likewise.networks.parts import named_parts
+from likewise.views.blocks import blocks
 
 LOGITS, PENULTIMATE, EMBEDDING = "logits", "penultimate", "embedding"
 Layers = str | Sequence[str] | None  # None: penultimate where there is a classifier, else embedding
-_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
 def is_pattern(layers: Layers) -> bool:
@@ -112,29 +110,6 @@ def named_layers(network: nn.Module) -> dict[str, nn.Module]:
     return named_parts(unwrapped(network))
 
 
-def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
-    """The repeated parts a network is built of: residual blocks, transformer layers, convolutions.
-
-    A block is an entry of a Sequential, ModuleList or ModuleDict, or one of several attributes that
-    differ by a number (`inception3a`, `inception3b`), that has parts of its own and whose class
-    comes at least twice in such a place; what stands in the same row as a block is one too. The
-    outermost count, except stages, whose own part is a row of such blocks. Where there are none,
-    the layers with weights of their own are the blocks.
-
-    >>> blocks(named_layers(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
-    ['0', '2']
-    """
-    entries = _entries(modules)
-    often = Counter(type(modules[name]) for name in entries)
-    repeated = [name for name in entries if often[type(modules[name])] > 1]
-    # a class is a stage only if all of its instances are: some blocks lack the part that differs
-    parts = {type(modules[name]) for name in repeated if not _is_row(modules[name], often)}
-    places = {_place(name) for name in repeated if type(modules[name]) in parts}
-    whole = [name for name in entries if _place(name) in places]
-    outer = [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
-    return outer or [name for name, part in modules.items() if has_matrix(part)]
-
-
 def nearest(asked: str, names: Iterable[str]) -> str:
     """' The nearest are ...' for an error sentence; the first where none is near."""
     known = list(names)
@@ -146,49 +121,3 @@ def nearest(asked: str, names: Iterable[str]) -> str:
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
-
-
-def _is_container(part: nn.Module) -> bool:
-    """Whether a module only holds others: those that do work of their own are blocks themselves."""
-    if type(part) in _CONTAINERS:
-        return True
-    children = list(part.children())
-    return isinstance(part, _CONTAINERS) and all(any(child.children()) for child in children)
-
-
-def _entries(modules: Mapping[str, nn.Module]) -> list[str]:
-    """What has parts and weights, and stands in a row: in a container, or by its number."""
-    able = [name for name, part in modules.items() if _is_built(part)]
-    held = [name for name in able if _is_held(name, modules)]
-    rows = Counter(_place(name) for name in able)
-    # attributes inside an entry of a container are parts of that entry
-    free = [name for name in able if not any(name.startswith(f"{other}.") for other in held)]
-    own = {name: name.rpartition(".")[2] for name in free}
-    numbered = {n for n in free if _place(own[n]) != own[n] and rows[_place(n)] > 1}
-    return [name for name in able if name in held or name in numbered]
-
-
-def _is_held(name: str, modules: Mapping[str, nn.Module]) -> bool:
-    above, _, own = name.rpartition(".")
-    return isinstance(modules.get(above), _CONTAINERS) or (not above and own.isdigit())
-
-
-def _is_built(part: nn.Module) -> bool:
-    if not any(named_parts(part)) or _is_container(part):
-        return False
-    # a wrapped normalisation is no block
-    return any(value.ndim > 1 for value in part.parameters()) or any(has_matrix(inside) for inside in part.modules())
-
-
-def _place(name: str) -> str:
-    """A name without its numbers: the same for all that stand in one row."""
-    return re.sub(r"\d+[a-z]?(?![a-z])", "#", name)
-
-
-def _is_row(part: nn.Module, often: Mapping[type, int]) -> bool:
-    """Whether a module holds one row of blocks of one class; several are branches of a block."""
-    rows = 0
-    for child in part.children():
-        kinds = {type(entry) for entry in child.children()}
-        rows += type(child) in _CONTAINERS and len(kinds) == 1 and often.get(kinds.pop(), 0) > 1
-    return rows == 1

@@ -257,9 +257,10 @@ def _write_transformers(folder: Path) -> None:
     import transformers
 
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "num_labels": 3}
-    more = {"intermediate_size": 8, "image_size": 8, "patch_size": 4, "num_channels": 1}
+    more = {"intermediate_size": 8, "image_size": 8, "patch_size": 4}
     config = transformers.ViTConfig(**sizes, **more)
     transformers.ViTForImageClassification(config).save_pretrained(folder)
+    transformers.ViTImageProcessor(size={"height": 8, "width": 8}).save_pretrained(folder)
 
 
 def _write_beside(folder: Path) -> None:

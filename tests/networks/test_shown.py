@@ -183,8 +183,8 @@ def test_small_images_are_enlarged_by_the_networks_transform_which_is_said() -> 
     with pytest.warns(UserWarning, match="enlarged") as said:
         inputs = seen_by(net, data, name="vit")
     assert [str(each.message) for each in said] == [
-        "images of 32 × 32 are enlarged to 160 × 160 for 'vit', by its own transform. To show them otherwise, give "
-        "the data a size, as in 'cifar10,size=32'."
+        "images of 32 × 32 are enlarged to 160 × 160 for 'vit', by its own transform. To show all networks one size, "
+        "choose it with the data: 'small,size=32'."
     ]
     from PIL import Image
 
@@ -374,3 +374,54 @@ def test_a_transform_is_what_a_source_may_bring() -> None:
     assert transform_of(Normalised(net, [0.0], [1.0])) is transform_of(net)
     record_transform(net, None)
     assert transform_of(net) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "crop"),
+    [
+        ({"size": {"shortest_edge": 32}, "crop_pct": 0.8}, (32, 32), 0.8),  # resized to 40, then the middle
+        ({"size": {"shortest_edge": 384}}, (384, 384), 0.875),
+    ],
+)
+def test_the_size_of_a_processor_is_what_it_gives(options: dict[str, Any], size: tuple[int, int], crop: float) -> None:
+    transformers = pytest.importorskip("transformers")
+    transform = from_processor(transformers.ConvNextImageProcessor(**options))
+    assert (transform.size, transform.crop, transform.whole) == (size, crop, False)
+
+
+def test_a_segmenter_keeps_all_of_an_image_and_asks_for_one_size(photos: Data) -> None:
+    import torchvision
+
+    net = untrained("torchvision:lraspp_mobilenet_v3_large")
+    with pytest.raises(InputError) as error:
+        likewise.extract(net, photos, "backbone.0", "mean", progress=False)
+    assert str(error.value) == (
+        "the transform gives images of shapes (3, 520, 693) and (3, 1170, 520), which make no batch. Bring them to one "
+        "size with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1."
+    )
+    preset = torchvision.models.segmentation.LRASPP_MobileNet_V3_Large_Weights.DEFAULT.transforms()
+    first = shown_to(net, photos, "it").inputs[:1]
+    assert torch.allclose(normalised(net, first)[0], preset(pictures(photos)[0]), atol=1e-5)
+    sized = likewise.dataset(f"{photos.name},size=64")
+    assert likewise.extract(net, sized, "backbone.0", "mean", progress=False).n == len(photos)
+
+
+def normalised(net: nn.Module, images: Tensor) -> Tensor:
+    assert isinstance(net, Normalised)
+    return (images - net.mean) / net.std
+
+
+def test_a_detector_is_shown_images_as_large_as_they_are(photos: Data) -> None:
+    net = untrained("torchvision:ssdlite320_mobilenet_v3_large")
+    given = shown_to(net, photos, "it").inputs[:]
+    assert [tuple(image.shape[1:]) for image in given] == [image.size[::-1] for image in pictures(photos)]
+    assert shown_to(net, small(), "it").inputs[:].equal(small().inputs[:])
+
+
+@pytest.mark.parametrize("size", [32, 64])
+def test_a_network_built_for_another_size_is_shown_that(photos: Data, size: int) -> None:
+    net = likewise.network(f"timm:test_vit,img_size={size},pretrained=false")
+    assert shown_to(net, photos, "it").inputs[:1].shape == (1, 3, size, size)
+    with torch.device("meta"):
+        net = likewise.network(f"torchvision:vit_b_32,image_size={size},pretrained=false")
+    assert transform_of(net).recipe == f"torchvision: {size} × {size} after {round(size * 256 / 224)}, bilinear"

@@ -201,6 +201,8 @@ def to_device(value: Any, device: Any) -> Any:
         return value.to(device)
     if isinstance(value, dict):
         return {key: to_device(part, device) for key, part in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], Tensor):  # images of several sizes, sounds
+        return [part.to(device) for part in value]
     return value
 
 

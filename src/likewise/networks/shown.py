@@ -35,19 +35,17 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
         given = from_callable(transform)
         return replace(data, inputs=Transformed(images, given, given.recipe))
     own = transform_of(net)
-    return data if own is None else replace(data, inputs=_by_own(own, images, label))
+    if own is not None and isinstance(images, Images):
+        _say_resized(images, own, data.name, label)
+    return data if own is None else replace(data, inputs=_by_own(own, images))
 
 
-def _by_own(own: Transform, images: Any, label: str) -> Transformed:
+def _by_own(own: Transform, images: Any) -> Transformed:
     if images.asked:
         framed = images.framed(images.asked.over(own.framing))
         return Transformed(framed, own.sized, f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe)
-    if isinstance(images, Images) and not own.resizes:
-        return Transformed(images, own.sized, "")
-    if isinstance(images, Images) and own.size is not None:
-        if images.shape[2:] == own.size:
-            return Transformed(images, own.sized, own.recipe if own.whole else "")
-        _say_resized(images.shape[2:], own.size, label)
+    if isinstance(images, Images) and (not own.resizes or images.shape[2:] == own.size):
+        return Transformed(images, own.sized, own.recipe if own.whole else "")
     return Transformed(images, own, own.recipe)
 
 
@@ -66,9 +64,13 @@ def _described(data: Any) -> str:
     return f"a {type(data).__name__}, which is shown as it is"
 
 
-def _say_resized(given: tuple[int, ...], size: tuple[int, int], label: str) -> None:
+def _say_resized(images: Images, own: Transform, name: str, label: str) -> None:
+    """Say so where images that lie in memory are brought to another size that nobody asked for."""
+    given, size = images.shape[2:], own.size
+    if images.asked or size is None or given == size:
+        return
     how = "enlarged" if given[0] * given[1] < size[0] * size[1] else "reduced"
     warn(
         f"images of {given[1]} × {given[0]} are {how} to {size[1]} × {size[0]} for {label}, by its own transform. "
-        f"To show them otherwise, give the data a size, as in 'cifar10,size={given[0]}'."
+        f"To show all networks one size, choose it with the data: '{name},size={given[0]}'."
     )

@@ -69,8 +69,7 @@ class Transform:
     def framing(self) -> Framing:
         """Size, crop and interpolation as far as they can be said so: a square, from the middle."""
         square = self.size is not None and self.size[0] == self.size[1]
-        crop = min(self.crop, 1.0) if self.crop else None
-        return Framing(self.size[0] if self.size and square else None, crop, self.interpolation)
+        return Framing(self.size[0] if self.size and square else None, self.crop, self.interpolation)
 
     def _pictures(self, images: Any) -> list[Any]:
         mode = "L" if self.channels == 1 else "RGB"
@@ -151,20 +150,22 @@ def from_processor(processor: Any) -> Transform:
     The processor itself is called, whatever it does. Where it resizes, scales to [0, 1] and normalises, normalisation
     is left to the network; where it does anything else (masks, patches, another order of the channels) it is `whole`.
     """
-    name, (size, crop, interpolation) = type(processor).__name__, _facts_of(processor)
+    pixels, whole = partial(_processed, processor, do_normalize=False), partial(_processed, processor)
+    can_leave_out = hasattr(processor, "do_normalize")
+    size = _size_of(pixels if can_leave_out else whole)
+    crop, interpolation = _crop_of(processor, size), _interpolation(getattr(processor, "resample", None))
     shown = f"{size[0]} × {size[1]}, " if size else ""
-    recipe = f"{name}: {shown}{interpolation} ({facts_digest(json.loads(processor.to_json_string()))[:8]})"
+    known = facts_digest(json.loads(processor.to_json_string()))[:8]
+    recipe = f"{type(processor).__name__}: {shown}{interpolation or 'not resized'} ({known})"
     make = partial(Transform, recipe=recipe, size=size, crop=crop, interpolation=interpolation)
     mean, std = (_by_channel(processor, key) for key in ("image_mean", "image_std"))
-    pixels = partial(_processed, processor, do_normalize=False)
-    if not hasattr(processor, "do_normalize"):
-        return make(partial(_processed, processor), whole=True)
-    if _gives_pixels(processor, pixels, (0.0,) * 3, (1.0,) * 3):
+    if not can_leave_out:
+        return make(whole, whole=True)
+    if _is_normalised(pixels, whole, (0.0,) * 3, (1.0,) * 3):
         return make(pixels)
-    if _gives_pixels(processor, pixels, mean, std):
+    if _is_normalised(pixels, whole, mean, std):
         return make(pixels, mean=mean, std=std)
-    sized = partial(_processed, processor, do_resize=False, do_center_crop=False)
-    return make(partial(_processed, processor), whole=True, finish=sized)
+    return make(whole, whole=True, finish=partial(whole, do_resize=False, do_center_crop=False))
 
 
 def _processed(processor: Any, images: list[Any], **options: Any) -> Any:
@@ -181,17 +182,30 @@ def _processed(processor: Any, images: list[Any], **options: Any) -> Any:
     return values["pixel_values"] if list(values) == ["pixel_values"] else values
 
 
-def _gives_pixels(processor: Any, plain: Callable[[list[Any]], Any], mean: Numbers, std: Numbers) -> bool:
+def _noise(wide: int, high: int) -> list[Any]:
+    pil: Any = require("PIL.Image", extra="vision", to="try an image processor")
+    return [pil.fromarray(np.random.default_rng(0).integers(0, 256, (high, wide, 3), dtype=np.uint8))]
+
+
+def _size_of(process: Callable[[list[Any]], Any]) -> tuple[int, int] | None:
+    """Height and width of what a processor gives, where they are the same for a wide image and for a high one."""
+    given = [process(_noise(*size)) for size in ((64, 48), (40, 56))]
+    pixels = [value.get("pixel_values") if isinstance(value, Mapping) else value for value in given]
+    sizes = {(value.shape[2], value.shape[3]) for value in pixels if isinstance(value, Tensor) and value.ndim == 4}
+    return sizes.pop() if len(sizes) == 1 and all(isinstance(value, Tensor) for value in pixels) else None
+
+
+def _is_normalised(
+    pixels: Callable[[list[Any]], Any], whole: Callable[[list[Any]], Any], mean: Numbers, std: Numbers
+) -> bool:
     """Whether a processor, tried on an image of noise, gives pixels in [0, 1] less the mean over the deviation."""
-    pil: Any = require("PIL.Image", extra="vision", to=f"try {type(processor).__name__}")
-    noise = [pil.fromarray(np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8))]
-    pixels, given = plain(noise), _processed(processor, noise)
-    if not isinstance(pixels, Tensor) or not isinstance(given, Tensor) or pixels.shape != given.shape:
+    plain, given = pixels(_noise(64, 48)), whole(_noise(64, 48))
+    if not isinstance(plain, Tensor) or not isinstance(given, Tensor) or plain.shape != given.shape:
         return False
     # a high end well below 1 means bytes over something else than 255
-    if pixels.ndim != 4 or pixels.shape[1] != 3 or not (pixels.min() > -1e-3 and 0.5 < pixels.max() < 1 + 1e-3):
+    if plain.ndim != 4 or plain.shape[1] != 3 or not (plain.min() > -1e-3 and 0.5 < plain.max() < 1 + 1e-3):
         return False
-    expected = (pixels - torch.tensor(mean).view(-1, 1, 1)) / torch.tensor(std).view(-1, 1, 1)
+    expected = (plain - torch.tensor(mean).view(-1, 1, 1)) / torch.tensor(std).view(-1, 1, 1)
     return torch.allclose(expected, given, atol=1e-4)
 
 
@@ -200,29 +214,23 @@ def _by_channel(processor: Any, key: str) -> Numbers:
     return tuple(np.broadcast_to(1.0 if value is None else value, 3).astype(float).tolist())
 
 
-def _facts_of(processor: Any) -> tuple[tuple[int, int] | None, float | None, str | None]:
-    """Size, crop and interpolation, as far as a processor says."""
-    resized, cropped = (_sides(getattr(processor, key, None)) for key in ("size", "crop_size"))
-    cropped = cropped if getattr(processor, "do_center_crop", False) else None
-    size = cropped or resized
-    edge = _entry(getattr(processor, "size", None), "shortest_edge")
-    crop = min(size) / edge if size and edge else 1.0
-    resample = getattr(processor, "resample", None)
-    return size, crop, None if resample is None else _interpolation(resample)
+def _crop_of(processor: Any, size: tuple[int, int] | None) -> float | None:
+    """The share of the shorter side that a processor keeps, as far as it says; all of it where it does not crop."""
+    share = getattr(processor, "crop_pct", None)
+    if size is None or share:
+        return share
+    size_asked = getattr(processor, "size", None)
+    edge = (
+        size_asked.get("shortest_edge")
+        if isinstance(size_asked, Mapping)
+        else getattr(size_asked, "shortest_edge", None)
+    )
+    return min(1.0, min(size) / edge) if edge else 1.0
 
 
-def _sides(size: Any) -> tuple[int, int] | None:
-    """Height and width, where both are fixed."""
-    height, width = _entry(size, "height"), _entry(size, "width")
-    return (height, width) if height and width else None
-
-
-def _entry(size: Any, key: str) -> int | None:
-    value = size.get(key) if isinstance(size, Mapping) else getattr(size, key, None)
-    return int(value) if value else None
-
-
-def _interpolation(resample: Any) -> str:
+def _interpolation(resample: Any) -> str | None:
     pil: Any = require("PIL.Image", extra="vision", to="read an image processor")
     value = getattr(resample, "value", resample)
-    return str(value if isinstance(value, str) else pil.Resampling(value).name.lower())
+    if value is None or isinstance(value, str):
+        return value
+    return str(pil.Resampling(value).name.lower())

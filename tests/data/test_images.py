@@ -134,7 +134,8 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("address", "kind", "sentence"),
     [
-        ("cifar11", UnknownNameError, "no data named 'cifar11'. Did you mean 'cifar10'?"),
+        ("cifar11", UnknownNameError, "no data, file or folder is named 'cifar11'. Did you mean 'cifar10'?"),
+        ("photoz", UnknownNameError, "no data, file or folder is named 'photoz'. `likewise data` lists the names."),
         (
             "digits:tset",
             InputError,

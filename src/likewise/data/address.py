@@ -21,7 +21,7 @@ from likewise._base.registry import Registry, module_of
 from likewise.data.division import ALL, DIVISION, Division
 from likewise.data.framing import FRAMING, Framing
 from likewise.data.inputs import Data, Domain
-from likewise.errors import InputError, MissingDataError, brief, did_you_mean
+from likewise.errors import InputError, MissingDataError, UnknownNameError, brief, did_you_mean
 
 Loader = Callable[..., Data]
 _OPTIONS = re.compile(r"(?P<head>.*?)(?P<options>(,[A-Za-z_]\w*=[^,:\[\]]*)+)(?P<slice>\[[^\[\]]*\])?")
@@ -115,6 +115,9 @@ def parse(address: str) -> DataAddress:
             f"{address!r} is not a data address. Write name, name:split, name:PATH or "
             "name:split[start:stop], as in 'cifar10:test[:1000]'."
         )
+    if match["name"] not in DATASETS:
+        like = did_you_mean(match["name"], DATASETS.names()) or " `likewise data` lists the names."
+        raise UnknownNameError(f"no data, file or folder is named {match['name']!r}.{like}")
     source = DATASETS.get(match["name"])
     rest, part = match["rest"], match["slice"]
     whole = head.partition(":")[2]

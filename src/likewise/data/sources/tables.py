@@ -33,6 +33,7 @@ Columns = Mapping[str, Sequence[Any]]
     domain="text",
     splits=("all",),
     needs_path=True,
+    aliases=("csv", "tsv", "parquet", "jsonl"),
     library="pandas",
     endings=(".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz"),
 )
@@ -44,7 +45,9 @@ def table(
     return from_table(found, text, pair, label)
 
 
-@data_source(name="lines", domain="text", splits=("all",), needs_path=True, endings=(".txt", ".txt.gz"))
+@data_source(
+    name="lines", domain="text", splits=("all",), needs_path=True, aliases=("text",), endings=(".txt", ".txt.gz")
+)
 def lines(split: str, root: str) -> Data:
     """Texts in a plain file, one per line; blank lines are left out."""
     path = Path(root).expanduser()

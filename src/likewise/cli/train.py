@@ -47,7 +47,8 @@ def train(
         return
     last = done.history[-1]
     accuracies = [f"{name.replace('_', ' ')} {last[name]:.4f}" for name in last if "accuracy" in name]
-    typer.echo(f"{len(done.history)} epochs, {', '.join(accuracies)}")
+    count = len(done.history)
+    typer.echo(f"{count} epoch{'s' * (count > 1)}, {', '.join(accuracies)}")
     typer.echo(str(out / "weights.safetensors"))
 
 

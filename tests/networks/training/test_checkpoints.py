@@ -235,3 +235,54 @@ def test_a_checkpoint_older_than_a_setting_is_resumed_at_its_default(tmp_path: P
     assert str(error.value) == (
         f"{tmp_path} holds a training with other settings (decay 0.1 there, 0.2 here). {OTHERWISE}"
     )
+
+
+@pytest.mark.parametrize("schedule", ["constant", "plateau"])
+def test_a_finished_training_takes_more_epochs_as_if_it_had_had_them(tmp_path: Path, schedule: str) -> None:
+    how = settings(schedule=schedule, warmup=1, augment="noise", lr=0.05)
+    whole = train("zoo:lenet", "digits:train[:100]", **{**how, "epochs": 4})
+    for epochs in (2, 3, 4):
+        done = train("zoo:lenet", "digits:train[:100]", out=tmp_path, keep_epochs=True, **{**how, "epochs": epochs})
+    assert same(done.net, whole.net)
+    assert same(likewise.network(str(tmp_path)), whole.net)
+    assert [record["loss"] for record in done.history] == [record["loss"] for record in whole.history]
+    assert [record.get("planned_before") for record in done.history] == [None, None, 2, 3]
+    assert len(list((tmp_path / "epochs").iterdir())) == 5
+    again = train("zoo:lenet", "digits:train[:100]", out=tmp_path, keep_epochs=True, **{**how, "epochs": 4})
+    assert again.history == done.history
+
+
+def test_fewer_epochs_than_were_trained_are_refused(tmp_path: Path) -> None:
+    train("zoo:mlp", DATA, out=tmp_path, **settings(schedule="constant", epochs=2))
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", DATA, out=tmp_path, **settings(schedule="constant", epochs=1))
+    assert str(error.value) == (
+        f"{tmp_path} holds a training with other settings (epochs 2 there, 1 here). {OTHERWISE}"
+    )
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "step"])
+def test_a_schedule_over_all_epochs_takes_no_more_of_them(tmp_path: Path, schedule: str) -> None:
+    out = tmp_path / "run"
+    how = settings(schedule=schedule, epochs=2)
+    train("zoo:mlp", DATA, out=out, **how)
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", DATA, out=out, **{**how, "epochs": 5})
+    assert str(error.value) == (
+        f"{out} holds a training of 2 epochs, whose schedule {schedule!r} spreads the learning rate over 2: they are "
+        "not the first 2 of 5. Only plateau and constant schedules take more epochs. Train 5 anew in another folder, "
+        f"or train on from its weights in another folder: network {str(out)!r}, epochs=3."
+    )
+    more = train(str(out), DATA, out=tmp_path / "more", **{**how, "epochs": 3})
+    assert more.history[0]["loss"] < train("zoo:mlp", DATA, **how).history[0]["loss"]  # it starts where that ended
+
+
+def test_an_unfinished_training_is_resumed_by_the_epochs_it_was_planned_for(tmp_path: Path) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train("zoo:mlp", DATA, out=tmp_path, callbacks=[lambda _, record: record["epoch"] == 2 and stop()], epochs=3)
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", DATA, out=tmp_path, epochs=4)
+    assert str(error.value).endswith("Train 4 anew in another folder, or give epochs=3 to resume it.")

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import likewise
-from likewise.errors import InputError
+from likewise.errors import ForwardError, InputError
 from likewise.networks import evaluate, train
 from tests.networks.helpers import DATA, same, settings, small
 
@@ -96,3 +96,26 @@ def test_nothing_cannot_be_scored() -> None:
     with pytest.raises(InputError) as error:
         evaluate(small(0), data)
     assert str(error.value) == "'digits:test[:0]' has no inputs to be scored on. Give at least one."
+
+
+def test_a_network_that_cannot_take_the_inputs_says_so() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3, 10))
+    sentence = (
+        "Sequential failed on inputs of shape (60, 1, 8, 8): RuntimeError: mat1 and mat2 shapes cannot be multiplied "
+        "(60x64 and 3x10). Check that the network takes inputs of this shape and type."
+    )
+    for act in (lambda: train(net, DATA, epochs=1), lambda: evaluate(net, likewise.dataset(DATA))):
+        with pytest.raises(ForwardError) as error:
+            act()
+        assert str(error.value) == sentence
+
+
+def test_a_batch_that_does_not_fit_asks_for_a_smaller_one() -> None:
+    class Full(nn.Linear):
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(ForwardError) as error:
+        train(Full(64, 10), DATA, epochs=1)
+    assert str(error.value) == "Full does not fit in memory with this batch. Lower batch_size."

@@ -18,7 +18,7 @@ from likewise._base.files import reading
 from likewise._base.hashing import weights_digest
 from likewise.errors import InputError
 from likewise.networks.normalise import unwrapped
-from likewise.networks.training.settings import Settings
+from likewise.networks.training.settings import OPEN_ENDED, Settings
 from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
@@ -72,11 +72,14 @@ def resume(
     net: nn.Module,
     optimiser: torch.optim.Optimizer,
     settings: Mapping[str, Any],
-) -> list[dict[str, Any]]:
-    """Bring network and optimiser to where the training in this folder stopped; its history."""
+) -> tuple[list[dict[str, Any]], int]:
+    """Bring network and optimiser to where the training in this folder stopped; its history, and its planned epochs.
+
+    More epochs than planned are as if they had been planned from the start, where no learning rate depends on it.
+    """
     path = folder / CHECKPOINT
     if not path.is_file():
-        return []
+        return [], settings["epochs"]
     damaged = f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
     with reading(path, damaged):
         check_seal(path)
@@ -84,8 +87,9 @@ def resume(
             header = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         # a setting that is younger than the checkpoint had the effect of its default
-        _same_settings(folder, Settings().record() | json.loads(header["settings"]), settings)
-        return _restore(net, optimiser, header, tensors)
+        there = Settings().record() | json.loads(header["settings"])
+        _same_settings(folder, there, settings, len(json.loads(header["history"])))
+        return _restore(net, optimiser, header, tensors), there["epochs"]
 
 
 def _restore(
@@ -119,14 +123,34 @@ def _group(group: Mapping[str, Any]) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in group.items()}
 
 
-def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any], done: int) -> None:
+    """Refuse to resume under other settings, but for a number of epochs that changes nothing about those done."""
     here = json.loads(json.dumps(here))
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     if len(names) > 1 and START in names:
         names.remove(START)  # they follow from the network, its options and the seed
+    if names == ["epochs"]:
+        if there["schedule"] in OPEN_ENDED and here["epochs"] >= done:
+            return
+        if here["epochs"] > there["epochs"]:
+            raise _other_plan(folder, there, here["epochs"])
     if names:
         differences = "; ".join(f"{name} {there.get(name)!r} there, {here.get(name)!r} here" for name in names)
         raise InputError(
             f"{folder} holds a training with other settings ({differences}). Give the same settings to "
             "resume it, or another folder."
         )
+
+
+def _other_plan(folder: Path, there: Mapping[str, Any], wanted: int) -> InputError:
+    """Why a training cannot be given more epochs, and what can be done instead."""
+    planned, schedule = there["epochs"], there["schedule"]
+    more = wanted - planned
+    instead = f"give epochs={planned} to resume it"
+    if (folder / WEIGHTS).is_file():
+        instead = f"train on from its weights in another folder: network {str(folder)!r}, epochs={more}"
+    return InputError(
+        f"{folder} holds a training of {planned} epochs, whose schedule {schedule!r} spreads the learning rate over "
+        f"{planned}: they are not the first {planned} of {wanted}. Only {' and '.join(OPEN_ENDED)} schedules take "
+        f"more epochs. Train {wanted} anew in another folder, or {instead}."
+    )

@@ -87,9 +87,11 @@ def train(
 
     Settings are given by keyword (`epochs`, `lr`, all fields of `likewise.networks.Settings`), or as `settings`,
     of which keywords change some. With `out`, every epoch is saved there, and a training that was killed is
-    resumed; at the end the folder holds `weights.safetensors`, an address of its own. `keep_epochs` also leaves
-    the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in epochs, `milestones`
-    are shares of all epochs. `patience` stops early after so many epochs without a lower validation loss.
+    resumed; at the end the folder holds `weights.safetensors`, an address of its own. One that is over takes more
+    `epochs` where its schedule is constant or plateau, and is then as if it had had them from the start.
+    `keep_epochs` also leaves the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in
+    epochs, `milestones` are shares of all epochs. `patience` stops early after so many epochs without a lower
+    validation loss.
     `step(net, (inputs, labels))` may replace the forward pass and returns loss, logits and labels. A callback is
     handed the network and the epoch's record; it stops the training by returning True, and adds to the record by
     returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector` is one) sees the batches of
@@ -203,11 +205,13 @@ class _Run:
             return self._epochs([], optimiser, lambda history: None)
         with checkpoints.start_of(self.net, folder) as start:
             identity = self._identity(start)
-            history = checkpoints.resume(folder, self.net, optimiser, identity)
+            history, planned = checkpoints.resume(folder, self.net, optimiser, identity)
             if keep_epochs and not history:
                 save(self.net, checkpoints.epoch_file(folder, 0))
 
             def keep(history: History) -> None:
+                if len(history) == planned + 1:
+                    history[-1]["planned_before"] = planned  # the first epoch of a training that was given more
                 if keep_epochs:
                     save(self.net, checkpoints.epoch_file(folder, len(history)))
                 checkpoints.save(folder, self.net, optimiser, identity, history)

@@ -24,6 +24,7 @@ from likewise.networks.training.augment import Augment
 
 Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
 _SCHEDULES = ("cosine", "step", "plateau", "constant")
+OPEN_ENDED = ("plateau", "constant")  # schedules whose rates do not depend on how many epochs there will be
 _OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
 
 

@@ -60,12 +60,14 @@ SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
         lambda: from_weights([["a", "b"], ["c", "d"]]),
     ),
     "Sequential has no classifier that could be found: it has no layers with weights. Name the layer "
-    "yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
+    "yourself: head='name' where it is asked for, or net.head_layer = 'name'. Or take class means: from_features(net, "
+    "data), on the command line --data.": (
         InputError,
         lambda: from_weights(nn.Sequential(nn.ReLU())),
     ),
     "Sequential has no classifier that could be found: its last layer with weights, '0', is a Conv2d. "
-    "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'.": (
+    "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'. Or take class means: "
+    "from_features(net, data), on the command line --data.": (
         InputError,
         lambda: from_weights(nn.Sequential(nn.Conv2d(3, 4, 3))),
     ),
@@ -181,24 +183,25 @@ def test_a_convolution_of_one_pixel_is_a_classifier() -> None:
 
 @pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
-    ("make", "layer"),
+    ("make", "layer", "background"),
     [
-        (lambda models: models.squeezenet1_1(weights=None, num_classes=7), "classifier.1"),
+        (lambda models: models.squeezenet1_1(weights=None, num_classes=7), "classifier.1", 0),
         (
             lambda models: models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
                 weights=None, weights_backbone=None, num_classes=7
             ),
             "roi_heads.box_predictor.cls_score",
+            1,
         ),
     ],
     ids=["squeezenet", "a detector"],
 )
-def test_networks_whose_classifier_is_not_the_last_linear_layer(make: Any, layer: str) -> None:
+def test_networks_whose_classifier_is_not_the_last_linear_layer(make: Any, layer: str, background: int) -> None:
     from torchvision import models
 
     net = make(models)
-    weight = net.get_submodule(layer).weight.flatten(1)
-    assert len(from_weights(net)) == 7
+    weight = net.get_submodule(layer).weight.flatten(1)[background:]
+    assert len(from_weights(net)) == 7 - background
     assert np.array_equal(from_weights(net).values, from_weights(weight).values)
     assert np.array_equal(from_weights(net, head=layer).values, from_weights(weight).values)
 

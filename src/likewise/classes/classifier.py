@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from likewise.data import Data
 from likewise.data.objects import as_data
-from likewise.errors import InputError, LikewiseError
+from likewise.errors import InputError, LikewiseError, NoClassifierError
 from likewise.networks import network as load_network
 from likewise.networks.class_names import class_rows
 from likewise.networks.forward import at_rest, call, first_tensor
@@ -48,7 +48,11 @@ def classifier_rows(
     if head is None and inputs is not None:
         with at_rest(net) as resting:
             head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
-    found = find_head(net, layer=head, classes=count)
+    try:
+        found = find_head(net, layer=head, classes=count)
+    except NoClassifierError as error:
+        remedy = "Or take class means: from_features(net, data), on the command line --data."
+        raise NoClassifierError(f"{error} {remedy}") from error
     about: dict[str, Any] = {"layer": found.layer_name}
     rows, names = class_rows(net, len(found.weight))
     left_out = len(found.weight) - len(rows)

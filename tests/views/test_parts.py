@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.errors import ForwardError
+from likewise.networks.shown import shown_to
+from likewise.networks.transforms import Transform, record_transform
 from likewise.views import parts
 from tests.views.helpers import shown
 
@@ -178,3 +181,17 @@ def test_comparisons_run_in_the_precision_asked_for() -> None:
     layers = likewise.layerwise(nets["a"], nets["b"], ROWS, dtype="bfloat16", progress=False)
     assert layers.about["precision"] == "bfloat16"
     assert abs(layers.values - likewise.layerwise(nets["a"], nets["b"], ROWS, progress=False).values).max() > 0
+
+
+@pytest.mark.parametrize(("side", "count"), [(8, 256), (224, 256), (384, 151), (1024, 21), (8000, 1)])
+def test_fewer_large_images_are_read_at_a_time(side: int, count: int) -> None:
+    images = likewise.dataset("digits:test[:20]")
+    assert parts.read_at_once(images) == parts.READ == 256
+    asked = likewise.dataset(f"digits:test[:20],size={side}")
+    assert parts.read_at_once(asked) == count  # 256 MB of three channels of floats
+    net = nn.Identity()
+    record_transform(net, Transform(lambda given: given, "its own", size=(side, side)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert parts.read_at_once(shown_to(net, images, "it")) == count
+    assert parts.read_at_once(ROWS) == 256

@@ -109,10 +109,15 @@ class Images:
 
 
 class Transformed:
-    """Images as one network is shown them: `transform` takes pictures and gives a batch, `recipe` says how."""
+    """Images as one network is shown them: `transform` takes pictures and gives a batch, `recipe` says how.
 
-    def __init__(self, images: Any, transform: Callable[[Any], Any], recipe: str) -> None:
-        self.images, self.transform, self.recipe = images, transform, recipe
+    `size` is the height and width they have then, where it is known before.
+    """
+
+    def __init__(
+        self, images: Any, transform: Callable[[Any], Any], recipe: str, size: tuple[int, ...] | None = None
+    ) -> None:
+        self.images, self.transform, self.recipe, self.size = images, transform, recipe, size
 
     def __len__(self) -> int:
         return len(self.images)
@@ -122,7 +127,7 @@ class Transformed:
 
     def only(self, index: Any) -> Transformed:
         """Some of the images."""
-        return Transformed(self.images.only(index), self.transform, self.recipe)
+        return Transformed(self.images.only(index), self.transform, self.recipe, self.size)
 
     def content(self) -> Iterator[Any]:
         """What identifies the images, however they are shown."""

@@ -43,10 +43,11 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
 def _by_own(own: Transform, images: Any) -> Transformed:
     if images.asked:
         framed = images.framed(images.asked.over(own.framing))
-        return Transformed(framed, own.sized, f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe)
+        recipe = f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe
+        return Transformed(framed, own.sized, recipe, framed.shape[2:])
     if isinstance(images, Images) and (not own.resizes or images.shape[2:] == own.size):
-        return Transformed(images, own.sized, own.recipe if own.whole else "")
-    return Transformed(images, own, own.recipe)
+        return Transformed(images, own.sized, own.recipe if own.whole else "", images.shape[2:])
+    return Transformed(images, own, own.recipe, own.size)
 
 
 def _images(data: Any) -> Any:

@@ -32,7 +32,7 @@ from likewise.networks.shown import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
-from likewise.views.parts import READ
+from likewise.views.parts import read_at_once
 from likewise.views.selection import PENULTIMATE, Layers, is_pattern
 from likewise.views.watcher import CallFacts, Seen, Watcher
 
@@ -132,7 +132,7 @@ def extract_without_note(
     def watch(sink: Any) -> Any:
         how: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": batch_size is None}
         watcher = Watcher(module, layers, reduce, label=repr(called), **how)
-        return run(watcher, shown, sink, batch_size=batch_size or READ, progress=progress)
+        return run(watcher, shown, sink, batch_size=batch_size or read_at_once(shown), progress=progress)
 
     if store is None:
         memory = InMemory(facts, title, known_length(shown))

@@ -7,6 +7,7 @@ is taken batch by batch sees the batch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
+from likewise.data import Data
+from likewise.data.images import Transformed
 from likewise.data.inputs import take
 from likewise.errors import ForwardError, LikewiseError
 from likewise.networks.forward import first_tensor
@@ -21,9 +24,17 @@ from likewise.views.batches import Batch, fewer
 from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import named_layers
 
-READ = 256  # inputs read at a time, where nobody says how many
+READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take
 _ROOM = 64 * 2**20  # bytes that the largest layer may give at a time on a CPU
 _FEW, _SMALL = 8, 2**20  # inputs, and bytes of an array of them, that are shown at once whatever they take
+
+
+def read_at_once(data: Any) -> int:
+    """How many inputs are read at a time: fewer of images that are large when they are shown."""
+    if not isinstance(data, Data) or data.domain != "image":
+        return READ
+    size = data.inputs.size if isinstance(data.inputs, Transformed) else getattr(data.inputs, "shape", (0,) * 4)[2:]
+    return READ if not size or 0 in size else max(1, min(READ, _READ_BYTES // (12 * math.prod(size))))
 
 
 def split(batch: Batch, most: int | None) -> list[Batch]:

@@ -76,6 +76,21 @@ def test_an_object_that_is_no_data_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(("given", "first"), [(range(5), "0"), ({"text": TEXTS}, "'text'"), ({3.5}, "3.5")])
+def test_what_gives_no_batches_is_refused(given: Any, first: str) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.extract(nn.Linear(2, 2), given, "logits")
+    assert str(error.value) == (
+        f"the data gives {first} where a batch of inputs is wanted. Give batches, or one array or list of all inputs."
+    )
+
+
+def test_tables_of_pyarrow_are_texts_too() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    for given in (arrow.table({"text": TEXTS, "n": [1, 2, 3]}), arrow.array(TEXTS), arrow.chunked_array([TEXTS])):
+        assert as_data(given).inputs == TEXTS
+
+
 def batches(rows: Tensor) -> Iterator[Tensor]:
     yield from rows.split(4)
 

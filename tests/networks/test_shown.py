@@ -425,3 +425,11 @@ def test_a_network_built_for_another_size_is_shown_that(photos: Data, size: int)
     with torch.device("meta"):
         net = likewise.network(f"torchvision:vit_b_32,image_size={size},pretrained=false")
     assert transform_of(net).recipe == f"torchvision: {size} × {size} after {round(size * 256 / 224)}, bilinear"
+
+
+def test_a_network_of_text_is_not_shown_images(photos: Data) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.extract("zoo:bert-tiny,width=16", photos, name="it")
+    assert str(error.value) == (
+        f"'it' takes text, and {photos.name!r} holds images. Choose another network, or data of text."
+    )

@@ -33,7 +33,7 @@ class DataSource:
     """One named dataset: how it is loaded, and its splits (the first is the default).
 
     A path alone is for the source that declares its ending or, of a folder, a file in it (`marks`); objects of a
-    `library` are for the source that declares it, and are handed to it in place of the path.
+    library are for the source that declares it (`libraries`), and are handed to it in place of the path.
     """
 
     name: str
@@ -42,7 +42,7 @@ class DataSource:
     splits: tuple[str, ...]
     summary: str
     needs_path: bool = False
-    library: str = ""
+    libraries: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ def data_source(
     splits: tuple[str, ...],
     needs_path: bool = False,
     aliases: tuple[str, ...] = (),
-    library: str = "",
+    libraries: tuple[str, ...] = (),
     endings: tuple[str, ...] = (),
     marks: tuple[str, ...] = (),
 ) -> Callable[[Loader], Loader]:
@@ -81,7 +81,7 @@ def data_source(
 
     def declare(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
-        source = DataSource(name, domain, load, splits, summary, needs_path, library, endings, marks)
+        source = DataSource(name, domain, load, splits, summary, needs_path, libraries, endings, marks)
         DATASETS.add(name, source, aliases, module=module_of(load))
         return load
 
@@ -191,7 +191,7 @@ def source_of(path: Path) -> DataSource:
 def source_of_object(given: Any) -> DataSource | None:
     """The source that reads objects of this library, None where there is none."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
-    return next((source for source in DATASETS if source.library in libraries), None)
+    return next((source for source in DATASETS if libraries.intersection(source.libraries)), None)
 
 
 def _of_object(given: Any) -> DataAddress:

@@ -68,7 +68,7 @@ def read_labels(table: Table, asked: str | bool | None) -> tuple[list[int] | Non
 
 
 def _label_column(table: Table, asked: str | bool | None) -> str | None:
-    if isinstance(asked, str):
+    if asked is not None and not isinstance(asked, bool):
         return known(table, asked)
     named = [column for column in table.columns if column.lower() in LABELS]
     found = named or list(table.classes)
@@ -95,6 +95,7 @@ def _text_column(table: Table, asked: str | None, label: str | None) -> str:
 
 def known(table: Table, column: str) -> str:
     """A column that is there."""
+    column = str(column)  # of an address it may be a number
     if column not in table.columns:
         raise InputError(
             f"{table.name} has no column {column!r}.{did_you_mean(column, table.columns)} It has "

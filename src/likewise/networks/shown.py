@@ -14,6 +14,8 @@ from likewise.errors import InputError
 from likewise.networks.forward import takes
 from likewise.networks.transforms import Transform, from_callable, transform_of
 
+_WORDS = {"image": "images", "text": "text", "audio": "sounds", "graph": "graphs"}
+
 
 def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
     """The data as a network is shown it: images by the transform that is given, else by its own.
@@ -22,7 +24,14 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
     floats that have the size of the network are shown as they are. A network without a transform, and whatever is not
     data of images, is shown the data as it is.
     """
-    data = data.of_kind(takes(net)) if isinstance(data, Data) else data
+    if isinstance(data, Data):
+        kind = takes(net)
+        if kind is not None and kind not in data.domains and data.domain != "text":  # text says what it needs
+            raise InputError(
+                f"{label} takes {_WORDS[kind]}, and {data.name!r} holds {_WORDS[data.domain]}. Choose another network, "
+                f"or data of {_WORDS[kind]}."
+            )
+        data = data.of_kind(kind)
     images = _images(data)
     if images is None:
         if transform is not None:

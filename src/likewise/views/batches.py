@@ -18,7 +18,7 @@ from torch import Tensor
 
 from likewise._base.arrays import tensor_from_numpy
 from likewise.data.inputs import Data, take, to_device
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,13 @@ def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[An
             "array or an iterable of batches."
         )
     for batch in data:
-        yield _split(batch)
+        inputs, labels = _split(batch)
+        if isinstance(inputs, str) or not hasattr(inputs, "__len__") or getattr(inputs, "ndim", 1) == 0:
+            raise InputError(
+                f"the data gives {brief(inputs)} where a batch of inputs is wanted. Give batches, or one array or list "
+                "of all inputs."
+            )
+        yield inputs, labels
 
 
 def _cut(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, None]]:

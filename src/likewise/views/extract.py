@@ -232,7 +232,7 @@ class Answers:
     def labels(self, given: Tensor | None, n: int, count: int) -> tuple[Tensor | None, str]:
         """The labels as the network counts its `count` outputs, or None and the reason."""
         if given is None:
-            return None, ""
+            return None, f"{self.data.name!r} has no labels." if isinstance(self.data, Data) else ""
         what = f"the labels for {self.label}"
         fault = labels_fault(given, n, None, what)
         if not fault:

@@ -48,6 +48,13 @@ def test_what_needs_labels_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         likewise.networks.evaluate(nn.Flatten(), data)
     assert str(error.value) == sentence.format("score a network")
+    nets = ["zoo:mlp,size=8", "zoo:mlp,size=8,seed=1"]
+    with pytest.raises(InputError) as error:
+        likewise.compare(*nets, "error-consistency", data=data)
+    assert str(error.value) == (
+        "the true labels of 'zoo:mlp,size=8' and 'zoo:mlp,size=8,seed=1' are not known: "
+        f"'imagefolder:{tmp_path}:test' has no labels. Or pass labels=... that count as the network does."
+    )
     similarity = likewise.classes.from_wordnet("cifar10")
     with pytest.raises(InputError) as error:
         likewise.classes.mistakes(data, [0, 1], similarity)

@@ -124,6 +124,23 @@ def test_lines_are_texts(tmp_path: Path) -> None:
     assert likewise.dataset(f"lines:{tmp_path}/b.txt.gz").probe == data.probe
 
 
+def test_signs_that_part_lines_elsewhere_stay_within_a_text(tmp_path: Path) -> None:
+    text = "one\u2028still\x0cone\x85"
+    (tmp_path / "a.txt").write_text(f"{text}\ntwo\n", encoding="utf-8", newline="")
+    (tmp_path / "a.jsonl").write_text(f'{{"text": "{text[:9]}"}}\n{{"text": "two"}}\n', encoding="utf-8", newline="")
+    assert likewise.dataset(f"text:{tmp_path}/a.txt").inputs == [text, "two"]
+    assert likewise.dataset(f"jsonl:{tmp_path}/a.jsonl").inputs == [text[:9], "two"]
+
+
+def test_a_column_may_be_called_by_a_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("0,1,2\na,b,x\nc,d,y\n")
+    data = likewise.dataset(f"csv:{tmp_path}/a.csv,text=1,label=2")
+    assert (data.inputs, data.labels.tolist(), data.classes) == (["b", "d"], [0, 1], ("x", "y"))
+    with pytest.raises(InputError) as error:
+        likewise.dataset(f"{tmp_path}/a.csv,text=7")
+    assert str(error.value) == f"table:{tmp_path}/a.csv has no column '7'. It has '0', '1', '2'."
+
+
 BROKEN: dict[str, tuple[bytes, str]] = {
     "a.csv": (b"text,label\na,0\nb,1,2\n", "{} is no whole table: {reason}. Save it again."),
     "quote.csv": (b'text,label\n"a,0\n', "{} is no whole table: {reason}. Save it again."),

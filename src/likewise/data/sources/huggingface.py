@@ -34,7 +34,7 @@ _DICT, _STATE = "dataset_dict.json", "state.json"
     splits=(),
     needs_path=True,
     aliases=("dataset",),
-    library="datasets",
+    libraries=("datasets",),
     marks=(_DICT, _STATE),
 )
 def datasets(

@@ -34,7 +34,7 @@ Columns = Mapping[str, Sequence[Any]]
     splits=("all",),
     needs_path=True,
     aliases=("csv", "tsv", "parquet", "jsonl"),
-    library="pandas",
+    libraries=("pandas", "pyarrow", "polars"),
     endings=(".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz", ".tsv.gz", ".jsonl.gz"),
 )
 def table(
@@ -52,7 +52,7 @@ def lines(split: str, root: str) -> Data:
     """Texts in a plain file, one per line; blank lines are left out."""
     path = Path(root).expanduser()
     with reading(path, f"{path} is no text in UTF-8: {{reason}}. Save it as UTF-8."):
-        texts = [line for line in unpacked(path).decode("utf-8-sig").splitlines() if line.strip()]
+        texts = [line for line in _lines(path) if line.strip()]
     if not texts:
         raise InputError(f"{path} holds no text. Write one text per line.")
     return Data(f"lines:{root}", "text", texts)
@@ -83,6 +83,11 @@ def unpacked(path: Path) -> bytes:
     return bytes(content)
 
 
+def _lines(path: Path) -> list[str]:
+    """Lines by their ends alone: other signs that part lines may stand within a text."""
+    return [line.removesuffix("\r") for line in unpacked(path).decode("utf-8-sig").split("\n")]
+
+
 def _separated(path: Path, name: str, *, separator: str, quotes: bool) -> Table:
     import pandas as pd
 
@@ -99,7 +104,7 @@ def _separated(path: Path, name: str, *, separator: str, quotes: bool) -> Table:
 
 def _json_lines(path: Path, name: str) -> Table:
     rows = []
-    for number, line in enumerate(unpacked(path).decode("utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         if line.strip():
             rows.append(json.loads(line))
             if not isinstance(rows[-1], dict):
@@ -135,7 +140,8 @@ def _parquet_columns(path: Path, columns: Sequence[str]) -> Columns:
 
 
 def _frame(frame: Any) -> Table:
-    """A data frame, or one column of it."""
+    """A data frame of pandas, pyarrow or polars, or one column of it."""
+    frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     frame = frame.to_frame("text" if frame.name is None else str(frame.name)) if frame.ndim == 1 else frame
     columns = {str(column): frame[column].tolist() for column in frame.columns}
     return Table("data frame", list(columns), _of_text(columns), lambda _: columns, is_address=False)

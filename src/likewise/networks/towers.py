@@ -75,16 +75,16 @@ def _decode(self: Any, **inputs: Tensor) -> Any:
     Sounds have no tokens: the decoder is then shown the token a text begins with.
     """
     ids, first = inputs.get("input_ids"), next(iter(inputs.values()))
-    begin = torch.full((len(first), 1), _start_token(self.config), dtype=torch.long, device=first.device)
+    begin = torch.full((len(first), 1), self.config.decoder_start_token_id, dtype=torch.long, device=first.device)
     shown = {"decoder_input_ids": begin if ids is None else torch.cat([begin, ids[:, :-1]], dim=1)}
     if ids is not None and "attention_mask" in inputs:
         shown["decoder_attention_mask"] = inputs["attention_mask"]
     return type(self).forward(self, **inputs, **shown)
 
 
-def _start_token(config: Any) -> int:
+def start_token(config: Any) -> int:
     """The token a decoder's texts begin with; networks without one of their own begin with padding."""
-    names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+    names = ("bos_token_id", "pad_token_id")
     return int(next((getattr(config, name) for name in names if getattr(config, name, None) is not None), 0))
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 import likewise
-from likewise.errors import InputError, MissingDataError, OptionError
+from likewise.errors import ForwardError, InputError, MissingDataError, OptionError
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import takes
 from likewise.networks.transforms import transform_of
@@ -97,8 +97,8 @@ def test_an_image_encoder_asked_for_classes_becomes_a_classifier_of_images(tmp_p
     save("vit", tmp_path)
     net, notes = said(lambda: likewise.network(f"hf:{tmp_path},classes=3"))
     assert notes == [
-        f"'classifier.bias', 'classifier.weight' of hf:{tmp_path},classes=3 are not among its weights and were drawn "
-        "at random: train them."
+        f"the weights of hf:{tmp_path},classes=3 lack 'classifier.bias', 'classifier.weight': drawn at random, to be "
+        "trained."
     ]
     assert type(unwrapped(net)).__name__ == "ViTForImageClassification"
     assert likewise.networks.logits(net, torch.rand(2, 3, 32, 32)).shape == (2, 3)
@@ -272,3 +272,39 @@ def test_a_sentence_transformer_gives_its_sentence_embedding(tmp_path: Path) -> 
     texts = ["the cat sat .", "a dog", "good film !"]
     view, _ = said(lambda: likewise.extract(net, texts, progress=False))
     np.testing.assert_allclose(view.values, net.encode(texts, show_progress_bar=False), atol=1e-6)
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.filterwarnings("ignore:the weights of")
+def test_images_of_another_size_than_trained_weights_take_are_refused_in_training(tmp_path: Path) -> None:
+    save("levit", tmp_path)  # for 64 pixels, and it takes no others
+    data = likewise.data.Data("small", "image", torch.rand(6, 3, 32, 32), [0, 1, 2] * 2, ("a", "b", "c"))
+    with pytest.raises(ForwardError) as error:
+        likewise.train(f"hf:{tmp_path},pretrained=true", data, epochs=1, lr=0.01)
+    assert str(error.value) == (
+        "LevitForImageClassification failed on inputs of shape (6, 3, 32, 32): RuntimeError: The size of tensor a (4) "
+        "must match the size of tensor b (16) at non-singleton dimension 3. Check that the network takes inputs of "
+        "this shape and type."
+    )
+    assert likewise.train(f"hf:{tmp_path},pretrained=false", data, epochs=1, lr=0.01).history[0]["epoch"] == 1
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(("kind", "option"), [("clip", ",part=vision"), ("clip", ""), ("dinov2", "")])
+def test_encoders_of_images_are_trained_as_classifiers_of_images(tmp_path: Path, kind: str, option: str) -> None:
+    save(kind, tmp_path)
+    images = torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    data = likewise.data.Data("small", "image", images, [0, 1, 2] * 2, ("a", "b", "c"))
+    done = likewise.train(f"hf:{tmp_path}{option}", data, epochs=1, lr=0.01)
+    assert type(unwrapped(done.net)).__name__.endswith("ForImageClassification")
+
+
+@pytest.mark.usefixtures("vision")
+def test_an_architecture_without_a_classifier_of_text_says_so_in_training(tmp_path: Path) -> None:
+    save("mamba", tmp_path)
+    with pytest.raises(InputError) as error:
+        likewise.train(f"hf:{tmp_path}", "sentences:train[:8]", epochs=1)
+    assert str(error.value) == (
+        f"hf:{tmp_path} cannot have 2 classes: transformers has no classifier of the kind 'mamba'. Leave classes out, "
+        "or choose a network that has one."
+    )

@@ -22,7 +22,7 @@ from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.processors import Wanted, show
 from likewise.networks.sources.repository import Repository, brings_code, locate
-from likewise.networks.towers import choose_part, note, parts_of, take_part
+from likewise.networks.towers import choose_part, note, parts_of, start_token, take_part
 
 _KEPT = (
     *("ForSequenceClassification", "ForImageClassification", "ForImageClassificationWithTeacher"),
@@ -77,7 +77,7 @@ class Transformers(Source):
         kind, whole = _kind(transformers, config, request, own)
         net = _make(kind, config, place, request, own)
         parts = () if whole else parts_of(net)
-        part = choose_part(parts, own.part, request.domain, request.address)
+        part = None if whole else choose_part(parts, own.part, request.domain, request.address)
         net = net if part is None else take_part(net, part)
         if part is not None and own.part is None:
             warn(note(parts, part, request.address))
@@ -130,6 +130,8 @@ def _config(transformers: Any, place: Repository, request: Request, own: Options
     if not place.trusted and isinstance(attention, str) and set("/:") & set(attention):
         raise brings_code(request.name)  # compiled code of the hub would do its attention
     config.use_pretrained_backbone = False  # older configs have a part of the network fetch other weights
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = start_token(config)  # some leave it to whoever generates texts
     return config
 
 
@@ -155,7 +157,8 @@ def _kind(transformers: Any, config: Any, request: Request, own: Options) -> tup
             f"{request.address} cannot have {own.classes} classes: transformers has no classifier of the kind "
             f"{config.model_type!r}. Leave classes out, or choose a network that has one."
         )
-    return fitting.get(request.domain or "", next(iter(fitting.values()))), True
+    wanted = request.domain or {"vision": "image"}.get(own.part or "", own.part or "")
+    return fitting.get(wanted, next(iter(fitting.values()))), True
 
 
 def _make(kind: Any, config: Any, place: Repository, request: Request, own: Options) -> Any:
@@ -169,7 +172,7 @@ def _make(kind: Any, config: Any, place: Repository, request: Request, own: Opti
         if own.classes is None or here[0] not in (own.classes, own.classes + 1):  # some count one for no object
             raise InputError(
                 f"the weights of {request.address} do not fit its options: {key} has {there} there and {here} here. "
-                f"Leave the options out, or take it untrained: '{request.address},pretrained=false'."
+                f"Leave the options out, or take it untrained: '{_untrained(request.address)}'."
             )
     missing = sorted(info["missing_keys"])
     if len(missing) == len(net.state_dict()):
@@ -181,8 +184,12 @@ def _make(kind: Any, config: Any, place: Repository, request: Request, own: Opti
         net.pooler, missing = None, []  # the weights were trained without it: what it gives would be drawn at random
     if missing or changed:
         drawn = quoted_list(missing + [key for key, _, _ in changed])
-        warn(f"{drawn} of {request.address} are not among its weights and were drawn at random: train them.")
+        warn(f"the weights of {request.address} lack {drawn}: drawn at random, to be trained.")
     return net
+
+
+def _untrained(address: str) -> str:
+    return f"{address.replace(',pretrained=true', '')},pretrained=false"
 
 
 def _may_lack_pooler(net: Any) -> bool:

@@ -29,7 +29,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import likewise
 from benchmarks.common import cost, write
 from likewise._base.compat import prepare_torchvision
-from likewise.views.selection import blocks, named_layers
+from likewise.views.blocks import blocks
+from likewise.views.selection import named_layers
 
 prepare_torchvision()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,18 @@ def _by_hand(address: str, texts: list[str]) -> np.ndarray:
             pooled = getattr(output, "pooler_output", None)
             rows.append(output.last_hidden_state[0, -1] if pooled is None else pooled[0])
     return torch.stack(rows).numpy()
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_tokenizer_that_pads_on_the_left_changes_nothing(folder: Path, tmp_path: Path) -> None:
+    import transformers
+
+    shutil.copytree(folder / "gpt2", tmp_path / "left")
+    words = transformers.AutoTokenizer.from_pretrained(tmp_path / "left", padding_side="left")
+    words.save_pretrained(tmp_path / "left")
+    texts = (folder / "sentences.txt").read_text().splitlines()
+    found = likewise.extract(f"hf:{tmp_path / 'left'}", texts, "embedding", progress=False)
+    np.testing.assert_allclose(found.values, _by_hand(f"hf:{folder / 'gpt2'}", texts), atol=1e-5)
 
 
 @pytest.mark.usefixtures("vision")

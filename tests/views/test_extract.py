@@ -182,6 +182,53 @@ def test_a_layer_without_activations_is_refused_by_name_and_left_out_of_a_glob()
     assert list(views) == ["rnn", "named"]
 
 
+class MapsThenTokens(nn.Module):
+    """Blocks of maps, then blocks of tokens, the last of which also gives something per token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maps = nn.ModuleList(nn.Sequential(nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)) for _ in range(2))
+        self.tokens = nn.ModuleList(PerToken() for _ in range(2))
+
+    def forward(self, images: Tensor) -> Tensor:
+        for block in self.maps:
+            images = block(images)
+        tokens = images.flatten(2).transpose(1, 2)
+        for block in self.tokens:
+            tokens = block(tokens)[1]
+        return tokens.mean(dim=1)
+
+
+class PerToken(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        tokens = self.second(self.first(tokens))
+        return tokens.flatten(0, 1)[:, None, :], tokens
+
+
+def test_a_reduction_that_fits_only_some_blocks_is_refused() -> None:
+    net, images = MapsThenTokens().eval(), torch.rand(6, 3, 4, 4)
+    with pytest.raises(InputError) as caught:
+        extract(net, images, "blocks", "cls")
+    assert str(caught.value) == (
+        "reduce='cls' does not fit 2 of the 4 blocks of 'MapsThenTokens': 'maps.0' of 'MapsThenTokens' holds maps, "
+        "which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'. Or name the layers it fits, as in "
+        "layers='layers.*'."
+    )
+    assert list(extract(net, images, "blocks", "mean")) == ["maps.0", "maps.1", "tokens.0", "tokens.1"]
+    assert list(extract(net, images, "tokens.?", "cls")) == ["tokens.0", "tokens.1"]
+
+
+def test_of_what_a_layer_gives_the_part_with_one_entry_per_input_counts() -> None:
+    net, images = MapsThenTokens().eval(), torch.rand(6, 3, 4, 4)
+    view = extract(net, images, "tokens.1", "mean")
+    with torch.no_grad():
+        torch.testing.assert_close(view.values, net(images))
+
+
 def test_every_call_of_a_repeated_layer_has_its_own_name() -> None:
     net, rows = Repeated(), torch.rand(6, 3)
     views = extract(net, rows, layers=["step", "step#3"])

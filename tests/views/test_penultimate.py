@@ -214,6 +214,7 @@ def test_where_nothing_says_which_is_the_answer_both_are_named_and_the_remedy_wo
         ("crossvit_9_240", {"img_size": 240}),
         ("deit_tiny_distilled_patch16_224", {"img_size": 32, "depth": 2}),
         ("levit_128s", {}),
+        ("efficientvit_m0", {}),
         ("caformer_s18", {}),
         ("sequencer2d_s", {"layers": (1, 1, 1, 1), "embed_dims": (16, 16, 16, 16), "hidden_sizes": (4, 4, 4, 4)}),
         ("resnetv2_50", {"layers": (1, 1, 1, 1), "channels": (8, 8, 16, 16)}),
@@ -223,7 +224,7 @@ def test_where_nothing_says_which_is_the_answer_both_are_named_and_the_remedy_wo
 def test_penultimate_is_what_timm_calls_pre_logits(name: str, options: dict[str, Any]) -> None:
     timm = pytest.importorskip("timm")
     net = timm.create_model(name, num_classes=7, **options).eval()
-    size = options.get("img_size", 224 if name == "levit_128s" else 64)
+    size = options.get("img_size", 224 if name in ("levit_128s", "efficientvit_m0") else 64)
     for name, value in net.state_dict().items():  # norms that change nothing would hide where they are
         if name.endswith(("bias", "running_mean")):
             value += 0.1 * torch.rand_like(value)

@@ -160,7 +160,7 @@ def _classifiers_of_timm(net: nn.Module) -> tuple[str, ...]:
         return ()
     if all(isinstance(part, nn.Identity) for part in parts):
         raise no_classifier(net, f"its layer {names[parts[0]]!r} is an Identity")
-    return tuple(dict.fromkeys(_within_head(part, names[part]) for part in parts))
+    return tuple(dict.fromkeys(_whole_head(net, part, names[part]) for part in parts))
 
 
 def _each_module(given: Any) -> Iterator[nn.Module]:
@@ -171,11 +171,22 @@ def _each_module(given: Any) -> Iterator[nn.Module]:
         yield given
 
 
-def _within_head(part: nn.Module, name: str) -> str:
-    """A head of timm that pools first, and says so by `pre_logits`, has its classifier inside."""
-    inner = getattr(part, "fc", None)
-    pools = isinstance(inner, nn.Module) and "pre_logits" in inspect.signature(part.forward).parameters
+def _whole_head(net: nn.Module, part: nn.Module, name: str) -> str:
+    """The part of a head of timm that classifies, as its `pre_logits` counts it.
+
+    A head that takes `pre_logits` pools before its layer `fc`, any other is all classifier: a norm in it too.
+    """
+    above = name.rpartition(".")[0]
+    if above and "." not in above:
+        whole = net.get_submodule(above)
+        if type(whole) not in (nn.Sequential, nn.ModuleList) and not _takes_pre_logits(whole):
+            return above
+    pools = isinstance(getattr(part, "fc", None), nn.Module) and _takes_pre_logits(part)
     return f"{name}.fc" if pools else name
+
+
+def _takes_pre_logits(part: nn.Module) -> bool:
+    return "pre_logits" in inspect.signature(part.forward).parameters
 
 
 def _answer_disturbed(layers: Mapping[str, nn.Module], call: str, ask: Callable[[], Any]) -> Any:

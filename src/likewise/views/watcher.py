@@ -40,6 +40,10 @@ class _NoRowsError(InputError):
     """A layer that does not give one row per input: refused where it is asked for by name, else left out."""
 
 
+class _UnfitReductionError(_NoRowsError):
+    """A reduction of tokens for a layer of maps, or the other way: refused for blocks, which belong together."""
+
+
 @dataclass
 class Seen:
     """What one batch showed: rows by layer, and the answer `(n, c)` where the network gives one."""
@@ -198,7 +202,7 @@ class FirstBatch:
         self.channels: ChannelAxes | None = None
         self.causal: bool | None = None
         self.facts: dict[str, CallFacts] = {}
-        self.left_out: dict[str, str] = {}
+        self.left_out: dict[str, _NoRowsError] = {}
         self.few_shapes: dict[str, tuple[int, ...]] = {}
         self.inputs_of: dict[str, nn.Module] = {}
         self.places = Places(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
@@ -304,7 +308,7 @@ class FirstBatch:
             self.facts[name] = replace(facts, ndim=self.rows.aligned(name, value, facts).ndim)
             seen.rows[name] = self.rows.of(name, output, facts)
         except _NoRowsError as error:
-            self.left_out[name] = str(error)
+            self.left_out[name] = error
 
     def _of_embedding(self, facts: CallFacts, value: Tensor) -> CallFacts:
         """What the embedding is made from, and how it becomes rows where nobody chose."""
@@ -325,7 +329,13 @@ class FirstBatch:
         lost = [name for name in meant if name in self.left_out]
         if lost:
             if len(lost) == len(meant) or any(name in selection.asked for name in lost):
-                raise InputError(self.left_out[lost[0]])
+                raise InputError(str(self.left_out[lost[0]]))
+            unfit = [name for name in lost if isinstance(self.left_out[name], _UnfitReductionError)]
+            if unfit and "blocks" in selection.asked:
+                raise InputError(
+                    f"reduce={self.watcher.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
+                    f"{self.label}: {self.left_out[unfit[0]]} Or name the layers it fits, as in layers='layers.*'."
+                )
             warn(f"{len(lost)} layers of {self.label} are left out, the first because {self.left_out[lost[0]]}")
         calls = {name: self.facts[name] for name in meant if name not in self.left_out}
         layers = {name.partition("#")[0] for name in calls}
@@ -394,8 +404,11 @@ class RowMaker:
         return rows.clone() if shared else rows
 
     def activations(self, name: str, output: Any) -> Tensor:
-        """The tensor a layer gives."""
-        value = first_tensor(output)
+        """The tensor a layer gives: the first, or the first with one entry per input where that has none."""
+        value, shown = first_tensor(output), self.batch.shown
+        if type(output) is tuple and value is not None and shown not in value.shape[: 2 if value.ndim == 3 else 1]:
+            others = (part for part in output if isinstance(part, Tensor) and part.ndim > 1)
+            value = next((part for part in others if len(part) == shown), value)
         if value is None or not value.is_floating_point():
             what = "no tensor" if value is None else f"{value.dtype} entries"
             raise _NoRowsError(f"{name!r} of {self.label} gives {what}, not activations. Choose another layer.")
@@ -435,7 +448,7 @@ class RowMaker:
         try:
             return reduced(value, how, label, mask, maps=maps)
         except InputError as error:
-            raise _NoRowsError(str(error)) from error
+            raise _UnfitReductionError(str(error)) from error
 
     def logits(self, answer: Any, places: Places) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""

@@ -201,6 +201,7 @@ class FromTransformers:
     def __init__(self, tokenizer: Any, longest: int | None, accepted: Collection[str] = ()) -> None:
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
+        tokenizer.padding_side = "right"  # on the left it would shift the positions that many networks count
         self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
 
     def __call__(self, texts: Texts) -> Prepared:

@@ -12,7 +12,7 @@ from torch import nn
 
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
-from likewise.networks.forward import at_rest, first_tensor, takes
+from likewise.networks.forward import at_rest, call, first_tensor, takes
 
 ANSWERS = torch.arange(6.0).reshape(2, 3)
 STATES = torch.zeros(2, 4, 3)
@@ -117,3 +117,32 @@ def test_a_network_says_what_kind_of_inputs_it_takes() -> None:
     assert takes(Normalised(nn.Flatten(), [0.5], [0.5])) == "image"
     assert takes(nn.Flatten()) is None
     assert takes(Gives(None)) is None
+
+
+@pytest.mark.usefixtures("vision")
+def test_inputs_of_another_kind_are_refused_with_both_kinds() -> None:
+    pytest.importorskip("transformers")
+    from benchmarks.tiny_transformers import build
+
+    bert, hubert, sounds = build("bert"), build("hubert"), [torch.zeros(9), torch.zeros(7)]
+    images = "Use a network of images, such as zoo:resnet20."
+    hearing = "Use a network of sounds, such as hf:facebook/wav2vec2-base."
+    for net, inputs, sentence in (
+        (bert, torch.rand(2, 3, 8, 8), f"BertModel takes text, and was shown images. {images}"),
+        (hubert, torch.rand(2, 3, 8, 8), f"HubertModel takes sounds, and was shown images. {images}"),
+        (bert, sounds, f"BertModel takes text, and was shown sounds. {hearing}"),
+        (
+            hubert,
+            sounds,
+            "HubertModel has no feature extractor, and was shown arrays of different length. Give it rows of one "
+            "length, or load it from a folder with its preprocessor_config.json: hf:PATH.",
+        ),
+    ):
+        with pytest.raises(InputError) as error:
+            call(net, inputs)
+        assert str(error.value) == sentence
+
+
+def test_a_list_of_rows_of_one_length_is_one_array() -> None:
+    rows = torch.rand(3, 4)
+    assert torch.equal(call(nn.Identity(), list(rows)), rows)

@@ -27,7 +27,12 @@ _MAIN_INPUTS: dict[str, Kind] = {
     "input_features": "audio",
 }
 _SENTENCES = "sentence_transformers"  # whose networks take a mapping as it is
-_PLURALS = {"image": "images", "audio": "sounds", "graph": "graphs"}
+_NAMES = {"text": "text", "image": "images", "audio": "sounds", "graph": "graphs"}
+_EXAMPLES = {
+    "text": "a text network, such as zoo:minilm",
+    "images": "a network of images, such as zoo:resnet20",
+    "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
+}
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
@@ -75,7 +80,7 @@ def ready(net: nn.Module, inputs: Any) -> Any:
     elif _are_sounds(inputs) and callable(getattr(inside, "from_samples", None)):
         prepared = inside.from_samples(inputs)
     else:
-        return inputs
+        return _of_its_kind(inside, inputs)
     device = next((p.device for p in net.parameters()), None)
     if isinstance(prepared, Prepared):
         return prepared.to(device)
@@ -89,14 +94,35 @@ def _are_sounds(inputs: Any) -> bool:
     return isinstance(inputs, list) and bool(inputs) and all(getattr(one, "ndim", 0) == 1 for one in inputs)
 
 
+def _of_its_kind(net: nn.Module, inputs: Any) -> Any:
+    """Inputs as they are, a list of arrays as one; refused where the network takes another kind."""
+    kind, sounds = takes(net), isinstance(inputs, list) and _are_sounds(inputs)
+    images = isinstance(inputs, Tensor) and inputs.is_floating_point() and inputs.ndim == 4
+    if (images and kind in ("text", "audio")) or (sounds and kind in ("text", "image")):
+        raise InputError(_other_kind(net, kind, "images" if images else "sounds"))
+    if not sounds:
+        return inputs
+    if len({len(one) for one in inputs}) > 1:
+        raise InputError(
+            f"{type(net).__name__} has no feature extractor, and was shown arrays of different length. Give it rows of "
+            "one length, or load it from a folder with its preprocessor_config.json: hf:PATH."
+        )
+    return torch.stack([torch.as_tensor(one) for one in inputs])
+
+
 def _no_tokenizer(net: nn.Module) -> str:
-    name, kind = type(net).__name__, takes(net)
+    kind = takes(net)
     if kind not in (None, "text"):
-        return f"{name} takes {_PLURALS[kind]}, and was shown text. Use a text network, such as zoo:minilm."
+        return _other_kind(net, kind, "text")
     return (
-        f"{name} has no tokenizer, and was shown text. Give it one: likewise.network(net, tokenizer=tokenizer), or "
-        "'hf:NAME,tokenizer=NAME' in its address."
+        f"{type(net).__name__} has no tokenizer, and was shown text. Give it one: likewise.network(net, "
+        "tokenizer=tokenizer), or 'hf:NAME,tokenizer=NAME' in its address."
     )
+
+
+def _other_kind(net: nn.Module, kind: Kind | None, shown: str) -> str:
+    own, example = _NAMES[kind or "text"], _EXAMPLES[shown]
+    return f"{type(net).__name__} takes {own}, and was shown {shown}. Use {example}."
 
 
 def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:

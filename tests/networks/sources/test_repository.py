@@ -164,14 +164,15 @@ def test_a_sub_folder_holds_the_weights_and_may_leave_the_tokenizer_above(tmp_pa
     assert net.tokenize(["a cat"])["input_ids"].shape == (1, 4)
 
 
-def test_another_tokenizer_may_be_named(tmp_path: Path) -> None:
+def test_another_tokenizer_may_be_named(hub_cache: Path, tmp_path: Path) -> None:
     seeded_bert(5).save_pretrained(tmp_path / "net")
     tokenizer().save_pretrained(tmp_path / "words")
     net = likewise.network(f"hf:{tmp_path}/net,tokenizer={tmp_path}/words")
     assert net.tokenize(["a cat"])["input_ids"].shape == (1, 4)
-    with pytest.raises(MissingDataError) as error:
-        likewise.network(f"hf:{tmp_path}/net,tokenizer={tmp_path}/nowhere")
-    assert str(error.value) == f"there is no tokenizer at '{tmp_path}/nowhere'. Give a folder or a name."
+    for other in (f"{tmp_path}/nowhere", str(tmp_path), "nobody/nothing", ""):
+        with pytest.raises(MissingDataError) as error:
+            likewise.network(f"hf:{tmp_path}/net,tokenizer={other}")
+        assert str(error.value) == f"there is no tokenizer at {other!r}. Give a folder or a name."
 
 
 def test_weights_in_shards_and_in_torch_files_are_read(tmp_path: Path) -> None:

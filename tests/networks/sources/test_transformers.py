@@ -308,3 +308,20 @@ def test_an_architecture_without_a_classifier_of_text_says_so_in_training(tmp_pa
         f"hf:{tmp_path} cannot have 2 classes: transformers has no classifier of the kind 'mamba'. Leave classes out, "
         "or choose a network that has one."
     )
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("classes=0", "classes of hf:{0} is 0. Give a whole number of at least 1."),
+        ("classes=2.5", "classes of hf:{0} is 2.5. Give a whole number of at least 1."),
+        ("sampling_rate=fast", "sampling_rate of hf:{0} is 'fast'. Give a whole number of at least 1."),
+        ("trust_remote_code=yes", "trust_remote_code of hf:{0} is 'yes'. Give true or false."),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(tmp_path: Path, option: str, sentence: str) -> None:
+    save("bert", tmp_path)
+    with pytest.raises(InputError) as error:
+        likewise.network(f"hf:{tmp_path},{option}")
+    assert str(error.value) == sentence.format(tmp_path)

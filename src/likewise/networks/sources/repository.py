@@ -74,10 +74,15 @@ class Repository:
         auto = import_module("transformers").AutoTokenizer
         if other is not None:
             here = {"trust_remote_code": False, "local_files_only": self.how.get("local_files_only", False)}
-            elsewhere = Repository(str(Path(other).expanduser()), f"tokenizer={other}", here, None)
-            return elsewhere.read(
-                auto, MissingDataError(f"there is no tokenizer at {other!r}. Give a folder or a name.")
-            )
+            elsewhere = Repository(str(Path(other).expanduser()) if other else "", f"tokenizer={other}", here, None)
+            missing = MissingDataError(f"there is no tokenizer at {other!r}. Give a folder or a name.")
+            try:
+                found = other != "" and any(elsewhere.file(name) for name in _TOKENIZERS)
+            except OSError:  # no repository of that name
+                found = False
+            if not found:
+                raise missing
+            return elsewhere.read(auto, missing)
         for place in (self, self.root):
             if any(place.file(name) for name in _TOKENIZERS):
                 return place.read(auto)

@@ -60,6 +60,19 @@ class Options:
     tokenizer: str | None = None
     trust_remote_code: bool = False
 
+    @classmethod
+    def of(cls, request: Request) -> Options:
+        """Those of a request, each of the kind it has to be."""
+        given = {name: value for name, value in request.options.items() if name in cls.__annotations__}
+        for name in ("classes", "channels", "size", "sampling_rate"):
+            value = given.get(name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise InputError(f"{name} of hf:{request.name} is {value!r}. Give a whole number of at least 1.")
+        trusted = given.get("trust_remote_code", False)
+        if not isinstance(trusted, bool):
+            raise InputError(f"trust_remote_code of hf:{request.name} is {trusted!r}. Give true or false.")
+        return cls(**given)
+
 
 @source("hf")
 class Transformers(Source):
@@ -70,9 +83,9 @@ class Transformers(Source):
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
         transformers = require("transformers", extra="language", to=f"load {request.address}")
-        own = Options(**{name: value for name, value in request.options.items() if name in Options.__annotations__})
+        own = Options.of(request)
         revision = None if own.revision is None else str(own.revision)
-        place = locate(request, revision, own.subfolder, own.trust_remote_code is True)
+        place = locate(request, revision, own.subfolder, own.trust_remote_code)
         config = _config(transformers, place, request, own)
         kind, whole = _kind(transformers, config, request, own)
         net = _make(kind, config, place, request, own)

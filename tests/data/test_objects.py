@@ -37,6 +37,23 @@ def test_texts_are_one_probe_whatever_holds_them(form: str) -> None:
     assert data.probe == Data("any", "text", TEXTS).probe
 
 
+def test_data_is_made_of_texts_in_any_form() -> None:
+    for form in (np.array(TEXTS), pd.Series(TEXTS), tuple(TEXTS)):
+        data = Data("mine", "text", form)
+        assert next(iter(data.batches(2)))[0] == TEXTS[:2]
+        assert data.probe == as_data(TEXTS).probe
+
+
+def test_captioned_images_are_made_of_images_and_texts() -> None:
+    pil = pytest.importorskip("PIL.Image")
+    pictures = [pil.new("RGB", (8, 8), (i, 0, 0)) for i in range(3)]
+    data = likewise.data.Captioned("mine", "image", pictures, texts=TEXTS)
+    assert data[1:].of_kind("text").inputs == TEXTS[1:]
+    with pytest.raises(InputError) as error:
+        likewise.data.Captioned("mine", "image", pictures, texts=TEXTS[1:])
+    assert str(error.value) == "'mine' has 3 images and 2 texts. Give one text per image."
+
+
 def test_a_generator_of_texts_is_read_as_texts() -> None:
     assert as_data(text for text in TEXTS).inputs == TEXTS
     assert as_data(iter([("a", "b"), ("c", "d")])).inputs == [("a", "b"), ("c", "d")]

@@ -50,6 +50,9 @@ class Data:
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.domain == "image":
             object.__setattr__(self, "inputs", _images(self.inputs, self.name))
+        if self.domain == "text" and not isinstance(self.inputs, list):
+            texts = self.inputs.tolist() if hasattr(self.inputs, "tolist") else list(self.inputs)
+            object.__setattr__(self, "inputs", texts)
         if self.labels is not None:
             what = f"the labels of {self.name!r}"
             labels = check_labels(self.labels, len(self.inputs), len(self.classes), what=what)

@@ -164,6 +164,8 @@ def test_a_list_of_pil_images_is_shown_to_a_network_by_its_own_transform(vision:
     assert view.about["transform"] == "timm: 160 × 160, crop 0.95 (center), bicubic"
     arrays = likewise.extract(net, [np.asarray(image) for image in images], progress=False)
     assert (arrays.probe, np.array_equal(arrays.values, view.values)) == (view.probe, True)
+    same_size = np.stack([np.asarray(image.resize((40, 30))) for image in images])
+    assert np.array_equal(as_data(same_size).inputs[:].permute(0, 2, 3, 1) * 255, same_size)
     plain = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 3))
     score = likewise.compare({"vit": net, "plain": plain}, "cka", data=tuple(images), progress=False)
     assert score.values.shape == (2, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
+from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
@@ -237,6 +240,21 @@ def test_a_network_trained_here_is_shown_the_data_as_it_was_trained_on(tmp_path:
     assert transform_of(module) is not None
     likewise.train(module, data, epochs=1, batch_size=4, progress=False)
     assert transform_of(module) is None
+
+
+def test_a_copy_of_a_network_is_shown_what_the_network_is(photos: Data) -> None:
+    net = untrained("timm:test_vit")
+    before = fingerprint(net)
+    twin = copy.deepcopy(net)
+    assert transform_of(twin) is transform_of(net)
+    assert torch.equal(seen_by(twin, photos), seen_by(net, photos))
+    record_transform(twin, None)
+    assert transform_of(net) is not None
+    assert (fingerprint(net), fingerprint(twin)) == (
+        before,
+        before,
+    )  # it says how images are shown, not what it computes
+    assert transform_of(pickle.loads(pickle.dumps(net))) is None
 
 
 def test_a_published_network_keeps_its_transform_where_it_is_saved(tmp_path: Path) -> None:

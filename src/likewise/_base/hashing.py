@@ -23,8 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from likewise._base.notes import NOTES
+
 LIBRARIES = {"torch", "timm", "torchvision", "transformers", "torch_geometric"}
-_OF_TORCH = set(vars(nn.Module())) - {"forward"}  # among them training: views are taken at rest
+# what torch keeps in every module, among it training (views are taken at rest), and what we note there
+_OF_TORCH = set(vars(nn.Module())) - {"forward"} | {NOTES}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(Ellipsis), torch.dtype)
 _DEEPEST = 8

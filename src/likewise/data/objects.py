@@ -39,6 +39,8 @@ def as_data(given: Any) -> Any:
         return nodes_of(given, split, name="graph")
     if isinstance(given, (list, tuple)) and len(given):
         given = _pictures(given)
+    if isinstance(given, np.ndarray) and given.ndim == 4 and given.shape[1] not in (1, 3) and _is_photograph(given[0]):
+        return Data("images", "image", torch.from_numpy(given[..., :3]).permute(0, 3, 1, 2))
     if isinstance(given, torch.utils.data.Dataset) and source_of_object(given) is None:
         return _of_torchvision(given)
     if isinstance(given, (list, tuple, np.ndarray)):

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from likewise._base.hashing import facts_digest, value_digest
+from likewise._base.notes import note, noted
 from likewise._base.optional import require
 from likewise.data.framing import Framing
 from likewise.data.images import USUAL, as_pil, as_tensor
@@ -90,19 +90,15 @@ def as_batch(images: list[Any], channels: int = 3) -> Tensor:
     return as_tensor(images, (len(images), channels, height, width))
 
 
-_transforms: WeakKeyDictionary[nn.Module, Transform] = WeakKeyDictionary()
-
-
 def record_transform(net: nn.Module, transform: Transform | None) -> None:
     """Say by which transform a network is shown images; None for the images as they are."""
-    _transforms.pop(unwrapped(net), None)
-    if transform is not None:
-        _transforms[unwrapped(net)] = transform
+    note(unwrapped(net), "transform", transform)
 
 
 def transform_of(net: nn.Module) -> Transform | None:
     """The transform of a network's makers, None where it has none of its own."""
-    return _transforms.get(unwrapped(net))
+    transform: Transform | None = noted(unwrapped(net), "transform")
+    return transform
 
 
 def from_callable(transform: Any) -> Transform:

@@ -14,7 +14,10 @@ from likewise.errors import (
 )
 from likewise.networks import recipe
 
-KNOWN = "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function or a .safetensors file."
+KNOWN = (
+    "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or a "
+    "training's folder."
+)
 
 
 def test_options_may_stand_in_the_address() -> None:
@@ -31,6 +34,11 @@ def test_options_may_stand_in_the_address() -> None:
     ("address", "kind", "sentence"),
     [
         ("runs/a", UnknownNameError, f"'runs/a' is no folder of a training or network, and has no prefix. {KNOWN}"),
+        (
+            "resnet18",
+            UnknownNameError,
+            f"'resnet18' has no prefix. Did you mean 'timm:resnet18' or 'torchvision:resnet18'? {KNOWN}",
+        ),
         ("lenett", UnknownNameError, f"'lenett' has no prefix. {KNOWN}"),
         ("lenet", UnknownNameError, f"'lenet' has no prefix. Did you mean 'zoo:lenet'? {KNOWN}"),
         ("zooo:x", UnknownNameError, f"no networks come from 'zooo'. Did you mean 'zoo'? {KNOWN}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from likewise.errors import ForwardError
+from likewise.errors import ForwardError, InputError
 from likewise.networks.shown import shown_to
 from likewise.networks.transforms import Transform, record_transform
 from likewise.views import parts
@@ -195,3 +196,14 @@ def test_fewer_large_images_are_read_at_a_time(side: int, count: int) -> None:
         warnings.simplefilter("ignore")
         assert parts.read_at_once(shown_to(net, images, "it")) == count
     assert parts.read_at_once(ROWS) == 256
+
+
+def test_a_batch_of_nothing_is_refused() -> None:
+    acts: list[Callable[[], Any]] = [
+        lambda: likewise.extract(Small(10), ROWS, batch_size=0),
+        lambda: likewise.layerwise(Small(10), data=ROWS, batch_size=0),
+    ]
+    for act in acts:
+        with pytest.raises(InputError) as error:
+            act()
+        assert str(error.value) == "batch_size is 0. Give at least 1."

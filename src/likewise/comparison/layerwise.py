@@ -33,6 +33,7 @@ from likewise.networks.shown import shown_to
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import data_name, extract, network_and_name
+from likewise.views.parts import check_batch_size
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"
@@ -77,6 +78,7 @@ def layerwise(
     """
     if data is None:
         raise InputError(_without_data(b))
+    check_batch_size(batch_size)
     bound = _one_measure(measure, seed)
     inputs = as_data(data)
     nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]

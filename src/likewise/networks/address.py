@@ -19,7 +19,7 @@ from typing import Any
 from likewise._base.files import is_file
 from likewise._base.options import parse_value
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source
+from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source, list_networks
 from likewise.networks.weights import is_weights_name
 from likewise.networks.zoo.registry import ZOO
 
@@ -172,10 +172,20 @@ def _unknown(address: str, prefix: str) -> UnknownNameError:
     if not prefix and "/" in address:
         what = f"{address!r} is no folder of a training or network, and has no prefix"
     hint = did_you_mean(prefix, prefixes)
-    if not prefix and address in ZOO:
-        hint = f" Did you mean 'zoo:{address}'?"
+    if not prefix and (names := _with_prefix(address)):
+        hint = f" Did you mean {' or '.join(map(repr, names))}?"
     forms = ", ".join(f"{name}:NAME" for name in prefixes)
-    return UnknownNameError(f"{what}.{hint} An address is {forms}, file.py:function or a .safetensors file.")
+    return UnknownNameError(
+        f"{what}.{hint} An address is {forms}, file.py:function, a .safetensors file or a training's folder."
+    )
+
+
+def _with_prefix(name: str) -> list[str]:
+    """The addresses of networks of this name: in the zoo, else in the libraries that are installed."""
+    if name in ZOO:
+        return [f"zoo:{name}"]
+    plain = re.fullmatch(r"[\w.-]+", name.partition(",")[0])
+    return [network.address for network in list_networks(plain[0])] if plain else []
 
 
 def _options(text: str, address: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from likewise.networks.shown import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
-from likewise.views.parts import read_at_once
+from likewise.views.parts import check_batch_size, read_at_once
 from likewise.views.selection import PENULTIMATE, Layers, is_pattern
 from likewise.views.watcher import CallFacts, Seen, Watcher
 
@@ -108,8 +108,7 @@ def extract_without_note(
 ) -> Any:
     """`extract`, which leaves it to the caller to say what was chosen."""
     refuse_meta()
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size is {batch_size}. Give at least 1.")
+    check_batch_size(batch_size)
     shown = as_data(data)
     module, called = network_and_name(network, name, domain=domain_of(shown))
     shown = shown_to(module, shown, repr(called), transform)

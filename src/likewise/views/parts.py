@@ -18,7 +18,7 @@ from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
 from likewise.data.images import Transformed
 from likewise.data.inputs import take
-from likewise.errors import ForwardError, LikewiseError
+from likewise.errors import ForwardError, InputError, LikewiseError
 from likewise.networks.forward import first_tensor
 from likewise.views.batches import Batch, fewer
 from likewise.views.hooks import answer_to, watch
@@ -35,6 +35,12 @@ def read_at_once(data: Any) -> int:
         return READ
     size = data.inputs.size if isinstance(data.inputs, Transformed) else getattr(data.inputs, "shape", (0,) * 4)[2:]
     return READ if not size or 0 in size else max(1, min(READ, _READ_BYTES // (12 * math.prod(size))))
+
+
+def check_batch_size(batch_size: int | None) -> None:
+    """Refuse batches of nothing; None is as many inputs as fit."""
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"batch_size is {batch_size}. Give at least 1.")
 
 
 def split(batch: Batch, most: int | None) -> list[Batch]:

@@ -105,7 +105,7 @@ def test_a_prefix_is_written_as_it_is_declared() -> None:
         parse("ZOO:lenet")
     assert str(error.value) == (
         "no networks come from 'ZOO'. Did you mean 'zoo'? An address is zoo:NAME, timm:NAME, torchvision:NAME, "
-        "hf:NAME, file.py:function or a .safetensors file."
+        "hf:NAME, file.py:function, a .safetensors file or a training's folder."
     )
 
 

@@ -139,11 +139,13 @@ def is_untrained(address: str) -> bool:
 
     >>> is_untrained("zoo:lenet"), is_untrained("timm:resnet18"), is_untrained("timm:resnet18,pretrained=false")
     (True, False, True)
+    >>> is_untrained("zoo:minilm")  # all but its classifier
+    False
     """
     if is_checkpoint(address):
         return False
     parts = parse(address)
-    return parts.weights is None and not (parts.source.comes_trained and parts.options.get("pretrained", True))
+    return parts.weights is None and not (parts.source.is_trained(parts.name) and parts.options.get("pretrained", True))
 
 
 def is_checkpoint(address: str) -> bool:

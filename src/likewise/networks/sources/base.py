@@ -85,6 +85,10 @@ class Source:
         """The network asked for."""
         raise NotImplementedError
 
+    def is_trained(self, name: str) -> bool:
+        """Whether a network has published weights where nothing else is asked for."""
+        return self.comes_trained
+
     def accepts(self, name: str) -> Collection[str]:
         """Which of classes, channels, size and features it can build to the measure of data."""
         return ()

@@ -32,6 +32,7 @@ class Architecture:
     source: str = ""
     renames: tuple[tuple[str, str], ...] = ()
     typed_options: tuple[str, ...] = ()
+    trained: bool = False
 
     @property
     def options(self) -> list[str]:
@@ -69,13 +70,17 @@ def architecture(
     renames: tuple[tuple[str, str], ...] = (),
     typed_options: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
+    trained: bool = False,
     **defaults: Any,
 ) -> Callable[[B], B]:
-    """Put a class or function that builds a network into the zoo, with other defaults where some are given."""
+    """Put a class or function that builds a network into the zoo, with other defaults where some are given.
+
+    `trained` says that it comes with published weights, all but its classifier.
+    """
 
     def register(build: B) -> B:
         make = partial(build, **defaults) if defaults else build
-        entry = Architecture(name, domain, make, summary, source, renames, typed_options)
+        entry = Architecture(name, domain, make, summary, source, renames, typed_options, trained)
         ZOO.add(name, entry, aliases, module=module_of(build))
         return build
 
@@ -91,6 +96,9 @@ class Zoo(Source):
     def build(self, request: Request) -> Loaded:
         entry = ZOO.get(request.name)
         return Loaded(entry.make(**request.options), renames=entry.renames)
+
+    def is_trained(self, name: str) -> bool:
+        return ZOO.get(name).trained
 
     def accepts(self, name: str) -> Collection[str]:
         return ZOO.get(name).options

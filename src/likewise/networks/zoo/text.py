@@ -162,6 +162,7 @@ def bert_tiny(
     domain="text",
     summary="The sentence encoder all-MiniLM-L6-v2, 6 layers of width 384",
     source="Wang et al. 2020, arXiv:2002.10957",
+    trained=True,
     typed_options=("folder",),
 )
 def minilm(

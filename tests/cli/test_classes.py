@@ -98,14 +98,13 @@ def test_the_table_says_what_was_looked_at_and_what_chance_gives(photos: Path, t
     assert [each.short for each in saved] == ["SCSM", "TNCSM-test", "TNCSM-test"]
     resnet, vit = (alignment(own, saved[0]) for own in saved[1:])
     lines = text.splitlines()
-    assert lines[0].split() == ["layer", "SAI", "random", "calibrated", "p"]
+    assert lines[0].split() == ["layer", "classes", "SAI", "random", "calibrated", "p"]
     for line, found, layer in ((lines[1], vit, "penultimate"), (lines[2], resnet, found_layer(saved[1]))):
         numbers = [f"{v:.3f}" for v in (found, found.chance.random, found.calibrated, found.p)]
-        assert line.split()[1:] == [*layer.split(), *numbers]
+        assert line.split()[1:] == [*layer.split(), "5", *numbers]
     assert lines[4:] == [
-        "cosine of TNCSM-test with SCSM over 5 classes. random: what random weights give",
-        f"(a constant gives {vit.chance.constant:.3f}); calibrated: 0 at random, 1 at full agreement; p: by permuting "
-        "the classes",
+        "cosine of TNCSM-test with SCSM. random: what random weights give; calibrated: 0 at random,",
+        "1 at full agreement; p: by permuting the classes",
         "meanings: airplane = airplane.n.01, cat = cat.n.01, dog = dog.n.01, horse = horse.n.01, ship = ship.n.01",
         "",
         f"written to {tmp_path / 'out'}: matrices.png, matrices/",

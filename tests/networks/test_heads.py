@@ -113,6 +113,52 @@ def test_of_a_detector_that_proposes_regions_the_class_layer_is_the_decoders() -
     torch.testing.assert_close(given, answer)
 
 
+TINY_RT_DETR = {
+    "backbone_config": {"model_type": "rt_detr_resnet", "embedding_size": 8, "hidden_sizes": [8] * 4, "depths": [1] * 4}
+    | {"layer_type": "basic", "out_features": ["stage2", "stage3", "stage4"]},
+    "encoder_hidden_dim": 32,
+    "encoder_in_channels": [8] * 3,
+    "decoder_in_channels": [32] * 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "layer", "rows"),
+    [
+        ("RTDetrV2ForObjectDetection", TINY_RT_DETR, "class_embed.1", 3),  # not model.enc_score_head
+        ("DFineForObjectDetection", TINY_RT_DETR, "class_embed.1", 3),
+        ("EomtForUniversalSegmentation", {"num_blocks": 1}, "class_predictor", 4),
+        (
+            "DPTForSemanticSegmentation",
+            {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3], "neck_hidden_sizes": [8] * 4}
+            | {"fusion_hidden_size": 8},
+            "head.head.4",  # not auxiliary_head.head.4
+            3,
+        ),
+        (
+            "MobileViTForSemanticSegmentation",
+            {
+                "hidden_sizes": [8] * 3,
+                "neck_hidden_sizes": [3] * 7,
+                "aspp_out_channels": 3,
+            },  # widths as many as classes
+            "segmentation_head.classifier.convolution",
+            3,
+        ),
+    ],
+)
+def test_later_detectors_and_segmenters_of_transformers_are_found(
+    name: str, sizes: dict[str, Any], layer: str, rows: int
+) -> None:
+    prepare_torchvision()
+    transformers = pytest.importorskip("transformers")
+    from benchmarks.tiny_transformers import config
+
+    kind = getattr(transformers, name)
+    found = head(kind(config(kind.config_class, sizes)))
+    assert (found.layer_name, len(found.weight)) == (layer, rows)
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [

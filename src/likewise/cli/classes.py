@@ -49,6 +49,9 @@ def classes(
         typer.echo(json.dumps(rows))
         return
     _print(rows, first)
+    for name, each in found.items():
+        if each != each:  # NaN
+            typer.echo(f"{name}: {each}", err=True)
     if out is not None:
         typer.echo(f"\nwritten to {out}: matrices.png, matrices/")
 
@@ -75,12 +78,12 @@ def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
     from likewise.matrices.tables import fitted
     from likewise.wordnet import find
 
-    frame = pd.DataFrame(rows, index=[row["network"] for row in rows])[["layer", "SAI", "random", "calibrated", "p"]]
-    typer.echo(fitted(frame.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.3f}")))
+    columns = ["layer", "classes", "SAI", "random", "calibrated", "p"]
+    frame = pd.DataFrame(rows, index=[row["network"] for row in rows])[columns]
+    typer.echo(fitted(frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else str(cell))))
     typer.echo(
-        f"\n{first.metric} of {first.a.short} with {first.b.short} over {len(first.a)} classes. random: what random "
-        f"weights give\n(a constant gives {first.chance.constant:.3f}); calibrated: 0 at random, 1 at full agreement; "
-        "p: by permuting the classes"
+        f"\n{first.metric} of {first.a.short} with {first.b.short}. random: what random weights give; calibrated: 0 at "
+        "random,\n1 at full agreement; p: by permuting the classes"
     )
     pairs = [f"{name} = {find(wnid).name}" for name, wnid in zip(first.b.classes, first.b.ids or (), strict=True)]
     typer.echo(f"meanings: {', '.join(pairs[:10])}" + (f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""))

@@ -312,6 +312,11 @@ def test_layers_are_compared_with_each_network_shown_its_own(photos: Data) -> No
     found = likewise.layerwise(a, b, photos, layers="logits", progress=False)
     views = [likewise.extract(net, photos, layers="logits", progress=False) for net in (a, b)]
     assert float(found.values[0, 0]) == pytest.approx(float(likewise.compare(*views, "cka-debiased")), abs=1e-3)
+    assert found.about["transform"] == (
+        "timm: 160 × 160, crop 0.95 (center), bilinear; timm: 106 × 106, crop 0.875 (center), bicubic"
+    )
+    other = likewise.layerwise(a, b, photos, measure="cka", layers="logits", progress=False)
+    assert other.about["transform"] == found.about["transform"]
     same = likewise.layerwise(a, b, photos, layers="logits", transform=own_transform(), progress=False)
     views = [likewise.extract(n, photos, layers="logits", transform=own_transform(), progress=False) for n in (a, b)]
     assert float(same.values[0, 0]) == pytest.approx(float(likewise.compare(*views, "cka-debiased")), abs=1e-3)

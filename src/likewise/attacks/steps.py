@@ -124,8 +124,10 @@ class Target:
 @contextmanager
 def target(net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False) -> Iterator[Target]:
     """The network at rest for an attack; without labels, away from what it answers."""
-    if not images.is_floating_point() or (
-        images.numel() and not (0 <= float(images.min()) <= float(images.max()) <= 1)
+    if (
+        not isinstance(images, Tensor)
+        or not images.is_floating_point()
+        or (images.numel() and not (0 <= float(images.min()) <= float(images.max()) <= 1))
     ):
         raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
     if targeted and labels is None:

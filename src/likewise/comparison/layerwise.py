@@ -100,6 +100,7 @@ def layerwise(
             for m, (_, n), layers_of, head_of in zip(inside, nets, wanted, heads, strict=True)
         ]
         values, names, reasons = _stream(watchers, shown, batch_size, seed, progress)
+        recipes = [getattr(getattr(each, "inputs", None), "recipe", "") for each in shown]
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
@@ -109,6 +110,7 @@ def layerwise(
             for (m, n), layers_of, head_of, t in zip(nets, wanted, heads, own, strict=True)
         ]
         values, names, reasons = _pairwise(views, bound)
+        recipes = [next(iter(part.values())).about.get("transform", "") for part in views]
         saturation = _saturation(views, bound, values)
     return LayerMatrix(
         nets[0][1],
@@ -117,7 +119,15 @@ def layerwise(
         names[-1],
         values,
         bound.key,
-        _about(inputs, reduction=how, batch_size=batch_size, seed=seed, precision=dtype, untrained=untrained),
+        _about(
+            inputs,
+            reduction=how,
+            batch_size=batch_size,
+            seed=seed,
+            precision=dtype,
+            untrained=untrained,
+            transform="; ".join(dict.fromkeys(filter(None, recipes))),
+        ),
         reasons,
         saturation,
         bound.info.larger_is,

@@ -124,6 +124,32 @@ def _by_hand(address: str, texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("vision")
+def test_the_two_towers_of_clip_are_compared_on_captioned_images(folder: Path, tmp_path: Path) -> None:
+    import transformers
+    from benchmarks.tiny_transformers import SIDE, save
+
+    from likewise.data.captions import Captioned
+
+    save("clip", tmp_path / "clip")
+    texts = (folder / "sentences.txt").read_text().splitlines()[:8]
+    images = torch.rand(8, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
+    towers = {part: f"hf:{tmp_path / 'clip'},part={part}" for part in ("vision", "text")}
+    data = Captioned("pairs", "image", images, texts=texts)
+    found = likewise.compare(towers, "cka", data=data, layers="embedding", progress=False)
+    whole = likewise.network(towers["text"]).eval()
+    kind = transformers.CLIPModel.from_pretrained(tmp_path / "clip").eval()
+    statistics = transformers.AutoImageProcessor.from_pretrained(tmp_path / "clip")
+    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (statistics.image_mean, statistics.image_std))
+    with torch.no_grad():
+        both = kind(**whole.tokenize(texts), pixel_values=(images - mean) / std)
+    # CLIP itself brings both to length 1 before it compares them
+    lengths = likewise.extract(towers["vision"], images, "embedding", progress=False).values.norm(dim=1, keepdim=True)
+    words = likewise.extract(towers["text"], texts, "embedding", progress=False).values.norm(dim=1, keepdim=True)
+    expected = measures.cka(both.image_embeds * lengths, both.text_embeds * words)
+    assert found["vision", "text"] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.usefixtures("vision")
 def test_a_tokenizer_that_pads_on_the_left_changes_nothing(folder: Path, tmp_path: Path) -> None:
     import transformers
 

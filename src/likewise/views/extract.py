@@ -33,8 +33,9 @@ from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
 from likewise.views.parts import check_batch_size, read_at_once
+from likewise.views.rows import CallFacts
 from likewise.views.selection import PENULTIMATE, Layers, is_pattern
-from likewise.views.watcher import CallFacts, Seen, Watcher
+from likewise.views.watcher import Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file
 

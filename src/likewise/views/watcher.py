@@ -19,29 +19,21 @@ from torch import Tensor, nn
 
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
-from likewise.networks.forward import answer_field, at_rest, first_tensor, padding_mask, ready, tensor_at
+from likewise.networks.forward import answer_field, at_rest, first_tensor, ready, tensor_at
 from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.normalise import check_range, unwrapped
 from likewise.networks.precision import check_dtype, in_precision
-from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch, cast, fewer
-from likewise.views.channel_axis import ChannelAxes, default_axis, input_axis
+from likewise.views.channel_axis import ChannelAxes, input_axis
 from likewise.views.embedding import embedding_field, is_causal, own_reduction
 from likewise.views.hooks import answer_to, watch
 from likewise.views.parts import Parts
 from likewise.views.penultimate import answer_among, classifier_calls, gives_logits, join_inputs, recorded_calls
-from likewise.views.reduction import check_reduction, reduced
+from likewise.views.reduction import check_reduction
+from likewise.views.rows import CallFacts, NoRowsError, RowMaker, UnfitReductionError, is_row
 from likewise.views.selection import EMBEDDING, LOGITS, PENULTIMATE, Layers, Selection
 
 _GIVEN = "input of "
-
-
-class _NoRowsError(InputError):
-    """A layer that does not give one row per input: refused where it is asked for by name, else left out."""
-
-
-class _UnfitReductionError(_NoRowsError):
-    """A reduction of tokens for a layer of maps, or the other way: refused for blocks, which belong together."""
 
 
 @dataclass
@@ -62,22 +54,6 @@ def joined(parts: Sequence[Seen]) -> Seen:
 
 
 @dataclass(frozen=True)
-class CallFacts:
-    """What the first batch showed of one call: the layer's class and precision, and the axes of what it gives.
-
-    Of the embedding, `reduce` is how it becomes rows where nobody chose, `source` what it was made from.
-    """
-
-    kind: str
-    dtype: str
-    ndim: int
-    input_axis: int
-    channel_axis: int | None  # 1 or -1, 0 where it could be either, None for rows
-    reduce: str | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class Places:
     """Where in a pass the answer and the embedding are: fields of the output, and the calls of the classifiers.
 
@@ -89,6 +65,10 @@ class Places:
     answer: Any = None
     has_logits: bool = True
     embedding: Any = None
+
+    def logits(self, output: Any) -> Tensor | None:
+        """The answer in what the network gives, None where that is none."""
+        return tensor_at(output, self.answer) if self.has_logits else None
 
 
 @dataclass(frozen=True)
@@ -189,7 +169,7 @@ class Watcher:
         with watch(settled.modules, inside, settled.inputs_of):
             answer = answer_to(self.resting, rows.inputs, rows.batch, number, self.label)
         receive_output(self.resting, answer, settled.places, receive)
-        seen.answer = rows.logits(answer, settled.places)
+        seen.answer = rows.logits(settled.places.logits(answer))
         return seen
 
 
@@ -202,7 +182,7 @@ class FirstBatch:
         self.channels: ChannelAxes | None = None
         self.causal: bool | None = None
         self.facts: dict[str, CallFacts] = {}
-        self.left_out: dict[str, _NoRowsError] = {}
+        self.left_out: dict[str, NoRowsError] = {}
         self.few_shapes: dict[str, tuple[int, ...]] = {}
         self.inputs_of: dict[str, nn.Module] = {}
         self.places = Places(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
@@ -223,7 +203,7 @@ class FirstBatch:
             answer = self._answer_to(self.rows.inputs)
         self._find_output(answer)
         receive_output(self.net, answer, self.places, receive)
-        seen.answer = self.rows.logits(answer, self.places)
+        seen.answer = self.rows.logits(self.places.logits(answer))
         return seen
 
     def _answer_to(self, inputs: Any) -> Any:
@@ -307,7 +287,7 @@ class FirstBatch:
             facts = self._of_embedding(facts, value) if name == EMBEDDING else facts
             self.facts[name] = replace(facts, ndim=self.rows.aligned(name, value, facts).ndim)
             seen.rows[name] = self.rows.of(name, output, facts)
-        except _NoRowsError as error:
+        except NoRowsError as error:
             self.left_out[name] = error
 
     def _of_embedding(self, facts: CallFacts, value: Tensor) -> CallFacts:
@@ -330,7 +310,7 @@ class FirstBatch:
         if lost:
             if len(lost) == len(meant) or any(name in selection.asked for name in lost):
                 raise InputError(str(self.left_out[lost[0]]))
-            unfit = [name for name in lost if isinstance(self.left_out[name], _UnfitReductionError)]
+            unfit = [name for name in lost if isinstance(self.left_out[name], UnfitReductionError)]
             if unfit and "blocks" in selection.asked:
                 raise InputError(
                     f"reduce={self.watcher.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
@@ -376,85 +356,3 @@ def receive_output(net: nn.Module, output: Any, places: Places, receive: Receive
         receive(LOGITS, net, tensor_at(output, places.answer))
     if EMBEDDING in places.words and not places.classifiers:
         receive(EMBEDDING, net, tensor_at(output, places.embedding))
-
-
-def is_row(value: Tensor) -> bool:
-    """Whether a layer gives one row per input, be it with axes of size 1: `(n, d)`, `(n, c, 1, 1)`, `(n, 1, 1, c)`."""
-    if value.ndim < 4:
-        return value.ndim == 2
-    return {1} in (set(value.shape[2:]), set(value.shape[1:-1]))
-
-
-@dataclass(frozen=True)
-class RowMaker:
-    """From what layers give for one batch to rows, one per input (or per token or position)."""
-
-    batch: Batch
-    inputs: Any
-    reduce: str | None
-    label: str
-    net: nn.Module
-
-    def of(self, name: str, output: Any, facts: CallFacts) -> Tensor:
-        """The rows of one call, in memory of their own."""
-        value = self.aligned(name, self.activations(name, output), facts)
-        rows = self._reduced(name, value, facts.channel_axis, facts.reduce or self.reduce)
-        # a view of what the network computed could still be overwritten by the network
-        shared = rows.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
-        return rows.clone() if shared else rows
-
-    def activations(self, name: str, output: Any) -> Tensor:
-        """The tensor a layer gives: the first, or the first with one entry per input where that has none."""
-        value, shown = first_tensor(output), self.batch.shown
-        if type(output) is tuple and value is not None and shown not in value.shape[: 2 if value.ndim == 3 else 1]:
-            others = (part for part in output if isinstance(part, Tensor) and part.ndim > 1)
-            value = next((part for part in others if len(part) == shown), value)
-        if value is None or not value.is_floating_point():
-            what = "no tensor" if value is None else f"{value.dtype} entries"
-            raise _NoRowsError(f"{name!r} of {self.label} gives {what}, not activations. Choose another layer.")
-        return value
-
-    def aligned(self, name: str, value: Tensor, facts: CallFacts) -> Tensor:
-        """What a layer gives, with the inputs along the first axis."""
-        shown = self.batch.shown
-        if value.ndim == 3:
-            value = value.transpose(0, facts.input_axis)
-        if value.ndim == 1 and len(value) == shown > 1:
-            value = value[:, None]  # one number per input
-        if shown == 1 and (value.ndim < facts.ndim or value.ndim == 0):
-            value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
-        if value.ndim < 2 or value.shape[0] != shown:
-            raise _NoRowsError(
-                f"{name!r} of {self.label} gives shape {tuple(value.shape)} for {shown} inputs, so "
-                "its first axis is not the inputs. Choose another layer."
-            )
-        return value if self.batch.rows is None else self.batch.rows(value)
-
-    def _reduced(self, name: str, value: Tensor, axis: int | None, how: str | None) -> Tensor:
-        label = f"{name!r} of {self.label}"
-        if is_row(value):
-            return value.flatten(1)
-        if how is None:
-            raise InputError(wrong_rank(value, label))
-        axis = default_axis(value) if axis is None else axis
-        maps = value.ndim > 3 or axis == 1
-        if axis == 0 and how != "flatten":
-            raise _NoRowsError(
-                f"{label} gives shape {tuple(value.shape)}, whose channels may be the second axis "
-                "or the last. Choose reduce='flatten', inputs of another size or another layer."
-            )
-        value = value.movedim(-1, 1) if axis == -1 and maps else value
-        mask = None if maps else padding_mask(self.net, self.inputs, value.shape[1])
-        try:
-            return reduced(value, how, label, mask, maps=maps)
-        except InputError as error:
-            raise _UnfitReductionError(str(error)) from error
-
-    def logits(self, answer: Any, places: Places) -> Tensor | None:
-        """What the network answered, `(n, c)`; None where it is no such thing."""
-        value, shown = tensor_at(answer, places.answer) if places.has_logits else None, self.batch.shown
-        if value is not None and value.ndim == 1:
-            value = value[None] if shown == 1 else value[:, None]  # squeezed
-        if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():
-            return None
-        return value if self.batch.rows is None else self.batch.rows(value)

@@ -10,6 +10,7 @@ import pytest
 
 from likewise import measures
 from likewise.cli import main
+from likewise.matrices.similarity import SimilarityMatrix
 from tests.cli.conftest import run
 
 
@@ -89,3 +90,14 @@ def test_the_command_asks_for_data_where_it_is_given_networks(address: str, caps
     assert capsys.readouterr().err == (
         f"likewise: {address} is a network: say what to show it, as in --data 'cifar10:test[:1000]'.\n"
     )
+
+
+def test_untrained_networks_are_named_beside_the_result_for_people_and_programs(tmp_path: Path) -> None:
+    words = ("compare", "zoo:lenet", "zoo:mlp", "--data", "digits:test[:40]", "--dtype", "bfloat16")
+    note = "Untrained, with random weights: lenet, mlp."
+    done = run(*words, "-m", "cka", "rsa", "--out", str(tmp_path / "out"))
+    assert done.stderr.splitlines() == [note]  # once for both measures
+    assert SimilarityMatrix.load(tmp_path / "out" / "matrices" / "cka").notes() == [note]
+    done = run(*words, "--json")
+    assert done.stderr.splitlines() == [note]
+    assert {row["a"] for row in json.loads(done.stdout)} == {"lenet", "mlp"}

@@ -27,7 +27,8 @@ def short_names(names: Sequence[str]) -> list[str]:
     """
     if all(len(name) <= _LONG for name in names):
         return list(names)
-    parts = [_NAME.fullmatch(name) for name in names]  # words of a sentence stay as they are
+    words = [any(letter.isspace() for letter in name) for name in names]  # a sentence stays as it is
+    parts = [None if several else _NAME.fullmatch(name) for name, several in zip(names, words, strict=True)]
     bases = [m["base"] + (m["number"] or "") if m else name for m, name in zip(parts, names, strict=True)]
     options = [m["options"].split(",")[1:] if m else [] for m in parts]
     found = []

@@ -123,3 +123,16 @@ def test_a_text_without_tokens_is_named(folder: Any) -> None:
     with pytest.raises(InputError) as error:
         FromTransformers(tokenizer, 64)(["a cat", "", "a dog"])
     assert str(error.value) == "the text '' has no tokens, so there is nothing to show. Leave such texts out."
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_network_that_looks_at_padding_is_shown_texts_of_one_length(folder: Any) -> None:
+    """The text tower of SigLIP answers by its last position: of a text alone and of one in a batch it has to be one."""
+    path, texts = folder("siglip"), ["a dog", "the cat sat on the mat under the tree"]
+    rows = np.asarray(likewise.extract(f"hf:{path},part=text", texts, "embedding"))
+    alone = [np.asarray(likewise.extract(f"hf:{path},part=text", [text, text], "embedding"))[0] for text in texts]
+    np.testing.assert_allclose(rows, alone, atol=1e-5)
+    tokens = transformers.AutoTokenizer.from_pretrained(path)(texts, padding="max_length", return_tensors="pt")
+    with torch.no_grad():
+        own = transformers.SiglipModel.from_pretrained(path).eval().text_model(**tokens).pooler_output
+    np.testing.assert_allclose(rows, own.numpy(), atol=1e-5)

@@ -34,6 +34,11 @@ def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual
     return asked
 
 
+def takes_padding(net: nn.Module) -> bool:
+    """Whether a network looks at the last position, be it padding, and was trained on texts padded to one length."""
+    return str(getattr(getattr(net, "config", None), "model_type", "")).startswith("siglip")
+
+
 def _usable(table: nn.Module) -> int | None:
     """How many positions a learned table has; where one stands for padding, they count from behind it."""
     rows, padding = getattr(table, "num_embeddings", None), getattr(table, "padding_idx", None)

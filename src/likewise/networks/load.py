@@ -20,7 +20,7 @@ from likewise.networks import weights as files
 from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.forward import takes
-from likewise.networks.lengths import longest_text
+from likewise.networks.lengths import longest_text, takes_padding
 from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
 from likewise.networks.prepared import accepted_names
 from likewise.networks.sources.base import Loaded, Request, Source
@@ -108,7 +108,8 @@ def _with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
     inside: Any = unwrapped(net)
     of_transformers = hasattr(tokenizer, "pad_token") and hasattr(tokenizer, "batch_decode")
     if of_transformers:
-        tokenizer = FromTransformers(tokenizer, longest_text(inside, tokenizer), accepted_names(inside))
+        longest = longest_text(inside, tokenizer)
+        tokenizer = FromTransformers(tokenizer, longest, accepted_names(inside), full=takes_padding(inside))
     inside.tokenize = tokenizer
     return net
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from likewise.networks.forward import takes
 from likewise.networks.headers import declared_normalisation
-from likewise.networks.lengths import longest_text
+from likewise.networks.lengths import longest_text, takes_padding
 from likewise.networks.prepared import FromExtractor, accepted_names
 from likewise.networks.sources.repository import Repository
 from likewise.networks.transforms import Transform, from_processor
@@ -51,7 +51,8 @@ def show(net: Any, config: Any, place: Repository, wanted: Wanted) -> Shown | No
         return Shown()
     words = place.tokenizer(wanted.tokenizer)
     if words is not None:
-        net.tokenize = FromTransformers(words, longest_text(net, words, wanted.longest), accepted_names(net))
+        longest = longest_text(net, words, wanted.longest)
+        net.tokenize = FromTransformers(words, longest, accepted_names(net), full=takes_padding(net))
     return Shown()
 
 

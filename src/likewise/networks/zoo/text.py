@@ -197,17 +197,26 @@ def minilm(
 
 
 class FromTransformers:
-    """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for."""
+    """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for.
 
-    def __init__(self, tokenizer: Any, longest: int | None, accepted: Collection[str] = ()) -> None:
+    Texts are padded to the longest of their batch, and to `longest` tokens for a network that was trained so (`full`).
+    """
+
+    padding: bool | str = True
+
+    def __init__(
+        self, tokenizer: Any, longest: int | None, accepted: Collection[str] = (), *, full: bool = False
+    ) -> None:
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
         tokenizer.padding_side = "right"  # on the left it would shift the positions that many networks count
         self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
+        if full and longest is not None:
+            self.padding = "max_length"
 
     def __call__(self, texts: Texts) -> Prepared:
         limit = {} if self.longest is None else {"truncation": True, "max_length": self.longest}
-        tokens = self.tokenizer(*_parts(texts), return_tensors="pt", padding=True, **limit)
+        tokens = self.tokenizer(*_parts(texts), return_tensors="pt", padding=self.padding, **limit)
         if "attention_mask" in tokens and not bool(tokens["attention_mask"].any(dim=1).all()):
             empty = texts[int((~tokens["attention_mask"].any(dim=1)).nonzero()[0])]
             raise InputError(f"the text {empty!r} has no tokens, so there is nothing to show. Leave such texts out.")

@@ -53,12 +53,14 @@ def test_config_and_tokenizer_are_those_of_the_revision(hub_cache: Path) -> None
     publish(hub_cache, "main", 1)
     publish(hub_cache, "wide", 2, build("roberta"))
     snapshot = next(hub_cache.glob(f"*/snapshots/{commit(2)}"))
-    config = json.loads((snapshot / "tokenizer_config.json").read_text())
-    (snapshot / "tokenizer_config.json").write_text(json.dumps(config | {"padding_side": "left"}))
+    words = json.loads((snapshot / "tokenizer.json").read_text())
+    ids = words["model"]["vocab"]
+    ids["cat"], ids["dog"] = ids["dog"], ids["cat"]
+    (snapshot / "tokenizer.json").write_text(json.dumps(words))
     plain, wide = likewise.network(f"hf:{NAME}"), likewise.network(f"hf:{NAME}@wide")
-    assert type(plain).__name__, type(wide).__name__ == ("BertModel", "RobertaModel")
-    assert plain.tokenize(["a", "a cat sat"])["attention_mask"][0].tolist() == [1, 1, 1, 0, 0]
-    assert wide.tokenize(["a", "a cat sat"])["attention_mask"][0].tolist() == [0, 0, 1, 1, 1]
+    assert (type(plain).__name__, type(wide).__name__) == ("BertModel", "RobertaModel")
+    assert torch.equal(plain.tokenize(["a cat"])["input_ids"], wide.tokenize(["a dog"])["input_ids"])
+    assert not torch.equal(plain.tokenize(["a cat"])["input_ids"], wide.tokenize(["a cat"])["input_ids"])
 
 
 def test_two_revisions_differ_and_the_report_names_both_commits(two_steps: Path, tmp_path: Path) -> None:
@@ -259,3 +261,23 @@ def test_what_a_header_names_is_read_from_this_disk_alone(two_steps: Path, tmp_p
     again = likewise.network(str(tmp_path / "w.safetensors"))
     assert same(unwrapped(again), net)
     assert KINDS["bert"].architecture == type(again).__name__
+
+
+def test_a_damaged_image_processor_is_named(tmp_path: Path) -> None:
+    save("vit", tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text("{")
+    with pytest.raises(InputError) as error:
+        likewise.network(f"hf:{tmp_path}")
+    assert str(error.value).startswith(f"{tmp_path}/preprocessor_config.json is damaged: ")
+    assert str(error.value).endswith(". Fetch it again.")
+
+
+def test_a_tokenizer_without_padding_pads_all_the_same(tmp_path: Path) -> None:
+    seeded_bert(5).save_pretrained(tmp_path)
+    bare = tokenizer()
+    bare.pad_token = bare.eos_token = None
+    bare.save_pretrained(tmp_path)
+    net = likewise.network(f"hf:{tmp_path}")
+    together = likewise.extract(net, TEXTS, "logits", "mean", progress=False)
+    alone = likewise.extract(net, [TEXTS[1], TEXTS[1]], "logits", "mean", progress=False)
+    assert torch.allclose(torch.as_tensor(together.values[1]), torch.as_tensor(alone.values[0]), atol=1e-5)

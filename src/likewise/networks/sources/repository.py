@@ -7,6 +7,7 @@ of them. Weights are read as tensors alone, whatever their file. Code that a rep
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from collections.abc import Mapping
@@ -15,11 +16,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from likewise._base.files import reading
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, did_you_mean
 from likewise.networks.prepared import quiet
 from likewise.networks.sources.base import Request, weights_only
 
 _COMMIT = re.compile(r"/snapshots/([0-9a-f]{7,64})(/|$)")
+_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "tokenizer.model")
 
 
@@ -95,8 +98,14 @@ class Repository:
             try:
                 return place, getattr(kind, method)(place.name, **how)[0]
             except OSError:
-                continue
+                place.check_whole(_PROCESSORS)
         return None
+
+    def check_whole(self, names: tuple[str, ...]) -> None:
+        """Refuse files that are there but damaged."""
+        for path in filter(None, map(self.file, names)):
+            with reading(Path(path), f"{path} is damaged: {{reason}}. Fetch it again."):
+                json.loads(Path(path).read_text(encoding="utf-8"))
 
     @property
     def root(self) -> Repository:

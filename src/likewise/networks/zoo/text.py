@@ -207,8 +207,8 @@ class FromTransformers:
     def __init__(
         self, tokenizer: Any, longest: int | None, accepted: Collection[str] = (), *, full: bool = False
     ) -> None:
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
+        if tokenizer.pad_token is None:  # masked, whatever it is
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
         tokenizer.padding_side = "right"  # on the left it would shift the positions that many networks count
         self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
         if full and longest is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -159,10 +161,15 @@ def test_it_works_where_gradients_are_off(mode: type[torch.no_grad]) -> None:
 
 @pytest.mark.parametrize(
     "images",
-    [torch.full((1, 1, 2, 2), 1.5), torch.full((1, 1, 2, 2), -0.1), torch.ones(1, 1, 2, 2).int()],
-    ids=["above 1", "below 0", "whole numbers"],
+    [
+        torch.full((1, 1, 2, 2), 1.5),
+        torch.full((1, 1, 2, 2), -0.1),
+        torch.ones(1, 1, 2, 2).int(),
+        {"pixel_values": torch.ones(1, 1, 2, 2)},
+    ],
+    ids=["above 1", "below 0", "whole numbers", "what a processor gives"],
 )
-def test_only_images_between_0_and_1_are_attacked(images: Tensor) -> None:
+def test_only_images_between_0_and_1_are_attacked(images: Any) -> None:
     net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     with pytest.raises(InputError) as error:
         pgd(net, images)

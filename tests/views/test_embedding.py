@@ -89,6 +89,16 @@ def test_of_a_network_whose_tokens_see_all_the_mean_of_the_real_ones_is_the_embe
     assert view.about["embedding"] == "last_hidden_state, mean"
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", [*CAUSAL, *BOTH_WAYS])
+def test_half_precision_does_not_hide_what_a_network_does(name: str, dtype: torch.dtype) -> None:
+    net = {**CAUSAL, **BOTH_WAYS}[name]().to(dtype)
+    if getattr(net, "pooler", None) is not None:
+        net.pooler = None
+    how = "last" if name in CAUSAL else "mean"
+    assert shown(net, [padded()], "embedding").about["embedding"] == f"last_hidden_state, {how}"
+
+
 @pytest.mark.parametrize("name", [*CAUSAL, *BOTH_WAYS])
 def test_texts_of_one_word_do_not_hide_what_a_network_does(name: str) -> None:
     net = {**CAUSAL, **BOTH_WAYS}[name]()

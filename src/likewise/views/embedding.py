@@ -20,7 +20,7 @@ from likewise.networks.normalise import unwrapped
 
 _POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
 _STATES = ("encoder_last_hidden_state", "last_hidden_state")
-_TOLERANCE = 4  # of the precision: experts add up the same numbers in another order
+_ROUNDING = 1e-5  # experts add up the same numbers in another order
 
 
 def without_logits(net: nn.Module, output: Any) -> str:
@@ -65,40 +65,40 @@ def own_reduction(net: nn.Module, value: Tensor, maps: bool, causal: bool | None
 
 
 def is_causal(states_of: Callable[[Any], Tensor | None], inputs: Any) -> bool | None:
-    """Whether the state of a token is the same whatever token comes after it; None where that cannot be tried."""
+    """Whether the states of tokens are the same whatever tokens come after them; None where that cannot be tried."""
     words = inputs.get("input_ids") if isinstance(inputs, Mapping) else None
     if not isinstance(words, Tensor) or words.ndim != 2:
         return False
-    before, place = _longest(inputs, words)
-    tokens = before["input_ids"]
-    others = words[words != tokens[0, place]]
-    after = {**before, "input_ids": tokens.clone()}
-    after["input_ids"][0, place] = others[0] if len(others) else (tokens[0, place] - 1).abs()
+    before, places = _longest(inputs, words)
+    early, late = places[: len(places) // 2], places[len(places) // 2 :]
+    known = torch.tensor(sorted(set(words.flatten().tolist())), device=words.device)
+    tokens = before["input_ids"].clone()
+    others = known[(torch.searchsorted(known, tokens[0, late]) + 1) % len(known)]
+    tokens[0, late] = others if len(known) > 1 else (others - 1).abs()
     try:
-        states = [states_of(given) for given in (before, after)]
+        states = [states_of(given) for given in (before, {**before, "input_ids": tokens})]
     except ForwardError:
         return None
-    tokens_of = [state[0, place - 1] for state in states if state is not None and state.ndim == 3]
-    if len(tokens_of) < 2:
+    kept = [state[0, early].double() for state in states if state is not None and state.ndim == 3]
+    if len(kept) < 2 or states[0] is None:
         return None
-    one, other = tokens_of
-    return bool((one - other).abs().max() <= _TOLERANCE * torch.finfo(one.dtype).eps * one.abs().max())
+    one, other = kept
+    return bool((one - other).norm() <= max(_ROUNDING, torch.finfo(states[0].dtype).eps / 2) * one.norm())
 
 
-def _longest(inputs: Mapping[str, Any], words: Tensor) -> tuple[dict[str, Any], int]:
-    """The text of most tokens, of two at least, and the place of its last one."""
+def _longest(inputs: Mapping[str, Any], words: Tensor) -> tuple[dict[str, Any], Tensor]:
+    """The text of most tokens, of two at least, and where they are."""
     mask = inputs.get("attention_mask")
     real = mask if isinstance(mask, Tensor) and mask.shape == words.shape else torch.ones_like(words)
     row = int(real.sum(dim=1).argmax())
     text = {k: v[row : row + 1] if isinstance(v, Tensor) and len(v) == len(words) else v for k, v in inputs.items()}
-    kept = real[row].bool()
-    if int(kept.sum()) < 2:
+    places = real[row].nonzero()[:, 0]
+    if len(places) < 2:
         text = {k: torch.cat([v, v], dim=1) if _is_per_token(v, words) else v for k, v in text.items()}
-        kept = torch.cat([kept, kept])
         if "attention_mask" in text:
             text["attention_mask"] = torch.ones_like(text["attention_mask"])
-            kept = torch.ones_like(kept)
-    return text, int(kept.nonzero()[-1])
+        places = torch.arange(text["input_ids"].shape[1], device=words.device)
+    return text, places
 
 
 def _is_per_token(value: Any, words: Tensor) -> bool:

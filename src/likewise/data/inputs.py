@@ -50,7 +50,7 @@ class Data:
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.domain == "image":
             object.__setattr__(self, "inputs", _images(self.inputs, self.name))
-        if self.domain == "text" and not isinstance(self.inputs, list):
+        if self.domain == "text" and not isinstance(self.inputs, (list, dict, Tensor)):  # those may be tokens
             texts = self.inputs.tolist() if hasattr(self.inputs, "tolist") else list(self.inputs)
             object.__setattr__(self, "inputs", texts)
         if self.labels is not None:

@@ -28,7 +28,7 @@ from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
-from likewise.networks import unwrapped
+from likewise.networks import recipe, unwrapped
 from likewise.networks.shown import shown_to
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
@@ -127,6 +127,7 @@ def layerwise(
             precision=dtype,
             untrained=untrained,
             transform="; ".join(dict.fromkeys(filter(None, recipes))),
+            commit="; ".join(made.commit for made in (recipe(net) for net, _ in nets) if made and made.commit),
         ),
         reasons,
         saturation,

@@ -113,6 +113,12 @@ def test_the_same_weights_at_two_commits_are_recorded_by_their_own(hub_cache: Pa
         assert view.about["commit"] == commit(number)
 
 
+def test_layers_of_two_revisions_are_recorded_with_both_commits(two_steps: Path) -> None:
+    steps = (f"hf:{NAME}@step1000", f"hf:{NAME}@step2000")
+    found = likewise.layerwise(*steps, data=TEXTS, layers=["encoder.layer.0", "encoder.layer.1"], progress=False)
+    assert found.about["commit"] == f"{commit(1)}; {commit(2)}"
+
+
 def test_a_revision_that_is_not_there_is_refused_with_those_that_are(two_steps: Path) -> None:
     with pytest.raises(MissingDataError) as error:
         likewise.network(f"hf:{NAME}@step200")

@@ -172,6 +172,16 @@ def test_a_reduction_that_is_asked_for_comes_before_what_is_pooled() -> None:
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
 
 
+def test_networks_that_give_tuples_are_reduced_by_the_same_rules() -> None:
+    net, batch = build("BertModel", **TEXT), padded()
+    expected = torch.stack([states.mean(dim=0) for states in alone(net, batch)])
+    net.config.return_dict = False
+    with pytest.warns(UserWarning, match="no classifier was found"):
+        view = shown(net, [batch])
+    torch.testing.assert_close(view.values.float(), expected, atol=1e-5, rtol=1e-4)
+    assert view.outputs is None
+
+
 def test_the_default_of_a_network_without_a_classifier_is_its_embedding_and_is_said() -> None:
     net = CAUSAL["gpt2"]()
     with pytest.warns(UserWarning, match="no classifier") as caught:

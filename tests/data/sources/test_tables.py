@@ -156,7 +156,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "a.jsonl": (b'{"text": "a"}\n[1]\n', "line 2 of {} is no object in braces. Write one per line, as in JSON lines."),
     "cut.jsonl": (b'{"text": "a"}\n{"te', "{} is no whole table: {reason}. Save it again."),
     "a.parquet": (b"PAR1 something PAR1", "{} is no whole table: {reason}. Save it again."),
-    "a.csv.gz": (gzip.compress(b"text\na\nb\n")[:-6], "{} is no whole table: {reason}. Save it again."),
+    "a.csv.gz": (gzip.compress(b"text\na\nb\n", mtime=0)[:-6], "{} is no whole table: {reason}. Save it again."),
     "a.docx": (
         b"?",
         "{} is no data that is known by its ending. Those are .csv, .tsv, .parquet, .jsonl, .csv.gz, .tsv.gz, "
@@ -165,7 +165,9 @@ BROKEN: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "sentence"), [(name, *case) for name, case in BROKEN.items()])
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"), [(name, *case) for name, case in BROKEN.items()], ids=list(BROKEN)
+)
 def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
+from likewise.networks.parts import named_parts
 from likewise.views.blocks import blocks
 from likewise.views.extract import extract
 from likewise.views.selection import named_layers
@@ -182,3 +183,13 @@ def test_attributes_inside_a_block_are_no_blocks_of_their_own() -> None:
             return self.blocks(self.stem(rows))
 
     assert list(extract(Net(), torch.rand(10, 8), "blocks")) == ["blocks.0", "blocks.1"]
+
+
+def test_cells_of_a_stem_are_no_blocks() -> None:
+    def cell() -> nn.Module:
+        return nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU(), nn.Conv2d(4, 4, 1))
+
+    net = nn.Module()
+    for name in ("cell_stem_0", "cell_stem_1", "cell_0", "cell_1", "cell_2"):
+        net.add_module(name, cell())
+    assert blocks(named_parts(net)) == ["cell_0", "cell_1", "cell_2"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.errors import ForwardError, InputError
-from likewise.networks.shown import shown_to
+from likewise.networks.preprocessing import shown_to
 from likewise.networks.transforms import Transform, record_transform
 from likewise.views import parts
 from tests.views.helpers import shown

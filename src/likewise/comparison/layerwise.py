@@ -29,7 +29,7 @@ from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.networks import recipe, unwrapped
-from likewise.networks.shown import shown_to
+from likewise.networks.preprocessing import shown_to
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import data_name, extract, network_and_name

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from likewise.errors import InputError, LikewiseError
 from likewise.networks.heads import head as find_head
+from likewise.networks.model_inputs import Prepared, quiet
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.prepared import Prepared, quiet
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]

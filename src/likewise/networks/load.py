@@ -21,8 +21,8 @@ from likewise.networks.address import NetworkAddress, is_checkpoint, parse
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.forward import takes
 from likewise.networks.lengths import longest_text, takes_padding
+from likewise.networks.model_inputs import accepted_names
 from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
-from likewise.networks.prepared import accepted_names
 from likewise.networks.sources.base import Loaded, Request, Source
 from likewise.networks.transforms import record_transform, transform_of
 from likewise.networks.zoo.text import FromTransformers

@@ -28,7 +28,9 @@ from torch import nn
 from likewise.networks.parts import has_matrix, named_parts
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
-_BESIDE = re.compile(r"(^|\.)(stem|aux|bbox|((\w+_)?heads?|classifier|pre_logits|class_embed)(?![a-z]))", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"(^|\.)((\w+_)?stem|aux|bbox|((\w+_)?heads?|classifier|pre_logits|class_embed)(?![a-z]))", re.IGNORECASE
+)
 _MOST = 0.6  # the share of a stage's layers that is in its row
 
 

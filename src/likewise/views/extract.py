@@ -28,7 +28,7 @@ from likewise.errors import InputError
 from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
-from likewise.networks.shown import shown_to
+from likewise.networks.preprocessing import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, domain_of, known_length
 from likewise.views.cache import OUTPUTS, InFolder, InMemory

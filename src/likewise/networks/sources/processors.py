@@ -10,7 +10,7 @@ from typing import Any
 from likewise.networks.forward import takes
 from likewise.networks.headers import declared_normalisation
 from likewise.networks.lengths import longest_text, takes_padding
-from likewise.networks.prepared import FromExtractor, accepted_names
+from likewise.networks.model_inputs import FromExtractor, accepted_names
 from likewise.networks.sources.repository import Repository
 from likewise.networks.transforms import Transform, from_processor
 from likewise.networks.zoo.text import FromTransformers

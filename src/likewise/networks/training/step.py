@@ -16,7 +16,7 @@ from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
-from likewise.networks.shown import shown_to
+from likewise.networks.preprocessing import shown_to
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.settings import Settings
 

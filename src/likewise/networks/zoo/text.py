@@ -20,7 +20,7 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
 from likewise.networks.lengths import longest_text
-from likewise.networks.prepared import Prepared, quiet
+from likewise.networks.model_inputs import Prepared, quiet
 from likewise.networks.zoo.registry import architecture
 
 Texts = Sequence[str | tuple[str, str]]

@@ -18,7 +18,7 @@ from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
-from likewise.networks.shown import shown_to
+from likewise.networks.preprocessing import shown_to
 from likewise.networks.transforms import Transform, from_processor, record_transform, transform_of
 from likewise.views.layers import layers
 from tests.data.helpers import mixed_photos

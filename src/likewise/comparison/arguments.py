@@ -11,6 +11,7 @@ import numpy as np
 from torch.nn import Module
 
 from likewise.errors import InputError, OptionError, brief, quoted_list
+from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
 from likewise.measures.pair import check_same_probe
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
@@ -164,14 +165,14 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
     if isinstance(data, Iterator) and len(networks) > 1:
         data = read_once(data)
 
-    short = dict(zip(networks, named_networks(networks.values()) if own_names else networks, strict=True))
+    short = list(named_networks(networks.values()) if own_names else networks)
+    called_by = dict(zip(networks, zip(short, networks.values(), short_names(short), strict=True), strict=True))
 
     def view(name: str, network: Any) -> Any:
         if not isinstance(network, (str, Module)):
             return network
         called = (network if isinstance(network, str) else None) if own_names else name
-        names = (short[name], network)
-        module = network
+        names, module = called_by[name], network
         if isinstance(network, str):
             module = load(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
         found = extract_without_note(
@@ -191,7 +192,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
         return found.of(module, data) if how.keep_networks else found
 
     found = {name: view(name, network) for name, network in networks.items()}
-    chosen = [name for name in networks if of_network(how.layers, (short[name], networks[name])) is None]
+    chosen = [name for name in networks if of_network(how.layers, called_by[name]) is None]
     note_embeddings(found[name] for name in chosen if isinstance(networks[name], (str, Module)))
     return found
 
@@ -237,8 +238,8 @@ def check_networks(
 
 
 def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
-    """Refuse a choice for a network that is not among those given, by name or by address."""
-    known = {*given, *(each for each in given.values() if isinstance(each, str))}
+    """Refuse a choice for a network that is not among those given, by name, by address or as tables name it."""
+    known = {*given, *(each for each in given.values() if isinstance(each, str)), *short_names(list(given))}
     for option, choice in choices.items():
         for name in choice if isinstance(choice, Mapping) else ():
             if name not in known:

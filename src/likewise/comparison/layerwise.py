@@ -23,6 +23,7 @@ from likewise.data import Data, as_data
 from likewise.data.objects import read_once
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
+from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
 from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
@@ -84,7 +85,7 @@ def layerwise(
     nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]
     called = named_networks([a] if len(nets) == 1 else [a, b])
     check_choices(called, head=head, layers=layers, transform=transform)
-    keys = [(short, name) for short, (_, name) in zip(called, nets, strict=True)]
+    keys = [(*names, name) for *names, (_, name) in zip(called, short_names(list(called)), nets, strict=True)]
     wanted = [_as_list(of_network(layers, key)) for key in keys]
     heads = [of_network(head, key) for key in keys]
     how = reduce or ("mean" if _is_text(inputs) else "flatten")

@@ -406,7 +406,7 @@ CLASS_LAYERS = {  # by reading torchvision's sources
     "retinanet": ["head.classification_head.cls_logits"],
     "shufflenet": ["fc"],
     "squeezenet": ["classifier.1"],
-    "ssd": [f"head.classification_head.module_list.{i}" for i in range(6)],
+    "ssd": ["head.classification_head"],  # its rows are those of six convolutions, one per level
     "swin": ["head"],
     "vgg": ["classifier.6"],
     "vit": ["heads.head"],
@@ -438,7 +438,9 @@ def torchvision_subjects() -> Iterator[Subject]:
 
 def _torchvision_inputs(name: str) -> Callable[[nn.Module, list[Any]], Tensor]:
     """The transform of a network's published weights."""
-    preset = torchvision.models.get_model_weights(name).DEFAULT.transforms()
+    published = torchvision.models.get_model_weights(name)
+    # the default weights of ViT-H are for 518 pixels, which a network without weights is not built for
+    preset = (published.IMAGENET1K_SWAG_LINEAR_V1 if name == "vit_h_14" else published.DEFAULT).transforms()
     return lambda _net, images: torch.stack([preset(image) for image in images])
 
 

@@ -50,7 +50,9 @@ class Torchvision(Source):
         if weights is None and task in ("detection", "segmentation"):
             options = {"weights_backbone": None} | options  # else their backbones would be downloaded
         net = base.fetch(lambda: models.get_model(request.name, weights=weights, **options), request)
-        transform = _TRANSFORMS[task](published.transforms, options) if task in _TRANSFORMS else None
+        own = getattr(net, "image_size", None)  # of a transformer, which without weights may be built for another size
+        built = {"image_size": own} if isinstance(own, int) else {}
+        transform = _TRANSFORMS[task](published.transforms, options | built) if task in _TRANSFORMS else None
         if task == "detection":
             return Loaded(net, transform=transform)
         preset = published.transforms()

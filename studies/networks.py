@@ -83,8 +83,9 @@ class Row:
 class Subject:
     """A network to ask about, with its library's answers; None where the library has none.
 
-    `inputs` is the library's own transform of decoded photos, `rows` its own representation of those inputs,
-    `heads` the names of its class layers, `blocks` whether what we call blocks agrees with what it says of them.
+    `inputs` is the library's own transform of decoded photos, `rows` its own representation of those inputs, `heads`
+    the names of its class layers, `blocks` whether what we call blocks agrees with what it says of them. `reduce` is
+    chosen where only a person could choose: for the things a detector finds, and the positions of a segmenter.
     """
 
     library: str
@@ -96,6 +97,7 @@ class Subject:
     heads: Callable[[nn.Module], list[str]] | None = None
     blocks: Callable[[nn.Module, list[str]], bool | None] | None = None
     runs: bool = True
+    reduce: str | None = None
 
     @property
     def name(self) -> str:
@@ -169,7 +171,7 @@ def _ask_rows(row: Row, subject: Subject, net: nn.Module, data: Any) -> None:
         lambda _m, args, words: given.append(_given(args, words)), with_kwargs=True
     )
     try:
-        view = likewise.extract(net, data, progress=False)
+        view = likewise.extract(net, data, reduce=subject.reduce, progress=False)
     finally:
         hook.remove()
     row.transform, row.layer = view.about.get("transform", ""), f"{view.about.get('layer', '')} ({view.d})"
@@ -506,6 +508,7 @@ def transformers_subjects(folder: Path) -> Iterator[Subject]:
             inputs=_processed(place) if looks else None,
             rows=_before(layers[0]) if classifies else _embedding(tiny.task),
             heads=_named(layers) if classifies or tiny.task in ("detection", "segmentation") else None,
+            reduce="mean" if tiny.task in ("detection", "segmentation") else None,
             blocks=_depth if tiny.task in ("text", "text decoder", "state space", "image") else None,
         )
 

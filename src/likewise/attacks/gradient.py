@@ -89,14 +89,7 @@ def mi_fgsm(
     The step is `eps` / `iterations` where none is given.
     """
     with target(net, images, labels, targeted=targeted) as aim:
-        momentum = torch.zeros_like(aim.clean)
-
-        def slope(aim: Target, moved: Tensor) -> Tensor:
-            nonlocal momentum
-            momentum = decay * momentum + _level(aim.slope(moved))
-            return momentum
-
-        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, slope)
+        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(Target.slope, decay))
 
 
 @attack(name="vmi-fgsm", norm="Linf", source="Wang and He 2021, arXiv:2103.15571")
@@ -123,19 +116,19 @@ def vmi_fgsm(
         raise InputError(f"neighbours is {neighbours}. Give at least 1.")
     draw = torch.Generator().manual_seed(seed)
     with target(net, images, labels, targeted=targeted) as aim:
-        momentum, variance = torch.zeros_like(aim.clean), torch.zeros_like(aim.clean)
+        variance = torch.zeros_like(aim.clean)
 
         def slope(aim: Target, moved: Tensor) -> Tensor:
-            nonlocal momentum, variance
+            nonlocal variance
             own, around = aim.slope(moved), torch.zeros_like(moved)
-            momentum = decay * momentum + _level(own + variance)
+            evened = own + variance
             for _ in range(neighbours):
                 noise = torch.rand(moved.shape, generator=draw, dtype=moved.dtype).to(moved.device)
                 around += aim.slope(moved + (2 * noise - 1) * beta * eps)
             variance = around / neighbours - own
-            return momentum
+            return evened
 
-        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, slope)
+        return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(slope, decay))
 
 
 @attack(name="low-frequency-pgd", norm="Linf", source="Guo et al. 2020, arXiv:1809.08758")
@@ -168,6 +161,18 @@ def low_frequency_pgd(
             return low[0] @ aim.slope(moved) @ low[1]
 
         return ascend(aim, ball, step, iterations, slope, start=start)
+
+
+def _momentum(slope: Slope, decay: float) -> Slope:
+    """The sum of all slopes so far, each divided by its mean size, older ones counting less."""
+    total: Tensor | float = 0.0
+
+    def step(aim: Target, moved: Tensor) -> Tensor:
+        nonlocal total
+        total = decay * total + _level(slope(aim, moved))
+        return total
+
+    return step
 
 
 def _level(slope: Tensor) -> Tensor:

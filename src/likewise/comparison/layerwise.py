@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,59 +83,71 @@ def layerwise(
     check_batch_size(batch_size)
     bound = _one_measure(measure, seed)
     inputs = as_data(data)
-    nets = [network_and_name(net, data=inputs) for net in ([a] if b is None or b is a else [a, b])]
-    called = named_networks([a] if len(nets) == 1 else [a, b])
-    check_choices(called, head=head, layers=layers, transform=transform)
-    keys = [(*names, name) for *names, (_, name) in zip(called, short_names(list(called)), nets, strict=True)]
-    wanted = [_as_list(of_network(layers, key)) for key in keys]
-    heads = [of_network(head, key) for key in keys]
+    sides = _sides([a] if b is None or b is a else [a, b], inputs, layers, head, transform)
     how = reduce or ("mean" if _is_text(inputs) else "flatten")
-    untrained = ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))
-    own = [of_network(transform, key) for key in keys]
     if bound.key == STREAMED:
         batch_size = batch_size or BATCH
-        shown = [shown_to(m, inputs, repr(n), t) for (m, n), t in zip(nets, own, strict=True)]
-        inside = [m if t is None else unwrapped(m) for (m, _), t in zip(nets, own, strict=True)]
+        shown = [shown_to(side.net, inputs, repr(side.name), side.transform) for side in sides]
         run: dict[str, Any] = {"device": device, "dtype": dtype, "automatic": True}
-        watchers = [
-            Watcher(m, layers_of, how, label=repr(n), head=head_of, **run)
-            for m, (_, n), layers_of, head_of in zip(inside, nets, wanted, heads, strict=True)
-        ]
+        watchers = [Watcher(s.inside, s.layers, how, label=repr(s.name), head=s.head, **run) for s in sides]
         values, names, reasons = _stream(watchers, shown, batch_size, seed, progress)
         recipes = [getattr(getattr(each, "inputs", None), "recipe", "") for each in shown]
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
-        options = {"batch_size": batch_size, "device": device, "dtype": dtype, "progress": progress}
+        run = {"batch_size": batch_size, "device": device, "dtype": dtype, "progress": progress}
         views = [
-            extract(m, inputs, layers_of, how, store, name=n, head=head_of, transform=t, **options)
-            for (m, n), layers_of, head_of, t in zip(nets, wanted, heads, own, strict=True)
+            extract(s.net, inputs, s.layers, how, store, name=s.name, head=s.head, transform=s.transform, **run)
+            for s in sides
         ]
         values, names, reasons = _pairwise(views, bound)
         recipes = [next(iter(part.values())).about.get("transform", "") for part in views]
         saturation = _saturation(views, bound, values)
+    facts = {"reduction": how, "batch_size": batch_size, "seed": seed, "precision": dtype}
+    facts |= {"transform": "; ".join(dict.fromkeys(filter(None, recipes)))}
+    facts |= {"untrained": ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))}
+    facts |= {"commit": "; ".join(made.commit for made in (recipe(s.net) for s in sides) if made and made.commit)}
     return LayerMatrix(
-        nets[0][1],
-        nets[-1][1],
+        sides[0].name,
+        sides[-1].name,
         names[0],
         names[-1],
         values,
         bound.key,
-        _about(
-            inputs,
-            reduction=how,
-            batch_size=batch_size,
-            seed=seed,
-            precision=dtype,
-            untrained=untrained,
-            transform="; ".join(dict.fromkeys(filter(None, recipes))),
-            commit="; ".join(made.commit for made in (recipe(net) for net, _ in nets) if made and made.commit),
-        ),
+        _about(inputs, **facts),
         reasons,
         saturation,
         bound.info.larger_is,
         bound.info.bounds,
     )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two networks, and what was chosen for it."""
+
+    net: nn.Module
+    name: str
+    layers: list[str]
+    head: str | None
+    transform: Any
+
+    @property
+    def inside(self) -> nn.Module:
+        """The network past its own normalisation, where a transform of the person's does that."""
+        return self.net if self.transform is None else unwrapped(self.net)
+
+
+def _sides(networks: list[Any], inputs: Any, layers: Any, head: Any, transform: Any) -> list[_Side]:
+    """The networks, built to the measure of the data, each with its layers, classifier and transform."""
+    called = named_networks(networks)
+    nets = [network_and_name(net, data=inputs) for net in networks]
+    check_choices(called, head=head, layers=layers, transform=transform)
+    sides = []
+    for short, shown, (net, name) in zip(called, short_names(list(called)), nets, strict=True):
+        own = [of_network(choice, (short, shown, name)) for choice in (layers, head, transform)]
+        sides.append(_Side(net, name, _as_list(own[0]), own[1], own[2]))
+    return sides
 
 
 def _as_list(layers: str | Sequence[str] | None) -> list[str]:

@@ -27,7 +27,7 @@ _MAIN_INPUTS: dict[str, Kind] = {
     "input_features": "audio",
 }
 _SENTENCES = "sentence_transformers"  # whose networks take a mapping as it is
-_NAMES = {"text": "text", "image": "images", "audio": "sounds", "graph": "graphs"}
+KINDS = {"text": "text", "image": "images", "audio": "sounds", "graph": "graphs"}
 _EXAMPLES = {
     "text": "a text network, such as zoo:minilm",
     "images": "a network of images, such as zoo:resnet20",
@@ -121,7 +121,7 @@ def _no_tokenizer(net: nn.Module) -> str:
 
 
 def _other_kind(net: nn.Module, kind: Kind | None, shown: str) -> str:
-    own, example = _NAMES[kind or "text"], _EXAMPLES[shown]
+    own, example = KINDS[kind or "text"], _EXAMPLES[shown]
     return f"{type(net).__name__} takes {own}, and was shown {shown}. Use {example}."
 
 

@@ -11,10 +11,8 @@ from likewise._base.warnings import warn
 from likewise.data import Data, Images
 from likewise.data.images import Transformed
 from likewise.errors import InputError
-from likewise.networks.forward import takes
+from likewise.networks.forward import KINDS, takes
 from likewise.networks.transforms import Transform, from_callable, transform_of
-
-_WORDS = {"image": "images", "text": "text", "audio": "sounds", "graph": "graphs"}
 
 
 def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
@@ -28,8 +26,8 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
         kind = takes(net)
         if kind is not None and kind not in data.domains and data.domain != "text":  # text says what it needs
             raise InputError(
-                f"{label} takes {_WORDS[kind]}, and {data.name!r} holds {_WORDS[data.domain]}. Choose another network, "
-                f"or data of {_WORDS[kind]}."
+                f"{label} takes {KINDS[kind]}, and {data.name!r} holds {KINDS[data.domain]}. Choose another network, "
+                f"or data of {KINDS[kind]}."
             )
         data = data.of_kind(kind)
     images = _images(data)

@@ -1,0 +1,1 @@
+"""Studies: long runs whose outcome stands in `docs/`."""

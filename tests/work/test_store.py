@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import likewise
+from likewise._base.files import part_name
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.views.cache import read_view
 from likewise.work.store import Store
@@ -157,6 +158,36 @@ def test_a_folder_of_other_files_is_no_store(tmp_path, views) -> None:
     with pytest.raises(StoreError) as caught:
         Store(file)
     assert str(caught.value) == f"{file} is a file, not a store. Name a folder."
+
+
+def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_path, monkeypatch) -> None:
+    part_name(tmp_path).write_bytes(b"a marker being writ")
+    Store(tmp_path).close()
+    folder = tmp_path / "next"
+    (folder / "adversarial").mkdir(parents=True)
+    listing = Path.iterdir
+
+    def made_meanwhile(self: Path):
+        (folder / "likewise.json").write_text('{"format": 1}')
+        return listing(self)
+
+    monkeypatch.setattr(Path, "iterdir", made_meanwhile)
+    Store(folder).close()
+
+
+OPENING = """
+import sys, time
+from likewise.work.store import Store
+while time.time() < float(sys.argv[2]): pass
+for i in range(20): Store(f"{sys.argv[1]}/{i}").close()
+"""
+
+
+def test_processes_that_open_new_stores_at_one_moment_all_get_them(tmp_path) -> None:
+    begin = str(time.time() + 2)
+    command = [sys.executable, "-c", OPENING, str(tmp_path), begin]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[1] for process in processes] == ["", "", ""]
 
 
 def test_a_store_of_another_version_is_refused(tmp_path) -> None:

@@ -82,6 +82,11 @@ def part_name(folder: Path) -> Path:
     return folder / f".{_HOST}-{os.getpid()}-{uuid.uuid4().hex}.part"
 
 
+def is_part(path: Path) -> bool:
+    """Whether a file is one that is being written, by whichever machine."""
+    return path.name.startswith(".") and path.suffix == ".part"
+
+
 def save_figure(figure: Any, path: Path) -> None:
     """A picture of matplotlib, in the format its ending names."""
     content = io.BytesIO()

@@ -19,13 +19,14 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from likewise._base.files import check_regular, write_guard, write_whole
+from likewise._base.files import check_regular, is_part, write_guard, write_whole
 from likewise._base.hashing import digest
 from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.work.artifacts import Artifacts
 
 FORMAT = 1
+_PATIENCE = 60  # seconds for another process to let go of the database
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS scores (
     key TEXT PRIMARY KEY, value REAL, reason TEXT, measure TEXT, a TEXT, b TEXT, run TEXT, at REAL, seal TEXT
@@ -77,16 +78,23 @@ class Store:
                     "Name another folder."
                 )
             return
-        if self.path.exists() and not all(_ours(path) for path in self.path.iterdir()):
+        foreign = self.path.exists() and not all(_ours(path) for path in self.path.iterdir())
+        if foreign and not marker.exists():  # another process may have made it a store meanwhile
             raise StoreError(f"{self.path} is not a store: it holds other files. Name a new or an empty folder.")
         write_whole(marker, json.dumps({"format": FORMAT, "made by": "likewise"}).encode())
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            return self._connected()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise StoreError(f"cannot open {self._scores}: {error}.") from error
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._connected()
+            except sqlite3.OperationalError as error:
+                # two processes that turn a new file to WAL at one moment: one is refused at once, whatever the timeout
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise StoreError(f"cannot open {self._scores}: {error}.") from error
+                time.sleep(0.01)
+            except sqlite3.DatabaseError:
+                break
         aside = self._scores.with_suffix(f".damaged-{int(time.time())}")
         self._scores.rename(aside)
         warn(
@@ -96,7 +104,7 @@ class Store:
         return self._connected()
 
     def _connected(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._scores, timeout=60, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self._scores, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
@@ -183,7 +191,7 @@ def open_store(store: Store | str | os.PathLike[str] | None) -> AbstractContextM
 
 def _ours(path: Path) -> bool:
     """What another process may have begun to put here, and the views of an extraction, which needs no store."""
-    return path.name == "views" or path.name.startswith(("likewise.json", "scores."))
+    return path.name == "views" or path.name.startswith(("likewise.json", "scores.")) or is_part(path)
 
 
 def _seal(key: str, value: float | None, reason: str) -> str:

@@ -50,7 +50,7 @@ def change_pixels(image: Tensor, vectors: Tensor) -> Tensor:
         )
     changed = image.repeat(len(vectors), 1, 1, 1)
     candidates = torch.arange(len(vectors), device=image.device)
-    for entry in _whole(vectors).split(length, dim=1):
+    for entry in _whole(vectors).unflatten(1, (-1, length)).unbind(dim=1):
         row, column = entry[:, 0].remainder(high), entry[:, 1].remainder(wide)
         changed[candidates, :, row, column] = entry[:, PLACE:].clamp(0, BRIGHTEST).to(image.dtype)
     return changed

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from likewise import attacks
-from likewise.errors import UnknownNameError
+from likewise.errors import InputError, OptionError, UnknownNameError
 
 
 def test_an_attack_is_found_by_its_name_and_as_an_attribute() -> None:
@@ -45,6 +46,41 @@ def test_an_attack_of_ones_own_needs_one_declaration() -> None:
         assert attacks.names("in*") == ["invert"]
     finally:
         attacks.ATTACKS.remove("invert")
+
+
+def test_the_options_of_an_attack_are_those_of_its_function() -> None:
+    assert attacks.fgsm.options == {"eps": 8 / 255, "targeted": False}
+    attacks.pgd.check({"eps": 1, "step": None, "relative_step": 0.1, "norm": "L2", "random_start": False, "seed": 3})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"esp": 0.1}, "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted."),
+        ({"eps": "8/255"}, "fgsm: eps is '8/255'. Give a number."),
+        ({"eps": None}, "fgsm: eps is None. Give a number."),
+        ({"eps": True}, "fgsm: eps is True. Give a number."),
+        ({"targeted": 1}, "fgsm: targeted is 1. Give true or false."),
+    ],
+)
+def test_options_that_an_attack_does_not_have_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((InputError, OptionError)) as error:
+        attacks.fgsm.check(options)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"iterations": 2.5}, "pgd: iterations is 2.5. Give a whole number."),
+        ({"step": "none"}, "pgd: step is 'none'. Give a number."),
+        ({"norm": "L1"}, "pgd: norm is 'L1'. Give 'Linf' or 'L2'."),
+    ],
+)
+def test_values_of_another_kind_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        attacks.pgd.check(options)
+    assert str(error.value) == sentence
 
 
 def test_an_attack_is_loaded_when_it_is_looked_up() -> None:

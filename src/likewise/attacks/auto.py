@@ -75,7 +75,7 @@ def apgd_t(
         return Adversarial(found, aim.labels, aim.stalled)
 
 
-@attack(name="autoattack", norm="Linf", source=CROCE)
+@attack(name="autoattack", norm="Linf", source=CROCE, trains=False)
 def autoattack(
     net: nn.Module,
     images: Tensor,

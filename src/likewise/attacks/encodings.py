@@ -49,8 +49,9 @@ def change_pixels(image: Tensor, vectors: Tensor) -> Tensor:
             f"numbers. Give one row per candidate, of {length} or a multiple."
         )
     changed = image.repeat(len(vectors), 1, 1, 1)
-    candidates = torch.arange(len(vectors), device=image.device)
-    for entry in _whole(vectors).unflatten(1, (-1, length)).unbind(dim=1):
+    candidates, whole = torch.arange(len(vectors), device=image.device), _whole(vectors)
+    for start in range(0, vectors.shape[1], length):
+        entry = whole[:, start : start + length]
         row, column = entry[:, 0].remainder(high), entry[:, 1].remainder(wide)
         changed[candidates, :, row, column] = entry[:, PLACE:].clamp(0, BRIGHTEST).to(image.dtype)
     return changed

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise import measures as measures
     from likewise import networks as networks
     from likewise import testing as testing
+    from likewise import transfer as transfer
     from likewise import wordnet as wordnet
     from likewise.classes import Inspector as Inspector
     from likewise.comparison.compare import compare as compare
@@ -64,6 +65,7 @@ _HOMES = {
     "pointwise": "likewise.comparison.pointwise",
     "testing": "likewise.testing",
     "train": "likewise.networks",
+    "transfer": "likewise.transfer",
     "wordnet": "likewise.wordnet",
 }
 __all__ = ["__version__", *_HOMES]

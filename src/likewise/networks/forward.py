@@ -13,7 +13,8 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError, LikewiseError
+from likewise._base.machine import is_out_of_memory
+from likewise.errors import ForwardError, InputError, LikewiseError
 from likewise.networks.heads import head as find_head
 from likewise.networks.model_inputs import Prepared, quiet
 from likewise.networks.normalise import Normalised, unwrapped
@@ -190,6 +191,24 @@ def logits(net: nn.Module, inputs: Any) -> Tensor:
                 "(inputs, classes). Use a network that classifies."
             )
     return cast(Tensor, inputs.rows(answers) if hasattr(inputs, "rows") else answers)
+
+
+def checked_logits(net: nn.Module, inputs: Any) -> Tensor:
+    """The logits for one batch, or a sentence that says why there are none."""
+    try:
+        return logits(net, inputs)
+    except LikewiseError:
+        raise
+    except Exception as error:
+        name, shape = type(unwrapped(net)).__name__, getattr(inputs, "shape", None)
+        if is_out_of_memory(error):
+            raise ForwardError(f"{name} does not fit in memory with this batch. Lower batch_size.") from error
+        shown = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ForwardError(
+            f"{name} failed on {shown}: {type(error).__name__}: {reason}. Check that the network takes inputs of this "
+            "shape and type."
+        ) from error
 
 
 def first_tensor(output: Any) -> Tensor | None:

@@ -22,7 +22,8 @@ from torch import Tensor
 
 from likewise._base.files import make_folder, part_name, remove_leftovers, write_guard
 from likewise._base.hashing import as_bytes
-from likewise.errors import StoreError
+from likewise._base.warnings import warn
+from likewise.errors import DamagedStoreWarning, StoreError
 
 CHECKSUM = "checksum"
 _HEADER = 4096  # header blocks are this long or a multiple of it, so values start on a page
@@ -54,6 +55,16 @@ class Artifacts:
     def path(self, key: str) -> Path:
         """Where the artifact of a key is, or would be."""
         return self.folder / f"{key}.safetensors"
+
+    def find(self, key: str) -> dict[str, Tensor] | None:
+        """The tensors of a key, mapped; None where there are none, with a warning where they are damaged."""
+        path = self.path(key)
+        if not path.exists():
+            return None
+        if intact(path) is None:
+            warn(f"{path} does not match its checksum; it is computed anew.", DamagedStoreWarning)
+            return None
+        return read(path)[0]
 
     def put(self, key: str, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> Path:
         """Write an artifact, over what is there."""

@@ -9,12 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
-from likewise.networks.forward import at_rest
-from likewise.networks.forward import logits as answer
+from likewise.networks.forward import at_rest, checked_logits
 from likewise.networks.normalise import unwrapped
 from likewise.networks.preprocessing import shown_to
 from likewise.networks.training.augment import mix, select
@@ -52,7 +50,7 @@ class Classify:
         if self.settings.mixup or self.settings.cutmix:
             how = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
             inputs, targets = mix(inputs, labels, classes, generator, **how)
-        logits = _answer(net, inputs)
+        logits = checked_logits(net, inputs)
         if logits.shape[1] < classes:
             raise InputError(
                 f"the network answers with {logits.shape[1]} classes and {self.data.name!r} has "
@@ -67,24 +65,6 @@ class Classify:
                 targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
             return cast(Tensor, own(logits, targets))
         return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
-
-
-def _answer(net: nn.Module, inputs: Any) -> Tensor:
-    """The logits for one batch, or a sentence that says why there are none."""
-    try:
-        return answer(net, inputs)
-    except LikewiseError:
-        raise
-    except Exception as error:
-        name, shape = type(unwrapped(net)).__name__, getattr(inputs, "shape", None)
-        if is_out_of_memory(error):
-            raise ForwardError(f"{name} does not fit in memory with this batch. Lower batch_size.") from error
-        shown = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise ForwardError(
-            f"{name} failed on {shown}: {type(error).__name__}: {reason}. Check that the network takes inputs of this "
-            "shape and type."
-        ) from error
 
 
 def evaluate(
@@ -108,7 +88,7 @@ def evaluate(
     with at_rest(net):
         shown = shown_to(net, data, label)
         for number, (inputs, given) in enumerate(shown.batches(batch_size, device=device)):
-            logits = _answer(net, inputs)
+            logits = checked_logits(net, inputs)
             if number == 0:
                 places = output_indices(data, net, logits.shape[1], label)
             labels = output_labels(given, places)

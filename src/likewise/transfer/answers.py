@@ -1,0 +1,174 @@
+"""What networks answer to the same labelled inputs: logits of all of them, class by class.
+
+Ensembles, errors and attack transfer all start from these. Inputs of any kind will do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from likewise._base.arrays import as_array, check_labels
+from likewise._base.files import reading
+from likewise._base.hashing import facts_digest
+from likewise._base.progress import Progress
+from likewise.errors import InputError, StoreError
+from likewise.matrices.labelled import SAFETENSORS, position
+from likewise.transfer.classifiers import Classifier, by_name, check_same_classes, classifier, labelled
+from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.store import Store, open_store
+
+Array = np.ndarray[Any, Any]
+KIND = "answers"  # the folder of a store
+_RULES = 1  # raised where answers come out otherwise than before
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """What m networks answer to n inputs: `logits` (m, n, classes), and the true `labels` (n,).
+
+    >>> found = Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [0, 3]]], [0, 1])
+    >>> found.accuracies.tolist(), found.right.tolist()
+    ([0.5, 0.5], [[True, False], [False, True]])
+    """
+
+    names: Sequence[str]
+    logits: Any
+    labels: Any
+
+    def __post_init__(self) -> None:
+        names = tuple(str(name) for name in self.names)
+        logits = np.asarray(as_array(self.logits, "the array of logits"), dtype=np.float32)
+        if logits.ndim != 3 or len(logits) != len(names):
+            raise InputError(
+                f"logits of {len(names)} networks are ({len(names)}, inputs, classes), got {logits.shape}. Give one "
+                "row per input and network."
+            )
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InputError(f"the name {twice!r} is given twice. Names must differ.")
+        if not np.isfinite(logits).all():
+            raise InputError("the array of logits has NaN or infinite entries. Drop or repair them.")
+        labels = check_labels(self.labels, *logits.shape[1:]).numpy()
+        for name, value in (("names", names), ("logits", logits), ("labels", labels)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Answers({len(self)} networks, n={self.n}, classes={self.logits.shape[2]})"
+
+    @property
+    def n(self) -> int:
+        """How many inputs."""
+        return len(self.labels)
+
+    @property
+    def predictions(self) -> Array:
+        """The most likely class of every input, (m, n)."""
+        found: Array = self.logits.argmax(axis=2)
+        return found
+
+    @property
+    def right(self) -> Array:
+        """Which inputs each network classifies correctly, (m, n)."""
+        found: Array = self.predictions == self.labels
+        return found
+
+    @property
+    def accuracies(self) -> Array:
+        """The share of inputs that each network classifies correctly, (m,)."""
+        return np.asarray(self.right.mean(axis=1))
+
+    def subset(self, names: Sequence[str]) -> Answers:
+        """The answers of some of the networks, in the order given."""
+        rows = [position(self.names, name, "network") for name in names]
+        return Answers(tuple(names), self.logits[rows], self.labels)
+
+    def at(self, inputs: Any) -> Answers:
+        """The answers to some of the inputs: a slice, indices or a mask."""
+        return Answers(self.names, self.logits[:, inputs], self.labels[inputs])
+
+    def split(self, share: float = 0.5, seed: int = 0) -> tuple[Answers, Answers]:
+        """Two parts of the inputs, drawn at random: `share` of them, and the rest."""
+        if not 0 < share < 1:
+            raise InputError(f"share is {share}. Give the share of inputs in the first part, between 0 and 1.")
+        order = np.random.default_rng(seed).permutation(self.n)
+        first = round(share * self.n)
+        if not 0 < first < self.n:
+            raise InputError(f"{self.n} inputs cannot be split at {share}. Show the networks more inputs.")
+        return self.at(np.sort(order[:first])), self.at(np.sort(order[first:]))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file. Returns its path."""
+        target = Path(path)
+        target = target if target.suffix == SAFETENSORS else target.with_name(f"{target.name}{SAFETENSORS}")
+        tensors = {"logits": torch.from_numpy(self.logits), "labels": torch.from_numpy(self.labels)}
+        return Artifacts(target.parent).put(target.stem, tensors, {"names": json.dumps(list(self.names))})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Answers:
+        """Read what `save` wrote."""
+        sentence = f"{path} holds no answers, or it is damaged. Give a file that Answers.save wrote."
+        with reading(path, sentence, StoreError):
+            if intact(Path(path)) is None:
+                Path(path).open("rb").close()  # what is not there is said so
+                raise ValueError("it does not match its checksum")
+            tensors, facts = read(Path(path))
+            return cls(json.loads(facts["names"]), tensors["logits"], tensors["labels"])
+
+
+def answers(
+    networks: Any,
+    data: Any,
+    *,
+    store: Store | str | os.PathLike[str] | None = None,
+    device: Any = None,
+    batch_size: int = 256,
+    progress: bool = True,
+) -> Answers:
+    """What networks (addresses or modules, a list or a mapping by name) answer to labelled data.
+
+    Each is shown the data by its own transform, and its outputs are put into the order of the data's classes. With
+    a folder as `store`, answers are kept there, and the same request is answered from it.
+    """
+    shown = labelled(data, "hold answers against them")
+    named = by_name(networks)
+    if not named:
+        raise InputError("there is no network to ask. Give at least one.")
+    found: dict[str, Tensor] = {}
+    with open_store(store) as place, Progress(len(named), "asking networks", shown=progress) as bar:
+        for name, network in named.items():
+            with classifier(name, network, shown, device) as net:
+                found[name] = clean_logits(net, place, batch_size)
+            check_same_classes({name: logits.shape[1] for name, logits in found.items()})
+            bar.advance()
+    return gather(found, shown.labels)
+
+
+def gather(logits: Mapping[str, Tensor], labels: Tensor) -> Answers:
+    """Answers of several networks by name."""
+    return Answers(tuple(logits), torch.stack(list(logits.values())), labels)
+
+
+def clean_logits(net: Classifier, store: Store | None, batch_size: int) -> Tensor:
+    """What one network answers to its data, from the store where it is there."""
+    key = facts_digest({**net.identity(), "rules": _RULES})
+    folder = None if store is None else store.artifacts(KIND)
+    found = None if folder is None else folder.find(key)
+    if found is not None:
+        return found["logits"]
+    parts = (net.logits(inputs).float().cpu() for inputs, _ in net.data.batches(batch_size, device=net.device))
+    logits = torch.cat(list(parts))
+    if folder is not None:
+        folder.put(key, {"logits": logits}, {"network": net.name, "data": net.data.name})
+    return logits

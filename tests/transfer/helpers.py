@@ -1,0 +1,65 @@
+"""Small classifiers of digits that were trained differently."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import likewise
+from likewise.data import Data
+
+N = 40
+
+
+class Small(nn.Module):
+    """A classifier of digits."""
+
+    def __init__(self, width: int = 24) -> None:
+        super().__init__()
+        self.hidden, self.norm, self.fc = nn.Linear(64, width), nn.BatchNorm1d(width), nn.Linear(width, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.fc(self.norm(self.hidden(images.flatten(1))).relu())
+
+
+class Convolved(nn.Module):
+    """A classifier of digits that sees neighbours, at any size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 12, 3), nn.Linear(12 * 9, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.fc(functional.adaptive_avg_pool2d(self.conv(images).relu(), 3).flatten(1))
+
+
+def digits(n: int = N) -> Data:
+    return likewise.dataset(f"digits:test[:{n}]")
+
+
+@cache
+def _trained(kind: type[nn.Module], seed: int, steps: int) -> dict[str, Tensor]:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        net = kind()
+        optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
+        data = likewise.dataset("digits:train[:400]")
+        images, labels = data.inputs[:], data.labels
+        for _ in range(steps):
+            optimiser.zero_grad()
+            functional.cross_entropy(net(images), labels).backward()
+            optimiser.step()
+    return net.state_dict()
+
+
+def trained(kind: type[nn.Module] = Small, seed: int = 0, steps: int = 40) -> nn.Module:
+    net = kind()
+    net.load_state_dict(_trained(kind, seed, steps))
+    return net.eval()
+
+
+def zoo() -> dict[str, nn.Module]:
+    return {"a": trained(seed=0), "b": trained(seed=1), "c": trained(Convolved, seed=2, steps=120)}

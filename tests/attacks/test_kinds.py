@@ -107,10 +107,10 @@ def torchattacks() -> Any:
 
 def test_pgd_and_momentum_equal_torchattacks() -> None:
     peer, net, (images, labels) = torchattacks(), small().eval(), batch()
-    ours = attacks.pgd(net, images, labels, eps=EPS, step=0.01, iterations=20, random_start=False).images
+    ours = attacks.pgd(net, images, labels, eps=EPS, step=0.01, iterations=20, random_start=False, exact=True).images
     theirs = peer.PGD(net, eps=EPS, alpha=0.01, steps=20, random_start=False)(images, labels)
     assert float((ours - theirs).abs().max()) <= 1e-5
-    ours = attacks.mi_fgsm(net, images, labels, eps=EPS, step=0.02).images
+    ours = attacks.mi_fgsm(net, images, labels, eps=EPS, step=0.02, exact=True).images
     theirs = peer.MIFGSM(net, eps=EPS, alpha=0.02, steps=10)(images, labels)
     assert float((ours - theirs).abs().max()) <= 1e-5
 

@@ -30,9 +30,10 @@ def apgd_ce(
     iterations: int = 100,
     norm: Norm = "Linf",
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """Projected gradient descent whose steps shrink by themselves, along the cross-entropy."""
-    with target(net, images, labels) as aim:
+    with target(net, images, labels, exact=exact) as aim:
         start = Ball(eps, norm).random(aim.clean, torch.Generator().manual_seed(seed))
         return Adversarial(_apgd(aim, Ball(eps, norm), iterations, cross_entropy, start), aim.labels, aim.stalled)
 
@@ -48,13 +49,14 @@ def apgd_t(
     targets: int = 9,
     norm: Norm = "Linf",
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """APGD towards each of the likeliest wrong classes in turn, along the difference of logits ratio.
 
     Images that are fooled by one target are not led to the next. Needs four classes or more.
     """
     draw = torch.Generator().manual_seed(seed)
-    with target(net, images, labels) as aim:
+    with target(net, images, labels, exact=exact) as aim:
         with torch.no_grad():
             answers = aim.answer(aim.clean)
         classes = answers.shape[1]
@@ -84,6 +86,7 @@ def autoattack(
     eps: float = 8 / 255,
     norm: Norm = "Linf",
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """APGD-CE, APGD-T, FAB-T and Square, each on what the ones before left: by the package pyautoattack.
 
@@ -91,7 +94,7 @@ def autoattack(
     """
     Ball(eps, norm)
     package = require("pyautoattack", extra="attacks", to="run AutoAttack")
-    with target(net, images, labels) as aim:
+    with target(net, images, labels, exact=exact) as aim:
         with torch.no_grad():
             classes = aim.answer(aim.clean[:1]).shape[1]
         if classes < 4:

@@ -1,7 +1,8 @@
 """Attacks that follow the gradient of the loss.
 
 All are one loop: from a start within `eps`, a slope made by the attack, a step along it, back into the ball. None
-stops an image once it fools the network: examples that barely do say little about other networks.
+stops an image once it fools the network: examples that barely do say little about other networks. With `exact` they
+run on the network itself, else on a copy with its answers that is faster.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def pgd(
     random_start: bool = True,
     targeted: bool = False,
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """Projected gradient descent: steps along the sign of the gradient, kept near the images.
 
@@ -58,17 +60,23 @@ def pgd(
         raise InputError("the step is given twice. Leave out step or relative_step.")
     size = relative_step * eps if relative_step is not None else 0.001 if step is None else step
     ball = Ball(eps, norm)
-    with target(net, images, labels, targeted=targeted) as aim:
+    with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
         return ascend(aim, ball, size, iterations, Target.slope, start=start)
 
 
 @attack(name="fgsm", norm="Linf", source="Goodfellow et al. 2015, arXiv:1412.6572")
 def fgsm(
-    net: nn.Module, images: Tensor, labels: Tensor | None = None, *, eps: float = 8 / 255, targeted: bool = False
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    eps: float = 8 / 255,
+    targeted: bool = False,
+    exact: bool = False,
 ) -> Adversarial:
     """One step of size `eps` along the sign of the gradient."""
-    with target(net, images, labels, targeted=targeted) as aim:
+    with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         return ascend(aim, Ball(eps), eps, 1, Target.slope)
 
 
@@ -83,12 +91,13 @@ def mi_fgsm(
     iterations: int = 10,
     decay: float = 1.0,
     targeted: bool = False,
+    exact: bool = False,
 ) -> Adversarial:
     """Steps along the sign of a momentum: the sum of all slopes so far, each divided by its mean size.
 
     The step is `eps` / `iterations` where none is given.
     """
-    with target(net, images, labels, targeted=targeted) as aim:
+    with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(Target.slope, decay))
 
 
@@ -106,6 +115,7 @@ def vmi_fgsm(
     beta: float = 1.5,
     targeted: bool = False,
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """`mi-fgsm` with the slope evened out by those around the image.
 
@@ -115,7 +125,7 @@ def vmi_fgsm(
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}. Give at least 1.")
     draw = torch.Generator().manual_seed(seed)
-    with target(net, images, labels, targeted=targeted) as aim:
+    with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         variance = torch.zeros_like(aim.clean)
 
         def slope(aim: Target, moved: Tensor) -> Tensor:
@@ -144,6 +154,7 @@ def low_frequency_pgd(
     random_start: bool = False,
     targeted: bool = False,
     seed: int = 0,
+    exact: bool = False,
 ) -> Adversarial:
     """`pgd` along the low frequencies of the gradient only.
 
@@ -153,7 +164,7 @@ def low_frequency_pgd(
     if not 0 < share <= 1:
         raise InputError(f"share is {share}. Give the share of frequencies to keep, above 0 and up to 1.")
     ball = Ball(eps)
-    with target(net, images, labels, targeted=targeted) as aim:
+    with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         low = [_low_pass(length, share, aim.clean) for length in aim.clean.shape[2:]]
         start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from likewise.attacks.inference import fast
 from likewise.errors import InputError
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
@@ -122,8 +123,10 @@ class Target:
 
 
 @contextmanager
-def target(net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False) -> Iterator[Target]:
-    """The network at rest for an attack; without labels, away from what it answers."""
+def target(
+    net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False, exact: bool = False
+) -> Iterator[Target]:
+    """The network at rest for an attack, as a faster copy unless `exact`; without labels, away from what it answers."""
     if (
         not isinstance(images, Tensor)
         or not images.is_floating_point()
@@ -134,15 +137,19 @@ def target(net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: b
         raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
     with at_rest(net, input_gradients=True) as resting:
         clean = images.detach().clone()
-        with torch.no_grad():
-            answers = answer(resting, clean)
+        attacked, answers = (resting, _answers(resting, clean)) if exact else fast(resting, clean)
         truth = answers.argmax(dim=1) if labels is None else labels.detach().to(answers.device).clone()
         if len(truth) != len(clean) or (len(truth) and int(truth.max()) >= answers.shape[1]):
             raise InputError(
                 f"the labels are {len(truth)}, up to {int(truth.max()) if len(truth) else 0}, for {len(clean)} images "
                 f"and {answers.shape[1]} classes. Give one label per image, as the network counts its classes."
             )
-        yield Target(resting, clean, truth, targeted, torch.zeros(len(clean), dtype=torch.long, device=clean.device))
+        yield Target(attacked, clean, truth, targeted, torch.zeros(len(clean), dtype=torch.long, device=clean.device))
+
+
+def _answers(net: nn.Module, images: Tensor) -> Tensor:
+    with torch.no_grad():
+        return answer(net, images)
 
 
 def cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Matrices whose structure is known."""
+"""Matrices and answers whose structure is known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import likewise
+from likewise.transfer import Answers
 
 
 def matrix(values: Any, *, larger_is: str = "more alike") -> likewise.SimilarityMatrix:
@@ -27,3 +28,18 @@ def families(
     np.fill_diagonal(alike, 1.0)
     made = matrix(alike if larger_is == "more alike" else 1 - alike, larger_is=larger_is)
     return made, [[made.names[i] for i in np.flatnonzero(labels == label)] for label in range(len(sizes))]
+
+
+def zoo(
+    sizes: tuple[int, ...] = (4, 4, 4), *, n: int = 400, seed: int = 0, larger_is: str = "more alike"
+) -> tuple[likewise.SimilarityMatrix, Answers, dict[str, int]]:
+    """Networks that err alike within families: their matrix, their answers and the family of each."""
+    draw = np.random.default_rng(seed)
+    family = np.repeat(np.arange(len(sizes)), sizes)
+    m, labels = len(family), draw.integers(0, 5, n)
+    noise = 1.2 * draw.normal(size=(len(sizes), n, 5))[family] + 0.6 * draw.normal(size=(m, n, 5))
+    logits = 2 * np.eye(5)[labels] + noise
+    alike = (family[:, None] == family) + 0.1 * draw.random((m, m)) + 1.0
+    alike = (alike + alike.T) / 2
+    given = matrix(alike if larger_is == "more alike" else 3 - alike, larger_is=larger_is)
+    return given, Answers(given.names, logits, labels), dict(zip(given.names, family.tolist(), strict=True))

@@ -1,22 +1,29 @@
 """From a similarity matrix to findings: families of networks, maps, and which components make the difference.
 
-Everything here takes any `SimilarityMatrix`, whichever measure made it, and none of it knows networks or data.
+Everything here takes any `SimilarityMatrix`, whichever measure made it; ensembles take the answers of networks beside
+it. None of it knows networks or data.
 The room imports `_base` to `transfer`.
 """
 
 from __future__ import annotations
 
 from likewise.analysis.agreement import Agreement, agreement
+from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.clusters import Clusters, clusters, embed
 from likewise.analysis.components import Importance, component_importance, keywords
+from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 
 __all__ = [
     "Agreement",
     "Clusters",
     "Importance",
     "agreement",
+    "all_wrong",
     "clusters",
     "component_importance",
     "embed",
+    "error_reduction",
+    "errors_by_clusters",
     "keywords",
+    "pair_reductions",
 ]

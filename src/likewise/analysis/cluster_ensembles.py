@@ -1,0 +1,152 @@
+"""Do ensembles gain from members of more families? Mean error reductions by size and number of families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise.analysis.affinity import Array
+from likewise.analysis.clusters import Clusters
+from likewise.analysis.ensembles import Ensembles, random_subsets, subsets_of
+from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.transfer.answers import Answers
+
+DRAWS, LEVEL = 400, 0.95  # of inputs, for intervals
+CHOICES = 100_000  # of families, that are listed
+PERMUTATIONS = 999  # of the families among the networks
+
+
+def errors_by_clusters(
+    answers: Answers,
+    clusters: Clusters | Mapping[str, Any],
+    sizes: Sequence[int] = (2, 3, 4, 5),
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Do ensembles gain from members of more families? One row per size and number of families, and for random ones.
+
+    `clusters` gives each network's family: as found, or a mapping by name. For k families, k of them are drawn that
+    have enough networks, one member from each, and the others from any of these; a row without samples has no such
+    ensemble. `reduction` is the mean error reduction, `gain` what it is above that of random members; their ends hold
+    95 % over other inputs and draws of members (bootstrap), for these networks. `error` and `all_wrong` are the shares
+    of inputs that the ensemble and that all of its members get wrong. `p`, one per size, is the share of permutations
+    of the families among the networks in which the reduction of random members goes as strongly with how many
+    families they are of.
+    """
+    import pandas as pd
+
+    labels, most = _labels(clusters, answers.names), len(answers)
+    for size in sizes:
+        if not 2 <= size <= most:
+            raise InputError(f"{most} networks have no ensemble of {size}. Choose sizes from 2 to {most}.")
+    if samples < 1:
+        raise InputError(f"samples is {samples}. Give at least 1.")
+    draw = np.random.default_rng(seed)
+    drawn = _Drawn(answers, draw)
+    rows = []
+    for size in sizes:
+        subsets = random_subsets(most, size, samples, draw)
+        free = drawn.reductions(subsets)
+        shared = {"p": _trend(labels, subsets, free[:, 0], draw)}
+        for k in range(1, size + 1):
+            own = _from_clusters(labels, k, size, samples, draw)
+            rows.append({"size": size, "families": str(k), **drawn.row(own, free), **shared})
+        none = dict.fromkeys(("gain", "gain_low", "gain_high"), 0.0)
+        rows.append({"size": size, "families": "random", **drawn.row(subsets, free), **none, **shared})
+    return pd.DataFrame(rows)
+
+
+class _Drawn:
+    """Error reductions for the inputs as they are and drawn anew."""
+
+    def __init__(self, answers: Answers, draw: np.random.Generator) -> None:
+        self.ensembles, self.alone, self.draw = Ensembles(answers), ~answers.right, draw
+        again = draw.multinomial(answers.n, np.full(answers.n, 1 / answers.n), size=DRAWS).T
+        self.weights = np.column_stack([np.ones(answers.n), again]) / answers.n
+
+    def reductions(self, subsets: Array) -> Array:
+        """One row per subset, a column for the inputs as they are, then one per draw; NaN where no member errs."""
+        mean = (self.alone @ self.weights)[subsets].mean(axis=1)
+        left = self.ensembles.wrong(subsets) @ self.weights
+        return np.where(mean > 0, 1 - left / np.where(mean > 0, mean, 1), np.nan)
+
+    def row(self, subsets: Array, free: Array) -> dict[str, float]:
+        """What is said of the ensembles of one kind, beside random ones."""
+        own = self._means(self.reductions(subsets))
+        gain = own - self._means(free)
+        found: dict[str, float] = {"samples": len(subsets)}
+        for name, (value, *again) in (("reduction", own), ("gain", gain)):
+            found |= {name: value, f"{name}_low": _quantile(again, 1 - LEVEL), f"{name}_high": _quantile(again, LEVEL)}
+        errors = self.ensembles.errors(subsets).mean() if len(subsets) else math.nan
+        both = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
+        return found | {"error": float(errors), "all_wrong": float(both)}
+
+    def _means(self, reductions: Array) -> Array:
+        """The mean over subsets: of all of them first, then as they are drawn anew."""
+        count = len(reductions)
+        if not count:
+            return np.full(DRAWS + 1, np.nan)
+        again = self.draw.multinomial(count, np.full(count, 1 / count), size=DRAWS).T
+        weights = np.column_stack([np.ones(count), again]) * ~np.isnan(reductions)
+        sums = weights.sum(axis=0)
+        return np.where(
+            sums > 0, (weights * np.nan_to_num(reductions)).sum(axis=0) / np.where(sums > 0, sums, 1), np.nan
+        )
+
+
+def _trend(labels: Array, subsets: Array, reductions: Array, draw: np.random.Generator) -> float:
+    """How often families given to other networks go as strongly with the reduction; NaN where nothing differs."""
+    kept = ~np.isnan(reductions)
+    subsets, reductions = subsets[kept], reductions[kept] - reductions[kept].mean() if kept.any() else reductions[kept]
+
+    def strength(labels: Array) -> float:
+        ordered = np.sort(labels[subsets], axis=1)
+        count = (np.diff(ordered, axis=1) > 0).sum(axis=1)
+        spread = float(np.sqrt(((count - count.mean()) ** 2).sum()))
+        return abs(float(reductions @ count)) / spread if spread else 0.0
+
+    if len(subsets) < 2 or not (found := strength(labels)):
+        return math.nan
+    beyond = sum(strength(draw.permutation(labels)) >= found * (1 - 1e-9) for _ in range(PERMUTATIONS))
+    return (1 + beyond) / (1 + PERMUTATIONS)
+
+
+def _quantile(values: Sequence[float], level: float) -> float:
+    """One end of an interval that holds 95 %: the lower one for 1 - level."""
+    kept = [value for value in values if value == value]
+    return float(np.quantile(kept, (1 + level) / 2 if level > 0.5 else level / 2)) if kept else math.nan
+
+
+def _from_clusters(labels: Array, k: int, size: int, samples: int, draw: np.random.Generator) -> Array:
+    """Subsets with members of exactly k families, each of them with at least one."""
+    counts = np.bincount(labels)
+    if k > len(counts):
+        return np.empty((0, size), dtype=int)
+    choices = subsets_of(len(counts), k, CHOICES, draw)
+    choices = choices[counts[choices].sum(axis=1) >= size]
+    if not len(choices):
+        return np.empty((0, size), dtype=int)
+    chosen = np.zeros((samples, len(counts)), dtype=bool)
+    np.put_along_axis(chosen, choices[draw.integers(len(choices), size=samples)], True, axis=1)
+    keys = np.where(chosen[:, labels], draw.random((samples, len(labels))), np.inf)
+    for label in range(len(counts)):  # one member of each family comes first
+        group = np.flatnonzero(labels == label)
+        keys[np.arange(samples), group[keys[:, group].argmin(axis=1)]] -= 1
+    return keys.argsort(axis=1)[:, :size]
+
+
+def _labels(clusters: Clusters | Mapping[str, Any], names: Sequence[str]) -> Array:
+    """The family of each network, as numbers."""
+    of = clusters if isinstance(clusters, Mapping) else dict(zip(clusters.names, clusters.labels, strict=True))
+    missing = [name for name in names if name not in of]
+    if missing:
+        raise InputError(f"no family is given for {missing[0]!r}. Give one for each of {len(names)} networks.")
+    return np.unique([str(of[name]) for name in names], return_inverse=True)[1]

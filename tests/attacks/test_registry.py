@@ -49,14 +49,14 @@ def test_an_attack_of_ones_own_needs_one_declaration() -> None:
 
 
 def test_the_options_of_an_attack_are_those_of_its_function() -> None:
-    assert attacks.fgsm.options == {"eps": 8 / 255, "targeted": False}
+    assert attacks.fgsm.options == {"eps": 8 / 255, "targeted": False, "exact": False}
     attacks.pgd.check({"eps": 1, "step": None, "relative_step": 0.1, "norm": "L2", "random_start": False, "seed": 3})
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"esp": 0.1}, "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted."),
+        ({"esp": 0.1}, "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted, exact."),
         ({"eps": "8/255"}, "fgsm: eps is '8/255'. Give a number."),
         ({"eps": None}, "fgsm: eps is None. Give a number."),
         ({"eps": True}, "fgsm: eps is True. Give a number."),

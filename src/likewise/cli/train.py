@@ -19,6 +19,9 @@ def train(
     validation: Annotated[
         str | None, typer.Option(help="Address to validate on; else the data's held-out split.")
     ] = None,
+    teacher: Annotated[
+        str | None, typer.Option(help="Address of a trained network of the same classes to learn from too.")
+    ] = None,
     keep_epochs: Annotated[
         bool, typer.Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")
     ] = False,
@@ -40,6 +43,7 @@ def train(
         out=out,
         keep_epochs=keep_epochs,
         validation=to_validate,
+        teacher=teacher,
         device=device,
     )
     if as_json:

@@ -195,8 +195,15 @@ def logits(net: nn.Module, inputs: Any) -> Tensor:
 
 def checked_logits(net: nn.Module, inputs: Any) -> Tensor:
     """The logits for one batch, or a sentence that says why there are none."""
-    try:
+    with explained(net, inputs):
         return logits(net, inputs)
+
+
+@contextmanager
+def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
+    """Say in a sentence why a network fails on inputs."""
+    try:
+        yield
     except LikewiseError:
         raise
     except Exception as error:

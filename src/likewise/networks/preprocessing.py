@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.functional import interpolate
 
 from likewise._base.warnings import warn
 from likewise.data import Data, Images
 from likewise.data.images import Transformed
 from likewise.errors import InputError
 from likewise.networks.forward import KINDS, takes
+from likewise.networks.load import recipe
+from likewise.networks.normalise import unwrapped
 from likewise.networks.transforms import Transform, from_callable, transform_of
+from likewise.networks.zoo.registry import ImageNetwork
 
 
 def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
@@ -45,6 +49,32 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
     if own is not None and isinstance(images, Images):
         _say_resized(images, own, data.name, label)
     return data if own is None else replace(data, inputs=_by_own(own, images))
+
+
+def fitted(net: nn.Module, inputs: Any) -> Any:
+    """A batch of images in [0, 1], made for another network, as this one takes it: at its size, in its channels.
+
+    The whole image is kept: it is resized (bilinear, antialiased), not cropped. Inputs that are no images, and images
+    for a network that takes any size, stay as they are.
+    """
+    if not isinstance(inputs, Tensor) or inputs.ndim != 4 or not inputs.is_floating_point():
+        return inputs
+    own, size = transform_of(net), input_size(net)
+    if own is not None and own.whole:
+        return own(inputs)
+    if size is not None and size != tuple(inputs.shape[2:]):
+        inputs = interpolate(inputs, size, mode="bilinear", antialias=True).clamp(0, 1)
+    return inputs if own is None else own.sized(inputs)
+
+
+def input_size(net: nn.Module) -> tuple[int, int] | None:
+    """The height and width of the images a network takes, None where it takes any or nothing says so."""
+    own, made, inside = transform_of(net), recipe(net), unwrapped(net)
+    if own is not None and own.resizes and own.size is not None:
+        return own.size
+    declared = None if made is None else made.options.get("size")
+    side = inside.size if isinstance(inside, ImageNetwork) else declared
+    return (side, side) if isinstance(side, int) else None
 
 
 def _by_own(own: Transform, images: Any) -> Transformed:

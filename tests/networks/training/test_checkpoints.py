@@ -19,7 +19,7 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks import Normalised, train
+from likewise.networks import Normalised, save, train
 from tests.networks.helpers import DATA, same, settings, small
 
 
@@ -54,20 +54,30 @@ RECIPE = (
 )
 
 
-def program(out: Path, pause: float = 0.0) -> subprocess.Popen[bytes]:
+ATTACKED = (
+    "epochs=6, seed=4, batch_size=64, lr=0.05, augment=('crop',), label_smoothing=0.1, keep_epochs=True, "
+    "adversarial={{'attack': 'pgd', 'eps': 2 / 255, 'iterations': 2}}, teacher={teacher!r}"
+)
+
+
+def program(out: Path, recipe: str, pause: float = 0.0) -> subprocess.Popen[bytes]:
     """A training in a process of its own, resting after each epoch so that it can be killed."""
     text = f"""
 import time
 from likewise import train
-train("zoo:lenet", "digits:train[:300]", out={str(out)!r}, {RECIPE},
+train("zoo:lenet", "digits:train[:300]", out={str(out)!r}, {recipe},
       callbacks=[lambda net, record: time.sleep({pause} if record["epoch"] == 4 else 0)])
 """
     return subprocess.Popen([sys.executable, "-c", text], env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    whole = program(tmp_path / "whole")
-    killed = program(tmp_path / "killed", pause=600)
+@pytest.mark.parametrize("recipe", [RECIPE, ATTACKED], ids=["mixed", "attacked and taught"])
+def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path, recipe: str) -> None:
+    teacher = tmp_path / "teacher.safetensors"
+    save(likewise.network("zoo:mlp", channels=1, size=8, classes=10, seed=3), teacher)
+    recipe = recipe.format(teacher=str(teacher))
+    whole = program(tmp_path / "whole", recipe)
+    killed = program(tmp_path / "killed", recipe, pause=600)
     checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
     deadline = time.monotonic() + 300
     while _epochs_of(checkpoint) != 3:
@@ -77,9 +87,11 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     killed.send_signal(signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL
     assert not (tmp_path / "killed" / "weights.safetensors").exists()
-    again = program(tmp_path / "killed")
+    again = program(tmp_path / "killed", recipe)
     assert whole.wait(300) == again.wait(300) == 0
-    for name in ("weights.safetensors", "checkpoint.safetensors"):
+    kept = sorted(file.relative_to(tmp_path / "whole") for file in (tmp_path / "whole").rglob("*.safetensors"))
+    assert len(kept) == (9 if "keep_epochs" in recipe else 2)
+    for name in kept:
         one, other = load_file(tmp_path / "whole" / name), load_file(tmp_path / "killed" / name)
         assert one.keys() == other.keys()
         assert all(torch.equal(one[key], other[key]) for key in one)

@@ -41,8 +41,8 @@ def test_an_unknown_keyword_is_refused_with_the_one_that_was_meant(name: str, me
         train("zoo:mlp", DATA, **{name: 1})  # type: ignore[arg-type]
     assert str(error.value) == (
         f"a training has no setting {name!r}. Did you mean {meant!r}? It has epochs, seed, batch_size, optimiser, lr, "
-        "momentum, weight_decay, schedule, milestones, decay, warmup, label_smoothing, augment, mixup, cutmix, clip, "
-        "patience."
+        "momentum, weight_decay, schedule, milestones, decay, warmup, label_smoothing, augment, mixup, cutmix, "
+        "adversarial, clip, patience."
     )
 
 
@@ -50,9 +50,22 @@ def test_one_augmentation_needs_no_list() -> None:
     assert Settings(augment="flip") == Settings(augment=["flip"]) == Settings(augment=("flip",))
 
 
+def test_an_attack_may_be_typed() -> None:
+    typed = Settings(adversarial="attack=pgd,eps=8/255,iterations=5")
+    assert typed == Settings(adversarial={"attack": "pgd", "eps": 8 / 255, "iterations": 5})
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (
+            {"adversarial": "pgd"},
+            "adversarial is 'pgd', in which 'pgd' is no option. Write name=value,name=value.",
+        ),
+        (
+            {"adversarial": 0.1},
+            "adversarial is 0.1. Give options, as in dict(attack='pgd', eps=8/255).",
+        ),
         (
             {"optimiser": "adamm"},
             "no optimiser named 'adamm'. Did you mean 'adam'? There are sgd, adam, adamw.",

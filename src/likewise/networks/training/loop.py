@@ -41,6 +41,7 @@ from likewise.networks.training.settings import (
     rate_at,
 )
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
+from likewise.networks.training.teacher import prepare
 from likewise.networks.transforms import record_transform
 from likewise.wordnet import locate
 
@@ -77,6 +78,7 @@ def train(
     out: str | Path | None = None,
     keep_epochs: bool = False,
     validation: Data | str | None = None,
+    teacher: nn.Module | str | None = None,
     step: Step | None = None,
     callbacks: Sequence[Callback] = (),
     device: Any = None,
@@ -92,6 +94,9 @@ def train(
     `keep_epochs` also leaves the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in
     epochs, `milestones` are shares of all epochs. `patience` stops early after so many epochs without a lower
     validation loss.
+    `adversarial=dict(attack="pgd", eps=8/255, iterations=10)` trains on examples that an attack makes of every batch
+    from the network as it is then; loss and accuracy of the record are those on them. `teacher` is a trained network of
+    the same classes: half of the loss is then to what it answers to the batch, half to the labels.
     `step(net, (inputs, labels))` may replace the forward pass and returns loss, logits and labels. A callback is
     handed the network and the epoch's record; it stops the training by returning True, and adds to the record by
     returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector` is one) sees the batches of
@@ -111,13 +116,15 @@ def train(
     data = data.of_kind(takes(net))
     validation = None if validation is None else validation.of_kind(takes(net))
     _check_batches(net, data, settings)
+    if step is not None and (teacher is not None or settings.adversarial is not None):
+        raise InputError("a step of your own takes no teacher and no adversarial. Leave them out, or the step.")
     record_classes(net, classes_of(data))
     record_transform(net, None)  # it is trained on the data as it is
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
-    step = step or Classify(settings, data)
+    step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder, device))
     _say_cut(net, data)
     run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
     history = run.run(folder, keep_epochs)
@@ -242,7 +249,8 @@ class _Run:
         name = made.network if made is not None else type(unwrapped(self.net)).__name__
         options = {} if made is None else made.options
         facts = {"network": name, "options": options, checkpoints.START: start}
-        return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record()
+        own = self.step.identity if isinstance(self.step, Classify) else {}
+        return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record() | own
 
     def _steps(self) -> int:
         whole = self.data.domain == "graph"

@@ -19,7 +19,8 @@ import torch
 from torch import nn
 
 from likewise._base.hashing import value_digest
-from likewise.errors import InputError, OptionError, did_you_mean
+from likewise._base.options import parse_options
+from likewise.errors import InputError, OptionError, brief, did_you_mean
 from likewise.networks.training.augment import Augment
 
 Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
@@ -62,6 +63,9 @@ class Settings:
     )
     mixup: float = setting(0.0, "Alpha of mixup; 0 is off.", minimum=0)
     cutmix: float = setting(0.0, "Alpha of cutmix; 0 is off.", minimum=0)
+    adversarial: str | Mapping[str, Any] | None = setting(
+        None, "Train on attacked inputs, as in attack=pgd,eps=8/255,iterations=10.", option=str | None
+    )
     clip: float | None = setting(None, "Largest norm of the gradient.", minimum=0)
     patience: int | None = setting(None, "Stop after so many epochs without a lower loss.")
 
@@ -69,10 +73,15 @@ class Settings:
         augment = (self.augment,) if isinstance(self.augment, str) else tuple(self.augment)
         object.__setattr__(self, "augment", augment)
         object.__setattr__(self, "milestones", tuple(self.milestones))
+        object.__setattr__(self, "adversarial", _attack(self.adversarial))
         for one in fields(self):
             _check(one.name, getattr(self, one.name), one.metadata)
         if not 0 <= self.label_smoothing <= 1:
             raise InputError(f"label_smoothing is {self.label_smoothing}. Give a share, 0 to 1.")
+        if self.adversarial is not None and (self.mixup or self.cutmix):
+            raise InputError(
+                "mixed inputs have no one label to be led away from. Leave out adversarial, or mixup and cutmix."
+            )
 
     @property
     def rate(self) -> float:
@@ -111,6 +120,7 @@ class SettingsDict(TypedDict, total=False):
     augment: str | Sequence[str | Augment]
     mixup: float
     cutmix: float
+    adversarial: str | Mapping[str, Any] | None
     clip: float | None
     patience: int | None
 
@@ -124,7 +134,18 @@ def _check(name: str, value: Any, facts: Mapping[str, Any]) -> None:
         raise InputError(f"{name} is {value}. Give {'0 or more' if minimum == 0 else f'at least {minimum}'}.")
 
 
+def _attack(given: Any) -> dict[str, Any] | None:
+    """The options of adversarial training, typed or as a mapping."""
+    if isinstance(given, str):
+        return parse_options(given, "adversarial")
+    if given is None or isinstance(given, Mapping):
+        return None if given is None else dict(given)
+    raise InputError(f"adversarial is {brief(given)}. Give options, as in dict(attack='pgd', eps=8/255).")
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
     if not callable(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
@@ -12,33 +12,46 @@ from torch.nn import functional
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
-from likewise.networks.forward import at_rest, checked_logits
+from likewise.networks.forward import at_rest, checked_logits, explained
 from likewise.networks.normalise import unwrapped
 from likewise.networks.preprocessing import shown_to
+from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.settings import Settings
+from likewise.networks.training.teacher import Teacher
 
 Batch = tuple[Any, Tensor]
 Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
 
 
 class Classify:
-    """The usual step: augment, mix, forward pass, and a loss.
+    """The usual step: augment, mix or attack, forward pass, and a loss.
 
     The loss is cross-entropy, unless the network has a method `loss(logits, targets)`: targets are the shares of
-    the classes in every input `(n, classes)`, 1 and 0 where inputs are not mixed.
+    the classes in every input `(n, classes)`, 1 and 0 where inputs are not mixed. With a teacher it is half of that to
+    the labels and half to what the teacher answers to the inputs before they are attacked.
     """
 
-    def __init__(self, settings: Settings, data: Data) -> None:
-        self.settings, self.data = settings, data
+    def __init__(self, settings: Settings, data: Data, teacher: Teacher | None = None) -> None:
+        self.settings, self.data, self.teacher = settings, data, teacher
         self.augments = select(settings.augment)
+        options = cast("Mapping[str, Any] | None", settings.adversarial)  # a text was read by the settings
+        self.adversary = None if options is None else adversary(options)
         if data.domain != "image" and (settings.mixup or settings.cutmix):
             raise InputError(f"{data.domain} inputs cannot be mixed. Leave out mixup and cutmix.")
+        if data.domain != "image" and self.adversary is not None:
+            raise InputError(f"{data.domain} inputs cannot be attacked. Leave out adversarial.")
         if data.domain != "image" and any(isinstance(name, str) for name in settings.augment):
             raise InputError(
                 f"{data.domain} inputs have no augmentations by name. Give a function of the batch "
                 "and a torch.Generator."
             )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the settings do not say of it in full: the attack with all that decides, and the teacher."""
+        attacked = {} if self.adversary is None else {"adversarial": self.adversary.record}
+        return attacked if self.teacher is None else attacked | {"teacher": self.teacher.fingerprint}
 
     def __call__(self, net: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         inputs, labels = batch
@@ -46,25 +59,47 @@ class Classify:
         for augment in self.augments:
             inputs = augment(inputs, generator)
         targets = labels
-        classes = len(self.data.classes)
         if self.settings.mixup or self.settings.cutmix:
             how = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
-            inputs, targets = mix(inputs, labels, classes, generator, **how)
+            inputs, targets = mix(inputs, labels, len(self.data.classes), generator, **how)
+        taught = None if self.teacher is None else self.teacher(inputs)
+        if self.adversary is not None:
+            inputs = self._attacked(net, inputs, labels, generator)
         logits = checked_logits(net, inputs)
+        self._check(logits)
+        loss = self._loss(net, logits, targets, self.settings.label_smoothing)
+        if taught is not None:
+            loss = (loss + self._loss(net, logits, taught)) / 2
+        return loss, logits, labels
+
+    def _attacked(self, net: nn.Module, inputs: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+        assert self.adversary is not None
+        try:
+            with explained(net, inputs):
+                return self.adversary(net, inputs, labels, generator)
+        except InputError:
+            with at_rest(net) as resting:
+                logits = checked_logits(resting, inputs)
+            self._check(logits)
+            if not bool(logits.isfinite().all()):
+                raise InputError("the network's answers are not finite any more. Lower lr or give warmup.") from None
+            raise
+
+    def _check(self, logits: Tensor) -> None:
+        classes = len(self.data.classes)
         if logits.shape[1] < classes:
             raise InputError(
                 f"the network answers with {logits.shape[1]} classes and {self.data.name!r} has "
                 f"{classes}. Build it with classes={classes}."
             )
-        return self._loss(net, logits, targets), logits, labels
 
-    def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
         own = getattr(unwrapped(net), "loss", None)
         if callable(own):
             if targets.ndim == 1:
                 targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
             return cast(Tensor, own(logits, targets))
-        return functional.cross_entropy(logits, targets, label_smoothing=self.settings.label_smoothing)
+        return functional.cross_entropy(logits, targets, label_smoothing=smoothing)
 
 
 def evaluate(

@@ -132,6 +132,7 @@ def test_what_is_not_said_of_an_attack_is_usual(given: dict[str, Any], whole: di
             {"attack": "fgsm", "esp": 0.1},
             "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted, exact.",
         ),
+        ({"attack": "fgsm", 3: 4}, "fgsm has no option 3. Its options are eps, targeted, exact."),
         ({"eps": "8/255"}, "pgd: eps is '8/255'. Give a number."),
         ({"seed": 3}, "seed follows from the seed of the training. Leave it out of adversarial."),
         ({"targeted": True}, "targeted would lead to the labels, not away. Leave it out of adversarial."),
@@ -144,7 +145,7 @@ def test_what_is_not_said_of_an_attack_is_usual(given: dict[str, Any], whole: di
     ],
 )
 def test_an_attack_that_cannot_be_meant_is_refused_before_anything_is_learned(
-    given: dict[str, Any], sentence: str
+    given: dict[Any, Any], sentence: str
 ) -> None:
     net = fresh()
     with pytest.raises((InputError, OptionError, UnknownNameError)) as error:

@@ -54,7 +54,7 @@ class Attack:
         for name, value in options.items():
             if name not in own:
                 has = f"Its options are {', '.join(own)}." if own else "It has none."
-                raise OptionError(f"{self.name} has no option {name!r}.{did_you_mean(name, own)} {has}")
+                raise OptionError(f"{self.name} has no option {name!r}.{did_you_mean(str(name), own)} {has}")
             allowed = _alternatives(kinds.get(name, Any))
             if not any(_is_a(value, kind) for kind in allowed):
                 words = [_KINDS[kind] if kind in _KINDS else repr(kind) for kind in allowed if kind is not type(None)]

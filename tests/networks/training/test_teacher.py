@@ -140,9 +140,18 @@ def test_outputs_of_a_teacher_that_are_no_class_of_the_data_are_left_out() -> No
             "network answers with 5 numbers that have no names. Use a network of these classes.",
         ),
         (
-            lambda: likewise.network("zoo:bert-tiny"),
-            "the teacher TextClassifier takes text, and 'pets' holds images. Choose a teacher that takes images.",
+            lambda: likewise.network(Blind(3), tokenizer=len),
+            "the teacher Blind takes text, and 'pets' holds images. Choose a teacher that takes images.",
         ),
+        (
+            lambda: nn.Conv2d(3, 3, 1),
+            "the teacher Conv2d answers with numbers of shape (2, 3, 2, 2), not (inputs, classes). Give a classifier.",
+        ),
+        (
+            lambda: nn.Sequential(Blind(3), nn.Threshold(2, float("nan"))),
+            "the teacher Sequential answers with numbers that are not finite. Give another network.",
+        ),
+        (lambda: 3, "the teacher is 3. Give an address or a module."),
     ],
 )
 def test_a_teacher_of_other_classes_or_inputs_is_refused(teacher: Any, sentence: str) -> None:
@@ -197,9 +206,10 @@ def test_a_training_is_resumed_with_the_same_teacher_only(tmp_path: Path) -> Non
     once = settings(out=tmp_path / "run", teacher=str(file))
     first = train("zoo:lenet", DATA, **once)
     moved = file.rename(tmp_path / "elsewhere.safetensors")
-    again = train("zoo:lenet", DATA, **once | {"teacher": likewise.network(str(moved))})
-    assert again.history == first.history
-    assert same(again.net, first.net)
+    for teacher in (moved, likewise.network(str(moved))):
+        again = train("zoo:lenet", DATA, **once | {"teacher": teacher})
+        assert again.history == first.history
+        assert same(again.net, first.net)
     for other in (None, small(0)):
         with pytest.raises(InputError) as error:
             train("zoo:lenet", DATA, **once | {"teacher": other})

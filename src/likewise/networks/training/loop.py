@@ -78,7 +78,7 @@ def train(
     out: str | Path | None = None,
     keep_epochs: bool = False,
     validation: Data | str | None = None,
-    teacher: nn.Module | str | None = None,
+    teacher: nn.Module | str | Path | None = None,
     step: Step | None = None,
     callbacks: Sequence[Callback] = (),
     device: Any = None,

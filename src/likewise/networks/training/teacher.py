@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from likewise._base.hashing import fingerprint, weights_digest
 from likewise._base.warnings import warn
 from likewise.data import Data
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained
 from likewise.networks.class_names import output_indices
 from likewise.networks.forward import KINDS, at_rest, checked_logits, takes
@@ -26,21 +26,42 @@ class Teacher:
     """A network at rest; `places` are the outputs that stand for the classes of the data, None for all in order."""
 
     net: nn.Module
-    places: list[int] | None
-    fingerprint: str
+    label: str
+    places: list[int] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that decides what it answers."""
+        return fingerprint(unwrapped(self.net, keep_normalisation=True))
 
     def __call__(self, inputs: Any) -> Tensor:
-        """The class of the data that the teacher sees in each input, which is brought to the teacher's size."""
-        answers = _answers(self.net, inputs)
+        """The class of the data that the teacher sees in each input."""
+        answers = self.logits(inputs)
         return (answers if self.places is None else answers[:, self.places]).argmax(dim=1)
 
+    def logits(self, inputs: Any) -> Tensor:
+        """What it answers to inputs at its own size."""
+        with at_rest(self.net) as resting:
+            answers = checked_logits(resting, fitted(resting, inputs))
+        if answers.ndim != 2:
+            raise InputError(
+                f"{self.label} answers with numbers of shape {tuple(answers.shape)}, not (inputs, classes). "
+                "Give a classifier."
+            )
+        if not bool(answers.isfinite().all()):
+            raise InputError(f"{self.label} answers with numbers that are not finite. Give another network.")
+        return answers
 
-def prepare(given: nn.Module | str, student: nn.Module, data: Data, folder: Path | None, device: Any) -> Teacher:
+
+def prepare(given: nn.Module | str | Path, student: nn.Module, data: Data, folder: Path | None, device: Any) -> Teacher:
     """The teacher, or a sentence on why it cannot teach this student these classes."""
-    net = network(given, data=data) if isinstance(given, str) else given
-    label = f"the teacher {given if isinstance(given, str) else type(unwrapped(net)).__name__}"
-    if isinstance(given, str) and ".py:" not in given and is_untrained(given):
-        warn(f"{label} has random weights. Name trained ones, as in '{given}@weights.safetensors'.")
+    if not isinstance(given, (nn.Module, str, Path)):
+        raise InputError(f"the teacher is {brief(given)}. Give an address or a module.")
+    address = None if isinstance(given, nn.Module) else str(given)
+    net = network(address, data=data) if address is not None else cast(nn.Module, given)
+    label = f"the teacher {address or type(unwrapped(net)).__name__}"
+    if address is not None and ".py:" not in address and is_untrained(address):
+        warn(f"{label} has random weights. Name trained ones, as in '{address}@weights.safetensors'.")
     kind = takes(net)
     if kind is not None and kind != data.domain:
         held = KINDS[data.domain]
@@ -50,14 +71,9 @@ def prepare(given: nn.Module | str, student: nn.Module, data: Data, folder: Path
     _refuse_the_student(net, student, folder)
     if device is not None:
         net.to(device)
+    teacher = Teacher(net, label)
     inputs, _ = next(iter(data.batches(2, device=device)))
-    places = output_indices(data, net, _answers(net, inputs).shape[1], label)
-    return Teacher(net, places, fingerprint(unwrapped(net, keep_normalisation=True)))
-
-
-def _answers(net: nn.Module, inputs: Any) -> Tensor:
-    with at_rest(net) as resting:
-        return checked_logits(resting, fitted(resting, inputs))
+    return replace(teacher, places=output_indices(data, net, teacher.logits(inputs).shape[1], label))
 
 
 def _refuse_the_student(teacher: nn.Module, student: nn.Module, folder: Path | None) -> None:

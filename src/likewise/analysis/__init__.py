@@ -12,11 +12,15 @@ from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.clusters import Clusters, clusters, embed
 from likewise.analysis.components import Importance, component_importance, keywords
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
+from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
+from likewise.analysis.regrets import regrets
 
 __all__ = [
     "Agreement",
     "Clusters",
     "Importance",
+    "Pick",
+    "Trial",
     "agreement",
     "all_wrong",
     "clusters",
@@ -26,4 +30,7 @@ __all__ = [
     "errors_by_clusters",
     "keywords",
     "pair_reductions",
+    "pick_diverse",
+    "pick_ensemble",
+    "regrets",
 ]

@@ -18,7 +18,7 @@ def affinities(matrix: SimilarityMatrix) -> Array:
 
     Scores below 0 are lifted to it; of a distance it is how far below the largest one it is.
     """
-    values = _checked(matrix)
+    values = checked(matrix)
     away = ~np.eye(len(values), dtype=bool)
     if matrix.larger_is == "less alike":
         values = values[away].max() - values
@@ -32,11 +32,12 @@ def pairs(values: Array) -> Array:
     return values[np.triu_indices(len(values), 1)]
 
 
-def _checked(matrix: SimilarityMatrix) -> Array:
+def checked(matrix: SimilarityMatrix) -> Array:
+    """The values, symmetric; a matrix with too few networks or with pairs without a score is refused."""
     values = np.asarray(matrix.values, dtype=np.float64)
     if len(values) < 3:
         raise InputError(f"{matrix!r} has {len(values)} networks, too few to compare pairs. Give three or more.")
-    undefined = np.argwhere(np.isnan(values))
+    undefined = np.argwhere(np.isnan(values) & ~np.eye(len(values), dtype=bool))
     if len(undefined):
         i, j = undefined[0]
         raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise.analysis.affinity import Array
 from likewise.analysis.clusters import Clusters
-from likewise.analysis.ensembles import Ensembles, random_subsets, subsets_of
+from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from likewise.transfer.answers import Answers
 
-DRAWS, LEVEL = 400, 0.95  # of inputs, for intervals
 CHOICES = 100_000  # of families, that are listed
 PERMUTATIONS = 999  # of the families among the networks
 
@@ -69,8 +68,7 @@ class _Drawn:
 
     def __init__(self, answers: Answers, draw: np.random.Generator) -> None:
         self.ensembles, self.alone, self.draw = Ensembles(answers), ~answers.right, draw
-        again = draw.multinomial(answers.n, np.full(answers.n, 1 / answers.n), size=DRAWS).T
-        self.weights = np.column_stack([np.ones(answers.n), again]) / answers.n
+        self.weights = drawn_again(answers.n, draw)
 
     def reductions(self, subsets: Array) -> Array:
         """One row per subset, a column for the inputs as they are, then one per draw; NaN where no member errs."""
@@ -84,7 +82,7 @@ class _Drawn:
         gain = own - self._means(free)
         found: dict[str, float] = {"samples": len(subsets)}
         for name, (value, *again) in (("reduction", own), ("gain", gain)):
-            found |= {name: value, f"{name}_low": _quantile(again, 1 - LEVEL), f"{name}_high": _quantile(again, LEVEL)}
+            found |= dict(zip((name, f"{name}_low", f"{name}_high"), (value, *ends(again)), strict=True))
         errors = self.ensembles.errors(subsets).mean() if len(subsets) else math.nan
         both = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
         return found | {"error": float(errors), "all_wrong": float(both)}
@@ -94,8 +92,7 @@ class _Drawn:
         count = len(reductions)
         if not count:
             return np.full(DRAWS + 1, np.nan)
-        again = self.draw.multinomial(count, np.full(count, 1 / count), size=DRAWS).T
-        weights = np.column_stack([np.ones(count), again]) * ~np.isnan(reductions)
+        weights = drawn_again(count, self.draw) * ~np.isnan(reductions)
         sums = weights.sum(axis=0)
         return np.where(
             sums > 0, (weights * np.nan_to_num(reductions)).sum(axis=0) / np.where(sums > 0, sums, 1), np.nan
@@ -117,12 +114,6 @@ def _trend(labels: Array, subsets: Array, reductions: Array, draw: np.random.Gen
         return math.nan
     beyond = sum(strength(draw.permutation(labels)) >= found * (1 - 1e-9) for _ in range(PERMUTATIONS))
     return (1 + beyond) / (1 + PERMUTATIONS)
-
-
-def _quantile(values: Sequence[float], level: float) -> float:
-    """One end of an interval that holds 95 %: the lower one for 1 - level."""
-    kept = [value for value in values if value == value]
-    return float(np.quantile(kept, (1 + level) / 2 if level > 0.5 else level / 2)) if kept else math.nan
 
 
 def _from_clusters(labels: Array, k: int, size: int, samples: int, draw: np.random.Generator) -> Array:

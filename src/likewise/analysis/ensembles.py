@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from likewise.transfer.answers import Answers
 
 AT_ONCE = 2_000_000  # margins summed at a time
+DRAWS, LEVEL = 400, 0.95  # of inputs, for intervals
 
 
 class Ensembles:
@@ -132,6 +133,21 @@ def subsets_of(networks: int, size: int, most: int, draw: np.random.Generator) -
 def random_subsets(networks: int, size: int, samples: int, draw: np.random.Generator) -> Array:
     """Subsets of one size drawn at random, one per row."""
     return draw.random((samples, networks)).argsort(axis=1)[:, :size]
+
+
+def drawn_again(count: int, draw: np.random.Generator) -> Array:
+    """Weights of inputs that sum to 1, (count, 1 + DRAWS): as they are, then drawn anew with replacement."""
+    again = draw.multinomial(count, np.full(count, 1 / count), size=DRAWS).T
+    return np.column_stack([np.ones(count), again]) / count
+
+
+def ends(values: Any) -> tuple[float, float]:
+    """What 95 % of the values are between; NaN, where a draw had no value, is left out."""
+    kept = np.asarray(values)[~np.isnan(values)]
+    if not len(kept):
+        return math.nan, math.nan
+    low, high = np.quantile(kept, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
 
 
 def _members(answers: Answers, members: Sequence[str]) -> Array:

@@ -1,0 +1,238 @@
+"""Choices of networks: what they are made on, and what they are worth on inputs they have not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likewise import analysis
+from likewise.analysis.ensembles import Ensembles
+from likewise.analysis.picks import best_subset
+from likewise.errors import InputError, UndefinedError
+from likewise.transfer import Answers
+from tests.analysis.helpers import matrix, zoo
+
+
+@pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
+def test_an_ensemble_is_picked_across_families(larger_is: str) -> None:
+    given, answers, family = zoo(larger_is=larger_is)
+    found = analysis.pick_ensemble(given, answers, 3)
+    assert sorted(family[name] for name in found.members) == [0, 1, 2]
+    sign = 1 if larger_is == "more alike" else -1
+    assert sign * found.evidence["correlation"] < -0.5
+    assert sign * found.evidence["similarity"] < sign * found.evidence["similarity_of_all"]
+
+
+def test_the_pick_is_made_without_the_held_out_inputs() -> None:
+    given, answers, _ = zoo(n=200)
+    held = np.random.default_rng(7).permutation(200)[100:]  # as `split` draws them
+    spoilt = answers.logits.copy()
+    spoilt[:, held] = np.random.default_rng(1).normal(size=spoilt[:, held].shape)
+    other = Answers(answers.names, spoilt, answers.labels)
+    one, two = (analysis.pick_ensemble(given, each, 3, seed=7) for each in (answers, other))
+    assert one.members == two.members
+    assert one.evidence == two.evidence
+    assert two.held_out is not None
+    assert two.held_out.errors["pick"].value > 0.7  # of five classes, at random
+
+
+def test_the_trial_is_that_of_the_held_out_half() -> None:
+    given, answers, _ = zoo((3, 3), n=120)
+    found = analysis.pick_ensemble(given, answers, 2, seed=3)
+    trial = found.held_out
+    assert trial is not None
+    choosing, held = answers.split(0.5, 3)
+    assert trial.inputs == held.n == 60
+    everyone = list(combinations(range(6), 2))
+    errors = {names: Ensembles(held).errors(names)[0] for names in everyone}
+    at = tuple(sorted(answers.names.index(name) for name in found.members))
+    accurate = tuple(sorted(np.argsort(-choosing.accuracies, kind="stable")[:2].tolist()))
+    known = [float(Ensembles(choosing).errors(names)[0]) for names in everyone]
+    expected = {
+        "pick": errors[at],
+        "accuracy": errors[accurate],
+        "ensemble": errors[everyone[int(np.argmin(known))]],
+        "best": min(errors.values()),
+        "random": np.mean(list(errors.values())),
+    }
+    assert {name: one.value for name, one in trial.errors.items()} == pytest.approx(expected)
+    assert {name: one.value for name, one in trial.regrets.items()} == pytest.approx(
+        {name: value - expected["best"] for name, value in expected.items()}
+    )
+    assert {name: one.value for name, one in trial.gains.items()} == pytest.approx(
+        {name: value - expected["pick"] for name, value in expected.items()}
+    )
+    assert all(one.low <= one.value <= one.high for one in trial.errors.values())
+    assert trial.errors["pick"].low < trial.errors["pick"].high
+    frame = trial.to_frame()
+    assert frame.loc["random", "regret"] == trial.regrets["random"].value
+    assert frame.loc["accuracy", "gain_low"] == trial.gains["accuracy"].low
+
+
+def test_where_similarity_says_nothing_accuracy_decides() -> None:
+    _, answers, family = zoo()
+    misleading = np.array([[float(family[a] != family[b]) for b in answers.names] for a in answers.names])
+    found = analysis.pick_ensemble(matrix(misleading), answers, 4)  # alike pairs gain more here
+    choosing, _ = answers.split(0.5, 0)
+    accurate = {answers.names[i] for i in np.argsort(-choosing.accuracies)[:4]}
+    assert choosing.subset(found.members).accuracies.mean() == choosing.subset(sorted(accurate)).accuracies.mean()
+    assert found.evidence["correlation"] > 0
+    assert found.reasons[2].endswith(": alike pairs do not gain less, so that accuracy alone decides")
+
+
+def test_a_pick_says_its_evidence_in_words() -> None:
+    given, answers, _ = zoo()
+    found = analysis.pick_ensemble(given, answers, 3)
+    numbers = found.evidence
+    assert found.reasons == (
+        f"accuracy: {numbers['accuracy']:.2%} on average on 200 inputs, all 12 networks "
+        f"{numbers['accuracy_of_all']:.2%}",
+        f"made: {numbers['similarity']:.3g} on average between members, {numbers['similarity_of_all']:.3g} between all "
+        "(larger is more alike)",
+        f"over 66 pairs, the error reduction goes with it by {numbers['slope']:+.3g} per unit (correlation "
+        f"{numbers['correlation']:+.2f})",
+        f"predicted error {numbers['predicted_error']:.2%}",
+    )
+    text = str(found)
+    assert text.startswith(", ".join(found.members))
+    assert "on 200 held-out inputs, with 95 % intervals, in percent:" in text
+    assert repr(found) == f"Pick(members={found.members!r}, rule='predicted error')"
+
+
+def test_large_zoos_are_searched_by_adding_and_swapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, answers, _ = zoo()
+    value = Ensembles(answers).errors
+    every = np.array(list(combinations(range(12), 3)))
+    exact = value(every).min()
+    assert value(best_subset(value, 12, 3))[0] == exact
+    monkeypatch.setattr("likewise.analysis.picks.EXHAUSTIVE", 0)
+    near = best_subset(value, 12, 3)
+    assert len(set(near.tolist())) == 3
+    assert value(near)[0] <= np.quantile(value(every), 0.02)
+
+
+@pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
+def test_networks_are_drawn_in_inverse_proportion_to_similarity(larger_is: str) -> None:
+    alike = np.array([[9.0, 1, 2, 4], [1, 9, 2, 4], [2, 2, 9, 4], [4, 4, 4, 9]])
+    given = matrix(alike if larger_is == "more alike" else 1 / alike, larger_is=larger_is)
+    drawn = [analysis.pick_diverse(given, 2, seed=seed).members for seed in range(800)]
+    second = Counter(pair[1] for pair in drawn if pair[0] == "n0")
+    # from n0, the weights are 1, 1/2 and 1/4
+    shares = [second[name] / second.total() for name in ("n1", "n2", "n3")]
+    assert shares == pytest.approx([4 / 7, 2 / 7, 1 / 7], abs=0.1)
+    close = Counter(analysis.pick_diverse(given, 2, "similar", seed=seed).members for seed in range(800))
+    second = Counter({pair[1]: count for pair, count in close.items() if pair[0] == "n0"})
+    shares = [second[name] / second.total() for name in ("n1", "n2", "n3")]
+    assert shares == pytest.approx([1 / 7, 2 / 7, 4 / 7], abs=0.1)
+
+
+def test_the_most_alike_of_those_drawn_counts() -> None:
+    alike = np.array([[9.0, 1, 50, 1], [1, 9, 1, 1], [50, 1, 9, 1], [1, 1, 1, 9]])
+    drawn = [analysis.pick_diverse(matrix(alike), 3, seed=seed).members for seed in range(200)]
+    both = np.mean([{"n0", "n2"} <= set(members) for members in drawn])
+    assert both < 0.1  # of random draws, half
+    free = [analysis.pick_diverse(matrix(alike), 3, "random", seed=seed).members for seed in range(200)]
+    assert np.mean([{"n0", "n2"} <= set(members) for members in free]) > 0.4
+
+
+def test_a_diverse_choice_is_tried_as_an_ensemble_where_answers_are_given() -> None:
+    given, answers, _ = zoo()
+    plain = analysis.pick_diverse(given, 3, seed=2)
+    assert plain.held_out is None
+    tried = analysis.pick_diverse(given, 3, seed=2, answers=answers)
+    assert tried.members == plain.members
+    assert len(set(tried.members)) == 3
+    assert tried.held_out is not None
+    _, held = answers.split(0.5, 2)
+    at = [answers.names.index(name) for name in tried.members]
+    assert tried.held_out.errors["pick"].value == Ensembles(held).errors(at)[0]
+
+
+def test_scores_below_zero_can_be_drawn_from() -> None:
+    values = np.full((4, 4), -1.0)
+    assert len(set(analysis.pick_diverse(matrix(values), 4).members)) == 4
+    values[0, 1] = values[1, 0] = 2.0
+    assert len(set(analysis.pick_diverse(matrix(values), 4).members)) == 4
+
+
+def test_regrets_over_zoos_put_the_pick_before_random_choices() -> None:
+    given, answers, _ = zoo((5, 5, 5))
+    found = analysis.regrets(given, answers, 3, zoos=12, zoo_size=8, progress=False)
+    assert list(found.index) == ["pick", "accuracy", "ensemble", "best", "random"]
+    assert found.regret["best"] == found.gain["pick"] == 0
+    assert (found.regret >= 0).all()
+    assert found.gain_low["random"] > 0
+    assert (found.error - found.regret).to_numpy() == pytest.approx(found.error["best"])
+    assert ((found.regret_low <= found.regret) & (found.regret <= found.regret_high)).all()
+    assert found.equals(analysis.regrets(given, answers, 3, zoos=12, zoo_size=8, progress=False))
+
+
+FEW, FEW_ANSWERS, _ = zoo((2, 2), n=40)
+BROKEN = matrix(np.where(np.eye(4)[::-1] > 0, np.nan, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: analysis.pick_ensemble(FEW, FEW_ANSWERS.subset(["n0", "n1", "n2"]), 2),
+            "'n3' is in the matrix and not in the answers. Give both the same networks: matrix.reordered([...]), "
+            "answers.subset([...]).",
+        ),
+        (
+            lambda: analysis.regrets(FEW.reordered(["n0", "n1", "n3"]), FEW_ANSWERS, 2),
+            "'n2' is in the answers and not in the matrix. Give both the same networks: matrix.reordered([...]), "
+            "answers.subset([...]).",
+        ),
+        (
+            lambda: analysis.pick_ensemble(FEW, FEW_ANSWERS, 5),
+            "4 networks have no choice of 5. Choose from 2 to 4.",
+        ),
+        (lambda: analysis.pick_ensemble(FEW, FEW_ANSWERS, 1), "4 networks have no choice of 1. Choose from 2 to 4."),
+        (lambda: analysis.pick_diverse(FEW, 2.5), "4 networks have no choice of 2.5. Choose from 2 to 4."),
+        (
+            lambda: analysis.pick_diverse(FEW, 2, "unlike"),
+            "no rule named 'unlike'. Choose 'inverse', 'similar', 'random'.",
+        ),
+        (
+            lambda: analysis.pick_ensemble(BROKEN, FEW_ANSWERS, 2),
+            "SimilarityMatrix('made', 4 networks, 4 undefined) has no score for 'n0' and 'n3'. Leave one of them out: "
+            "matrix.reordered([...]) with the names to keep.",
+        ),
+        (
+            lambda: analysis.pick_diverse(FEW.reordered(["n0", "n1"]), 2),
+            "SimilarityMatrix('made', 2 networks) has 2 networks, too few to compare pairs. Give three or more.",
+        ),
+        (
+            lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoo_size=5),
+            "4 networks make no zoo of 5. Choose from 3 to 4.",
+        ),
+        (lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoos=1, zoo_size=3), "zoos is 1. Give at least 2."),
+    ],
+    ids=["fewer", "more", "large", "one", "part", "rule", "undefined", "two", "zoo", "zoos"],
+)
+def test_what_cannot_be_picked_is_said(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value) == message
+
+
+def test_networks_that_never_err_leave_nothing_to_pick_by() -> None:
+    labels = np.zeros(20, dtype=int)
+    perfect = Answers(FEW.names, np.tile([1.0, 0.0], (4, 20, 1)), labels)
+    with pytest.raises(UndefinedError) as error:
+        analysis.pick_ensemble(FEW, perfect, 2)
+    assert str(error.value) == (
+        "no network errs on the 10 inputs that the choice is made on, so there is no error to reduce. Show them more "
+        "inputs, or harder ones."
+    )
+
+
+def test_a_diagonal_without_a_score_does_not_matter() -> None:
+    values = FEW.values.copy()
+    np.fill_diagonal(values, np.nan)
+    assert analysis.pick_ensemble(matrix(values), FEW_ANSWERS, 2) == analysis.pick_ensemble(FEW, FEW_ANSWERS, 2)

@@ -1,7 +1,7 @@
 """From a similarity matrix to findings: families of networks, maps, and which components make the difference.
 
 Everything here takes any `SimilarityMatrix`, whichever measure made it; ensembles take the answers of networks beside
-it. None of it knows networks or data.
+it. Only `components` looks at networks themselves.
 The room imports `_base` to `transfer`.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from likewise.analysis.agreement import Agreement, agreement
 from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.clusters import Clusters, clusters, embed
-from likewise.analysis.components import Importance, component_importance, keywords
+from likewise.analysis.components import Importance, component_importance, component_table, components, keywords
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
 from likewise.analysis.regrets import regrets
@@ -25,6 +25,8 @@ __all__ = [
     "all_wrong",
     "clusters",
     "component_importance",
+    "component_table",
+    "components",
     "embed",
     "error_reduction",
     "errors_by_clusters",

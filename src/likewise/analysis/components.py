@@ -1,28 +1,94 @@
-"""Which components of networks go with how alike they are: importance over pairs, and keywords of families.
+"""Components of networks: read from them, and which go with how alike they are, over pairs and in families.
 
 A table of components has one row per network and one column per component (base architecture, stem, activation, …),
-with words or numbers as values.
+with words or numbers as values: a data frame or a CSV file, whose index or first column names the networks, or a
+mapping of networks to their components. `component_table` reads one from networks. An empty cell is unknown, and
+shared with no other network.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from torch import nn
 
+from likewise._base.files import reading
+from likewise._base.optional import require
 from likewise.analysis.affinity import Array, affinities, pairs, sklearn
+from likewise.analysis.architecture import architecture
 from likewise.analysis.clusters import Clusters
-from likewise.errors import InputError, did_you_mean
+from likewise.analysis.structure import layers
+from likewise.analysis.trace import trace
+from likewise.comparison.arguments import expanded, named_networks
+from likewise.errors import ForwardError, InputError, brief, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.networks.normalise import unwrapped
+from likewise.views.layers import on_two_inputs, own_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Table = Any  # a data frame, the path of a CSV file, or {network: {component: value}}
 FOREST = {"n_estimators": 500, "max_depth": 12, "learning_rate": 0.02, "min_samples_split": 4}
 REPEATS, HELD_OUT = 10, 0.1
+
+
+SEARCHED = (  # classes whose design came from a search, which no pass shows
+    "EfficientNet",
+    "MNASNet",
+    "MobileNetV3",
+    "NASNetALarge",
+    "PNASNet5Large",
+    "RegNet",
+    "RexNet",
+)
+
+
+def components(network: str | nn.Module, data: Any = None) -> dict[str, str | None]:
+    """The thirteen components of a network, by name; None where it does not show.
+
+    It is run once on two inputs: of `data`, or of zeros of a size it takes. Published weights are not fetched.
+
+    >>> found = components(nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten()))
+    >>> found["base_architecture"], found["stem"], found["normalization"], found["input_resolution"]
+    ('CNN', '3s2', 'BN', None)
+    """
+    try:
+        module, seen = on_two_inputs(network, data, trace)
+    except ForwardError as error:
+        raise InputError(f"the components cannot be read: {error}") from error
+    called = repr(network) if isinstance(network, str) else type(unwrapped(module)).__name__
+    if seen is None:
+        raise InputError(
+            f"{called} takes none of the inputs that were tried, so its components cannot be read. Pass data= that it "
+            "takes, or give a table of components."
+        )
+    if not layers(seen):
+        raise InputError(f"{called} shows no layer with weights in its pass. Give a table of components instead.")
+    found = architecture(seen)
+    if found["base_architecture"] == "CNN" and type(unwrapped(module)).__name__ in SEARCHED:
+        found["base_architecture"] = "NAS (CNN)"
+    if data is None and seen.shape not in own_sizes(module):
+        found["input_resolution"] = None  # of zeros that were tried
+    return found
+
+
+def component_table(networks: Any, data: Any = None) -> pd.DataFrame:
+    """The components of many networks, one row per network under the names of `compare`, one column per component."""
+    pandas = require("pandas", extra="analysis", to="make a table of components")
+    given = networks if isinstance(networks, dict) else named_networks(expanded(_listed(networks)))
+    rows = {name: components(network, data) for name, network in given.items()}
+    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("network")
+
+
+def _listed(networks: Any) -> Iterable[Any]:
+    return [networks] if isinstance(networks, (str, nn.Module)) else networks
 
 
 @dataclass(frozen=True)
@@ -40,15 +106,15 @@ class Importance:
     r2_held_out: float
 
 
-def component_importance(matrix: SimilarityMatrix, components: pd.DataFrame, *, seed: int = 0) -> Importance:
+def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: int = 0) -> Importance:
     """How much of the similarity of pairs goes with each component being the same or not.
 
     Boosted trees learn the score of a pair from one bit per component: do the two networks share it?
     """
     table = _rows(components, matrix.names)
     first, second = np.triu_indices(len(table), 1)
-    values = table.to_numpy(dtype=str)
-    shared = (values[first] == values[second]).astype(float)
+    values, known = table.to_numpy(dtype=str), table.notna().to_numpy()
+    shared = ((values[first] == values[second]) & known[first] & known[second]).astype(float)
     scores = pairs(affinities(matrix))
     whole, r2 = _permuted(shared, scores, shared, scores, seed)
     held = np.random.default_rng(seed).permutation(len(scores)) < max(1, round(HELD_OUT * len(scores)))
@@ -57,14 +123,14 @@ def component_importance(matrix: SimilarityMatrix, components: pd.DataFrame, *, 
     return Importance(_ordered(names, whole), _ordered(names, apart), r2, r2_apart)
 
 
-def keywords(found: Clusters, components: pd.DataFrame, *, most: int = 5) -> list[list[str]]:
+def keywords(found: Clusters, components: Table, *, most: int = 5) -> list[list[str]]:
     """The components each family has more often than others, as "component=value", the most telling first.
 
     Each network is a document of its components; a word counts ln((1 + N) / (1 + df)) + 1, df the networks that
     have it among N, averaged over the networks of the family.
     """
     table = _rows(components, found.names)
-    documents = [[f"{name}={value}" for name, value in row.items()] for row in table.astype(str).to_dict("records")]
+    documents = [[f"{name}={value}" for name, value in row.dropna().items()] for _, row in table.iterrows()]
     have = Counter(word for document in documents for word in set(document))
     weight = {word: math.log((1 + len(documents)) / (1 + count)) + 1 for word, count in have.items()}
     places = {name: place for place, name in enumerate(found.names)}
@@ -76,16 +142,37 @@ def keywords(found: Clusters, components: pd.DataFrame, *, most: int = 5) -> lis
     return result
 
 
-def _rows(components: pd.DataFrame, names: Any) -> pd.DataFrame:
-    """The rows of these networks, by the index of the table or its first column."""
-    table = components if set(names) & set(components.index) else components.set_index(components.columns[0])
+def _rows(components: Table, names: Any) -> pd.DataFrame:
+    """The rows of these networks, by the index of the table or its first column; None where a cell is empty."""
+    given = as_frame(components)
+    by_index = bool(set(names) & set(given.index)) or not len(given.columns)
+    table = given if by_index else given.set_index(given.columns[0])
     missing = [name for name in names if name not in table.index]
     if missing:
         hint = did_you_mean(missing[0], [str(name) for name in table.index])
         raise InputError(f"the table of components has no row for {missing[0]!r}.{hint} Give one per network.")
     if table.index.has_duplicates:
         raise InputError("the table of components has two rows for one network. Keep one.")
-    return table.loc[list(names)]
+    return table.loc[list(names)].replace("", None)
+
+
+def as_frame(components: Table) -> pd.DataFrame:
+    """A table of components as a data frame, from whatever holds it."""
+    pandas = require("pandas", extra="analysis", to="read a table of components")
+    if isinstance(components, (str, os.PathLike)):
+        sentence = (
+            f"{os.fspath(components)} is no table of components ({{reason}}). Give a CSV file, one row per network."
+        )
+        with reading(components, sentence):
+            return cast("pd.DataFrame", pandas.read_csv(components, dtype=str, keep_default_na=False))
+    if isinstance(components, Mapping) and all(isinstance(row, Mapping) for row in components.values()):
+        return cast("pd.DataFrame", pandas.DataFrame.from_dict(components, orient="index"))
+    if isinstance(components, pandas.DataFrame):
+        return cast("pd.DataFrame", components)
+    raise InputError(
+        f"{brief(components)} is no table of components. Give a data frame, a CSV file, or {{network: {{component: "
+        "value}}."
+    )
 
 
 def _permuted(x: Array, y: Array, x_asked: Array, y_asked: Array, seed: int) -> tuple[Array, float]:

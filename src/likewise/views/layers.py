@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -25,6 +25,7 @@ from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, watch
 from likewise.views.selection import named_layers
 
+T = TypeVar("T")
 Calls = dict[str, tuple[int, ...] | None]
 _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8), (3, 8, 112, 112))  # the last is a video
 
@@ -51,14 +52,8 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
     0 Linear (3,) 15
     1 ReLU (3,) 0
     """
-    if data is None:
-        module, calls = _tried(network)
-    else:
-        shown = as_data(data)
-        module = _built(network, shown)
-        label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
-        few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
-        calls = _calls(module, next(batches(few, 2)), label)
+    module, seen = on_two_inputs(network, data, _calls, name=name)
+    calls = seen or {}
     parts = named_layers(module)
     names = list(calls) or list(parts)
     in_blocks = set(blocks(parts))
@@ -69,6 +64,23 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
         kind, block = type(part).__name__, entry.partition("#")[0] in in_blocks
         found.append(Layer(entry, kind, calls.get(entry), held, block))
     return found
+
+
+def on_two_inputs(
+    network: str | nn.Module, data: Any, look: Callable[[nn.Module, Batch, str], T], *, name: str | None = None
+) -> tuple[nn.Module, T | None]:
+    """A network, and what `look(network, batch, label)` sees in a pass over two inputs of `data`.
+
+    Without data they are zeros of a size the network takes, and None is seen where none fits. Published weights are
+    not fetched.
+    """
+    if data is None:
+        return _tried(network, look)
+    shown = as_data(data)
+    module = _built(network, shown)
+    label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
+    few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
+    return module, look(module, next(batches(few, 2)), label)
 
 
 def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
@@ -95,18 +107,18 @@ def _built(network: str | nn.Module, data: Any = None) -> nn.Module:
         return load_network(network, domain=domain_of(data), pretrained=False)
 
 
-def _tried(network: str | nn.Module) -> tuple[nn.Module, Calls]:
-    """The network, and its calls on zeros; first without memory for its weights, which takes a tenth of the time."""
+def _tried(network: str | nn.Module, look: Callable[[nn.Module, Batch, str], T]) -> tuple[nn.Module, T | None]:
+    """The network, and what is seen of it on zeros; first without memory for its weights, in a tenth of the time."""
     if isinstance(network, str) and _is_of_library(network):
         # what has to look at numbers fails without them, in any way, and is tried with them
         with suppress(Exception):
             with torch.device("meta"):
                 module = _built(network)
-            calls = next(_passes(module), {})
-            if calls:
-                return module, calls
+            seen = next(_passes(module, look), None)
+            if seen:
+                return module, seen
     module = _built(network)
-    return module, next(_passes(module), {})
+    return module, next(_passes(module, look), None)
 
 
 def _is_of_library(address: str) -> bool:
@@ -115,10 +127,10 @@ def _is_of_library(address: str) -> bool:
     return parts is not None and parts.weights is None and parts.source.guarded
 
 
-def _passes(network: nn.Module) -> Iterator[Calls]:
+def _passes(network: nn.Module, look: Callable[[nn.Module, Batch, str], T]) -> Iterator[T]:
     for inputs in _guesses(network):
         try:
-            yield _calls(network, Batch(inputs, None, 0), "the network")
+            yield look(network, Batch(inputs, None, 0), "the network")
         except (ForwardError, ValueError):
             continue
 
@@ -128,8 +140,12 @@ def _guesses(network: nn.Module) -> Iterator[Any]:
     if takes(network) == "text":
         yield ["one sentence", "another"]
         return
-    transform, own = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
-    sizes = [(transform.channels, *transform.size)] if transform and transform.size else []
-    sizes += [tuple(own["input_size"])] if "input_size" in own else []
-    for size in [*sizes, *_SIZES]:
+    for size in [*own_sizes(network), *_SIZES]:
         yield torch.zeros(2, *size, device=next((value.device for value in network.parameters()), None))
+
+
+def own_sizes(network: nn.Module) -> list[tuple[int, ...]]:
+    """The sizes of images, (channels, height, width), that a network says it takes."""
+    transform, own = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
+    sizes: list[tuple[int, ...]] = [(transform.channels, *transform.size)] if transform and transform.size else []
+    return [*sizes, tuple(own["input_size"])] if "input_size" in own else sizes

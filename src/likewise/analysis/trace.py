@@ -1,0 +1,132 @@
+"""What a network does in one pass: every call of a torch function and of a module, with shapes, in order.
+
+Functions show what modules do not: an activation or a pooling written into `forward`, whoever wrote the module.
+Modules show which functions belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from likewise.networks.forward import at_rest, first_tensor, ready
+from likewise.networks.normalise import unwrapped
+from likewise.views.batches import Batch
+from likewise.views.hooks import answer_to
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function that was called: its name, what it was given and gave, and the innermost module around it.
+
+    `arguments` are those that are no tensors, by position or name; `weight` the shape of the second tensor; `source`
+    tells the tensor it was given from others that exist at the same time.
+    """
+
+    name: str
+    given: Shape
+    gives: Shape
+    weight: Shape
+    arguments: Mapping[int | str, Any]
+    source: int
+    module: str
+
+    def argument(self, position: int, name: str, default: Any) -> Any:
+        """An argument by its position or its name."""
+        return self.arguments.get(name, self.arguments.get(position, default))
+
+
+@dataclass
+class Run:
+    """A module that ran: its path, its class, what it was given and gave, and the calls within, first to last."""
+
+    path: str
+    kind: str
+    given: Shape
+    source: int
+    weights: int
+    first: int
+    gives: Shape = ()
+    last: int = -1
+
+
+@dataclass
+class Trace:
+    """One pass over `batch` inputs of a `shape`: the calls of functions and the runs of modules, in order."""
+
+    shape: Shape
+    batch: int
+    calls: list[Call] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+
+    def around(self, place: int) -> list[Run]:
+        """The modules that were running at a call, the innermost first."""
+        return [run for run in reversed(self.runs) if run.first <= place < run.last]
+
+
+def trace(network: nn.Module, batch: Batch, label: str) -> Trace:
+    """What a network does with a batch; it is left as it was."""
+    given = batch.inputs
+    found = Trace(tuple(given.shape[1:]) if isinstance(given, Tensor) else (), batch.size)
+    hooks: list[Any] = []
+    running: list[Run] = []
+
+    def enter(path: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, words: Any) -> None:
+            tensor = first_tensor(args) if args else first_tensor(words)
+            weights = sum(1 for _ in module.parameters())
+            kind, first = type(module).__name__, len(found.calls)
+            found.runs.append(Run(path, kind, _shape(tensor), id(tensor), weights, first))
+            running.append(found.runs[-1])
+
+        return hook
+
+    def leave(_module: nn.Module, _args: Any, output: Any) -> None:
+        run = running.pop()
+        run.gives, run.last = _shape(first_tensor(output)), len(found.calls)
+
+    try:
+        for path, module in unwrapped(network).named_modules():
+            hooks.append(module.register_forward_pre_hook(enter(path), with_kwargs=True))
+            hooks.append(module.register_forward_hook(leave))
+        with at_rest(network) as alone, torch.no_grad(), _Recorder(found, running):
+            answer_to(alone, ready(alone, given), batch, 1, label)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+class _Recorder(TorchFunctionMode):
+    """Writes down every torch function on its way."""
+
+    def __init__(self, found: Trace, running: list[Run]) -> None:
+        super().__init__()
+        self.found, self.running = found, running
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        words = kwargs or {}
+        result = func(*args, **words)
+        gives = first_tensor(result) if isinstance(result, (Tensor, tuple, list)) else None
+        if gives is None:
+            return result
+        everything = {**dict(enumerate(args)), **words}
+        tensors = [value for value in everything.values() if isinstance(value, Tensor)]
+        plain = {key: value for key, value in everything.items() if not isinstance(value, Tensor)}
+        given, weight = (*tensors, None, None)[:2]
+        name = getattr(func, "__name__", "").strip("_")
+        module = self.running[-1].path if self.running else ""
+        call = Call(name, _shape(given), _shape(gives), _shape(weight), plain, id(given), module)
+        self.found.calls.append(call)
+        return result
+
+
+def _shape(value: Any) -> Shape:
+    return tuple(value.shape) if isinstance(value, Tensor) else ()

@@ -62,4 +62,7 @@ def trained(kind: type[nn.Module] = Small, seed: int = 0, steps: int = 40) -> nn
 
 
 def zoo() -> dict[str, nn.Module]:
-    return {"a": trained(seed=0), "b": trained(seed=1), "c": trained(Convolved, seed=2, steps=120)}
+    return {"a": trained(seed=0), "b": trained(seed=3), "c": trained(Convolved, seed=1, steps=120)}
+
+
+QUICK = {"eps": 0.15, "iterations": 4, "progress": False}

@@ -43,6 +43,8 @@ class Labelled:
 
     KIND: ClassVar[str]  # what such a matrix is called
     LABEL: ClassVar[str]  # what one of its names stands for
+    SAVED: ClassVar[tuple[str, ...]] = ()  # fields that are arrays too, and written as such
+    UNSAVED: ClassVar[tuple[str, ...]] = ()  # fields that are not written
     values: Any
 
     @property
@@ -136,6 +138,7 @@ class Labelled:
             target = target.with_name(f"{target.name}{SAFETENSORS}")
         extra = getattr(self, "extra", {})
         arrays = {"values": self.values} | {f"extra {name}": np.asarray(grid) for name, grid in extra.items()}
+        arrays |= {name: np.asarray(getattr(self, name)) for name in self.SAVED}
         text = json.dumps({"matrix": self.KIND, **self.metadata()})
         write_whole(target, _npz(arrays, text) if target.suffix == NPZ else _safetensors(arrays, text))
         return target
@@ -143,7 +146,8 @@ class Labelled:
     def metadata(self) -> dict[str, Any]:
         """Everything but the numbers, as JSON can hold it."""
         this: Any = self
-        facts = {part.name: getattr(self, part.name) for part in fields(this) if part.name not in _ARRAYS}
+        left_out = {*_ARRAYS, *self.SAVED, *self.UNSAVED}
+        facts = {part.name: getattr(self, part.name) for part in fields(this) if part.name not in left_out}
         for name in _BY_PAIR:
             if name in facts:
                 facts[name] = [[*pair, reason] for pair, reason in facts[name].items()]
@@ -162,8 +166,9 @@ class Labelled:
             for name in _BY_PAIR:
                 facts[name] = {(a, b): reason for a, b, reason in facts.get(name, [])}
             make: Any = cls
-            known = {part.name for part in fields(make)}
-            return make(values=arrays["values"], **{k: v for k, v in {**facts, "extra": extra}.items() if k in known})
+            known = {part.name for part in fields(make)} - {"values", *cls.UNSAVED}
+            facts |= {"extra": extra} | {name: arrays[name] for name in cls.SAVED}
+            return make(values=arrays["values"], **{k: v for k, v in facts.items() if k in known})
 
 
 def _safetensors(arrays: Mapping[str, Any], text: str) -> bytes:

@@ -55,13 +55,13 @@ class Transform:
     def __call__(self, images: Any) -> Any:
         """A batch of PIL images, of any mode, or of floats `(n, c, h, w)` in [0, 1]."""
         if isinstance(images, Tensor) and not self.whole and self.framing.size is not None:
-            return self._in_channels(self.framing.over(USUAL).tensor(images))
+            return in_channels(self.framing.over(USUAL).tensor(images), self.channels)
         return self.apply(self._pictures(images))
 
     def sized(self, images: Any) -> Any:
         """A batch of images that have their size already."""
         if isinstance(images, Tensor) and not self.whole:
-            return self._in_channels(images)
+            return in_channels(images, self.channels)
         pictures = self._pictures(images)
         return self.finish(pictures) if self.finish is not None else as_batch(pictures, self.channels)
 
@@ -76,12 +76,14 @@ class Transform:
         pictures = as_pil(images) if isinstance(images, Tensor) else images
         return [image if image.mode == mode else image.convert(mode) for image in pictures]
 
-    def _in_channels(self, images: Tensor) -> Tensor:
-        if images.shape[1] == self.channels:
-            return images
-        if images.shape[1] == 1:
-            return images.expand(-1, self.channels, -1, -1)
-        return (images * torch.tensor(_LUMA).view(-1, 1, 1)).sum(1, keepdim=True)
+
+def in_channels(images: Tensor, channels: int) -> Tensor:
+    """Images in colour or in grey, `(n, channels, h, w)`."""
+    if images.shape[1] == channels:
+        return images
+    if images.shape[1] == 1:
+        return images.expand(-1, channels, -1, -1)
+    return (images * torch.tensor(_LUMA).to(images).view(-1, 1, 1)).sum(1, keepdim=True)
 
 
 def as_batch(images: list[Any], channels: int = 3) -> Tensor:

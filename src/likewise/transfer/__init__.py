@@ -1,10 +1,26 @@
 """Attack transfer: two networks are alike if what fools one fools the other.
 
-`answers` asks networks for their logits on labelled data. The room imports `_base` to `classes`.
+`sat` scores all pairs of networks, `one_sided` a new one against a zoo, `during` the epochs of a training; `load`
+reads what `likewise transfer --out` wrote, and `answers` asks networks for their logits. The room imports `_base` to
+`classes`.
 """
 
 from __future__ import annotations
 
 from likewise.transfer.answers import Answers, answers
+from likewise.transfer.matrix import TransferMatrix, load
+from likewise.transfer.sat import OneSided, during, one_sided, sat
+from likewise.transfer.scores import one_sided_score, sat_score
 
-__all__ = ["Answers", "answers"]
+__all__ = [
+    "Answers",
+    "OneSided",
+    "TransferMatrix",
+    "answers",
+    "during",
+    "load",
+    "one_sided",
+    "one_sided_score",
+    "sat",
+    "sat_score",
+]

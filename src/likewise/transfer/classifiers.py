@@ -25,13 +25,17 @@ from likewise.views.extract import network_and_name
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A network at rest, with data as it is shown; `columns` are its outputs in the order of the data's classes."""
+    """A network at rest, with data as it is shown.
+
+    `columns` are its outputs in the order of the data's classes, `shape` is that of one input.
+    """
 
     name: str
     net: nn.Module
     data: Data
     places: list[int] | None
     columns: list[int]
+    shape: tuple[int, ...]
     device: Any
 
     def logits(self, inputs: Any) -> Tensor:
@@ -70,7 +74,8 @@ def classifier(name: str, network: Any, data: Data, device: Any = None) -> Itera
             raise InputError(_no_logits(name, logits))
         count = logits.shape[1]
         places = output_indices(data, module, count, repr(name))
-        yield Classifier(name, net, shown, places, _columns(module, count, places), device)
+        shape = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
+        yield Classifier(name, net, shown, places, _columns(module, count, places), shape, device)
 
 
 def labelled(data: Any, to: str) -> Data:

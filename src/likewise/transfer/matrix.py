@@ -1,0 +1,197 @@
+"""The matrix of attack transfer: scores of all pairs, and everything they were computed from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from likewise import __version__
+from likewise._base.files import is_folder, write_whole
+from likewise._base.warnings import warn
+from likewise.errors import InputError
+from likewise.matrices.labelled import position
+from likewise.matrices.similarity import SimilarityMatrix
+from likewise.matrices.uncertainty import Interval
+from likewise.transfer.answers import Answers
+from likewise.transfer.scores import (
+    NONE_RIGHT,
+    Array,
+    directed_rates,
+    draws_of,
+    resampled_scores,
+    same_mistakes,
+    score_of,
+)
+
+CLOSE = 0.04  # how far accuracies may lie apart before scores partly measure them
+MATRIX, ANSWERS, FRAME = "sat.safetensors", "answers.safetensors", "sat.csv"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransferMatrix(SimilarityMatrix):
+    """How far networks fall together: `values[i, j]` is the SAT score of two networks, the diagonal as measured.
+
+    rates          of inputs that both classify correctly, the share that the example made from i fools j on
+    counts         how many inputs both classify correctly
+    percent        the argument of the logarithm: 100 times the mean of both rates
+    same_mistakes  of examples that fool both their source and the other, the share taken for the same wrong class
+    accuracies     the share of clean inputs that each network classifies correctly
+    predictions    what network j answers to the example made from i for every input, (m, m, n)
+    right, labels  which inputs each network classifies correctly (m, n), and their classes (n,)
+    answers        the clean logits, where they were kept
+    """
+
+    SAVED: ClassVar[tuple[str, ...]] = ("predictions", "right", "labels")
+    UNSAVED: ClassVar[tuple[str, ...]] = ("answers",)
+
+    predictions: Any = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int32))
+    right: Any = field(default_factory=lambda: np.empty((0, 0), dtype=bool))
+    labels: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    answers: Answers | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        m, n = len(self.names), len(self.labels)
+        shapes = (np.shape(self.predictions), np.shape(self.right))
+        if shapes != ((m, m, n), (m, n)):
+            raise InputError(
+                f"{m} networks and {n} labels need predictions ({m}, {m}, {n}) and right ({m}, {n}), got {shapes[0]} "
+                f"and {shapes[1]}. Make the matrix with TransferMatrix.of."
+            )
+
+    @classmethod
+    def of(cls, answers: Answers, predictions: Array, about: Mapping[str, Any] | None = None) -> TransferMatrix:
+        """The matrix of networks from their clean answers and their answers to each other's examples (m, m, n)."""
+        right, labels = answers.right, answers.labels
+        rates, counts = directed_rates(right, predictions != labels)
+        percent = 50 * (rates + rates.T)
+        names = tuple(answers.names)
+        pairs = [(names[i], names[j]) for i, j in np.argwhere(counts == 0).tolist()]
+        grids = {"percent": percent, "rates": rates, "counts": counts}
+        return cls(
+            names=names,
+            values=score_of(percent),
+            measure="sat",
+            larger_is="more alike",
+            bounds=(float(score_of(0)), float(score_of(100))),
+            aliases=("SAT",),
+            reasons={(a, b): f"sat is undefined for {a!r} and {b!r}: {NONE_RIGHT}" for a, b in pairs},
+            extra=grids | {"same_mistakes": same_mistakes(right, predictions, labels)},
+            about={"likewise": __version__, "n": answers.n, **(about or {})},
+            predictions=predictions.astype(np.int32),
+            right=right,
+            labels=labels,
+            answers=answers,
+        )
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("SimilarityMatrix", "TransferMatrix", 1)
+
+    @property
+    def rates(self) -> Array:
+        """Of inputs that both classify correctly, the share that examples made from i fool j on, (m, m)."""
+        return np.asarray(self.extra["rates"])
+
+    @property
+    def counts(self) -> Array:
+        """How many inputs both networks classify correctly, (m, m)."""
+        return np.asarray(self.extra["counts"])
+
+    @property
+    def percent(self) -> Array:
+        """The argument of the logarithm, (m, m)."""
+        return np.asarray(self.extra["percent"])
+
+    @property
+    def same_mistakes(self) -> Array:
+        """Of examples that fool both networks, the share that they take for the same wrong class, (m, m)."""
+        return np.asarray(self.extra["same_mistakes"])
+
+    @property
+    def accuracies(self) -> Array:
+        """The share of clean inputs that each network classifies correctly, (m,)."""
+        return np.asarray(self.right.mean(axis=1))
+
+    def notes(self) -> list[str]:
+        """What has to be known of the networks to read the numbers, one line each."""
+        low, high = 100 * float(self.accuracies.min()), 100 * float(self.accuracies.max())
+        line = f"{len(self.labels)} inputs, clean accuracies from {low:.1f} to {high:.1f} %"
+        return [line, *super().notes()]
+
+    def reordered(self, names: Sequence[str]) -> Self:
+        """The same matrix with its networks in another order, or with fewer of them."""
+        rows = [position(self.names, name, self.LABEL) for name in names]
+        square = np.ix_(rows, rows)
+        return replace(
+            self,
+            names=list(names),
+            values=self.values[square],
+            extra={name: np.asarray(grid)[square] for name, grid in self.extra.items()},
+            reasons={pair: reason for pair, reason in self.reasons.items() if set(pair) <= set(names)},
+            predictions=self.predictions[square],
+            right=self.right[rows],
+            answers=None if self.answers is None else self.answers.subset(names),
+        )
+
+    def interval(self, a: str, b: str, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
+        """The score of a pair with an interval by bootstrap over the inputs."""
+        i, j = (position(self.names, name, self.LABEL) for name in (a, b))
+        low, high = self._ends(i, j, draws_of(len(self.labels), times, seed), level)
+        method = f"bootstrap of {times} draws of the inputs"
+        return Interval(self.measure, float(self.values[i, j]), low, high, level, method=method)
+
+    def intervals(self, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
+        """The scores of all pairs with intervals by bootstrap over the inputs, the same draws for all."""
+        draws = draws_of(len(self.labels), times, seed)
+        low, high = np.full((2, *self.values.shape), np.nan)
+        for i, j in np.argwhere(np.triu(self.counts > 0)).tolist():
+            low[i, j], high[i, j] = low[j, i], high[j, i] = self._ends(i, j, draws, level)
+        method = f"bootstrap of {times} draws of the inputs"
+        names = tuple(self.names)
+        return Interval(self.measure, self.values, low, high, level, names, self.reasons, method=method)
+
+    def _ends(self, i: int, j: int, draws: Array, level: float) -> tuple[float, float]:
+        if not 0 < level < 1:
+            raise InputError(f"level is {level}. Give a share between 0 and 1, like 0.95.")
+        if not self.counts[i, j]:
+            return float("nan"), float("nan")
+        both = (self.right[i] & self.right[j]).astype(np.float64)
+        fooled = (self.predictions[i, j] != self.labels).astype(np.float64)
+        scores = resampled_scores(fooled + (self.predictions[j, i] != self.labels), both, draws)
+        low, high = np.nanquantile(scores, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+    def save_run(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the matrix, a frame of all pairs and the clean answers into a folder, which `load` reads."""
+        target = Path(folder)
+        self.save(target / MATRIX)
+        write_whole(target / FRAME, self.to_frame(long=True).to_csv(index=False).encode())
+        if self.answers is not None:
+            self.answers.save(target / ANSWERS)
+        return target
+
+
+def load(run: str | os.PathLike[str]) -> TransferMatrix:
+    """The matrix that `likewise transfer --out RUN` left in a folder, with its clean answers."""
+    if not is_folder(run):
+        raise InputError(f"there is no folder {run}. Give one that likewise transfer --out wrote.")
+    matrix = TransferMatrix.load(Path(run) / MATRIX)
+    return replace(matrix, answers=Answers.load(Path(run) / ANSWERS))
+
+
+def warn_of_accuracies(answers: Answers) -> None:
+    """Say so where clean accuracies lie so far apart that scores partly measure them."""
+    accuracies = answers.accuracies
+    low, high = int(accuracies.argmin()), int(accuracies.argmax())
+    if accuracies[high] - accuracies[low] > CLOSE + 1e-9:
+        warn(
+            f"clean accuracies differ by {100 * (accuracies[high] - accuracies[low]):.1f} points, from "
+            f"{100 * accuracies[low]:.1f} % of {answers.names[low]!r} to {100 * accuracies[high]:.1f} % of "
+            f"{answers.names[high]!r}: with more than {100 * CLOSE:.0f}, SAT partly measures accuracy. "
+            "Compare networks of like accuracy."
+        )

@@ -1,0 +1,141 @@
+"""The matrix of attack transfer: saved, ordered, with intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import likewise
+from likewise.errors import InputError, StoreError, UnknownNameError
+from likewise.transfer import Answers, TransferMatrix, load, sat
+from tests.transfer.helpers import QUICK, digits, zoo
+
+
+@cache
+def matrix() -> TransferMatrix:
+    return sat(zoo(), digits(), **QUICK)
+
+
+def test_a_run_is_saved_as_a_folder_and_loaded_whole(tmp_path: Path) -> None:
+    assert matrix().save_run(tmp_path / "run") == tmp_path / "run"
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "answers.safetensors",
+        "sat.csv",
+        "sat.safetensors",
+    ]
+    again = load(tmp_path / "run")
+    for name in (
+        "values",
+        "rates",
+        "counts",
+        "percent",
+        "same_mistakes",
+        "accuracies",
+        "predictions",
+        "right",
+        "labels",
+    ):
+        np.testing.assert_array_equal(getattr(again, name), getattr(matrix(), name))
+    assert (again.names, again.about, repr(again)) == (matrix().names, matrix().about, repr(matrix()))
+    assert again.answers is not None
+    np.testing.assert_array_equal(again.answers.logits, matrix().answers.logits)
+    frame = pd.read_csv(tmp_path / "run" / "sat.csv")
+    assert list(frame)[:8] == ["a", "b", "measure", "value", "percent", "rates", "counts", "same_mistakes"]
+    assert frame["counts"].tolist() == matrix().counts.flatten().tolist()
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "npz"])
+def test_a_matrix_alone_has_everything_but_the_logits(tmp_path: Path, kind: str) -> None:
+    path = matrix().save(tmp_path / f"sat.{kind}")
+    again = TransferMatrix.load(path)
+    assert again.answers is None
+    assert again.interval("a", "b") == matrix().interval("a", "b")
+    plain = likewise.SimilarityMatrix.load(path)
+    assert type(plain) is likewise.SimilarityMatrix
+    np.testing.assert_array_equal(plain.values, matrix().values)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "none")
+    assert str(error.value) == f"there is no folder {tmp_path / 'none'}. Give one that likewise transfer --out wrote."
+    with pytest.raises(StoreError) as empty:
+        load(tmp_path)
+    assert str(empty.value) == f"there is no file {tmp_path / 'sat.safetensors'}. Check the path."
+    likewise.SimilarityMatrix(["a", "b"], np.eye(2)).save(tmp_path / "sat.safetensors")
+    with pytest.raises(StoreError) as other:
+        load(tmp_path)
+    assert str(other.value) == (
+        f"{tmp_path / 'sat.safetensors'} holds no similarity matrix. Give a file that TransferMatrix.save wrote."
+    )
+
+
+def test_another_order_and_fewer_networks_keep_all_parts_together() -> None:
+    turned = matrix().reordered(["c", "a"])
+    assert turned.names == ("c", "a")
+    assert turned["c", "a"] == matrix()["c", "a"]
+    np.testing.assert_array_equal(turned.rates, matrix().rates[np.ix_([2, 0], [2, 0])])
+    np.testing.assert_array_equal(turned.predictions[0, 1], matrix().predictions[2, 0])
+    np.testing.assert_array_equal(turned.accuracies, matrix().accuracies[[2, 0]])
+    assert turned.answers.names == ("c", "a")
+    assert turned.interval("a", "c") == matrix().interval("a", "c")
+    assert set(matrix().sorted().names) == {"a", "b", "c"}
+
+
+def test_intervals_hold_the_score_and_shrink_with_the_inputs() -> None:
+    found = matrix().intervals()
+    assert found.names == ("a", "b", "c")
+    assert ((found.low <= matrix().values) & (matrix().values <= found.high)).all()
+    one = matrix().interval("a", "c")
+    assert (one.low, one.high) == (found.low[0, 2], found.high[0, 2])
+    assert one.method == "bootstrap of 1000 draws of the inputs"
+    answers = matrix().answers
+    four = Answers(answers.names, np.tile(answers.logits, (1, 4, 1)), np.tile(answers.labels, 4))
+    longer = TransferMatrix.of(four, np.tile(matrix().predictions, (1, 1, 4)))
+    np.testing.assert_allclose(longer.values, matrix().values)
+    more = longer.intervals()
+    clear = found.low > 0  # not a draw without any success, whose score is ln 0.01
+    assert clear.sum() >= 5
+    np.testing.assert_allclose(
+        ((found.high - found.low) / (more.high - more.low))[clear], 2, rtol=0.35
+    )  # the root of 4
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    # networks that fool each other on every input with probability 0.3: the truth is ln 30
+    rng, inside = np.random.default_rng(0), 0
+    logits = np.tile([1.0, 0.0], (2, 200, 1))
+    for _ in range(200):
+        predictions = (rng.random((2, 2, 200)) < 0.3).astype(int)
+        found = TransferMatrix.of(Answers("ab", logits, np.zeros(200, dtype=int)), predictions)
+        one = found.interval("a", "b", times=200)
+        inside += one.low <= math.log(30) <= one.high
+    assert 0.89 <= inside / 200 <= 0.99
+
+
+def test_an_interval_of_no_level_and_of_no_network_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        matrix().interval("a", "b", level=95)
+    assert str(error.value) == "level is 95. Give a share between 0 and 1, like 0.95."
+    with pytest.raises(UnknownNameError):
+        matrix().interval("a", "d")
+
+
+def test_arrays_that_do_not_fit_the_names_are_refused() -> None:
+    with pytest.raises(InputError) as error:
+        replace(matrix(), right=matrix().right[:2])
+    assert str(error.value) == (
+        "3 networks and 40 labels need predictions (3, 3, 40) and right (3, 40), got (3, 3, 40) and (2, 40). Make the "
+        "matrix with TransferMatrix.of."
+    )
+
+
+def test_a_matrix_says_how_many_inputs_and_which_accuracies() -> None:
+    assert matrix().notes() == ["40 inputs, clean accuracies from 97.5 to 97.5 %"]
+    assert str(matrix()).startswith("TransferMatrix('sat', 3 networks), larger is more alike\n")

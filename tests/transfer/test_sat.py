@@ -1,0 +1,350 @@
+"""SAT over many networks, of a new one against a zoo, and during a training."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import likewise
+from likewise import attacks
+from likewise.data import Data
+from likewise.errors import InputError, UndefinedError
+from likewise.networks.normalise import Normalised
+from likewise.transfer import during, one_sided, sat
+from likewise.transfer.examples import fitted, pack, unpack
+from tests.transfer.helpers import QUICK, Convolved, Small, digits, trained, zoo
+
+OPTIONS: dict[str, Any] = {"eps": 0.15, "iterations": 4, "relative_step": 0.1}
+
+
+def shown(source: nn.Module, target: nn.Module) -> list[int]:
+    """What one network answers to the examples of another, by a plain loop."""
+    data, found = digits(), []
+    for start in range(0, len(data), 16):
+        clean = data.inputs[start : start + 16]
+        labels = data.labels[start : start + 16]
+        moved = attacks.pgd(source, clean, labels, **OPTIONS, seed=5 + start).images
+        with torch.no_grad():
+            found += target(unpack(pack(moved, clean))).argmax(dim=1).tolist()
+    return found
+
+
+def test_sat_is_what_a_plain_loop_over_pairs_and_images_gives() -> None:
+    nets, labels = zoo(), digits().labels.tolist()
+    matrix = sat(nets, digits(), seed=5, batch_size=16, **QUICK)
+    clean = {name: net(digits().inputs[:]).argmax(dim=1).tolist() for name, net in nets.items()}
+    for a in nets:
+        for b in nets:
+            both = [x for x in range(40) if clean[a][x] == labels[x] == clean[b][x]]
+            from_a, from_b = shown(nets[a], nets[b]), shown(nets[b], nets[a])
+            fooled = sum(from_a[x] != labels[x] for x in both)
+            back = sum(from_b[x] != labels[x] for x in both)
+            i, j = "abc".index(a), "abc".index(b)
+            assert matrix.counts[i, j] == len(both)
+            assert matrix.rates[i, j] == pytest.approx(fooled / len(both), abs=1e-12)
+            expected = math.log(max(0.01, 100 * (fooled + back) / (2 * len(both))))
+            assert matrix[a, b] == pytest.approx(expected, abs=1e-12)
+    assert len({round(value, 3) for value in matrix.values.flatten()}) > 3  # not all the same
+    assert matrix.symmetric
+    assert (matrix.measure, matrix.larger_is) == ("sat", "more alike")
+    assert matrix.accuracies.tolist() == [0.975, 0.975, 0.975]
+
+
+def test_the_diagonal_is_the_success_on_the_network_itself_as_measured() -> None:
+    matrix = sat(zoo(), digits(), **QUICK)
+    rates = np.diag(matrix.rates)
+    assert ((rates > 0) & (rates < 1)).all()  # a weak attack: nothing was set to ln 100
+    np.testing.assert_allclose(np.diag(matrix.values), np.log(100 * rates))
+
+
+def test_a_store_changes_nothing_and_spares_every_pass_the_next_time(tmp_path: Path) -> None:
+    plain = sat(zoo(), digits(), **QUICK)
+    first = sat(zoo(), digits(), store=tmp_path, **QUICK)
+    np.testing.assert_array_equal(plain.predictions, first.predictions)
+    inputs: list[int] = []
+    nets = zoo()
+    for net in nets.values():
+        net.register_forward_pre_hook(lambda _, given: inputs.append(len(given[0])))
+    # hooks are part of a network, so they are there the first time too
+    sat(nets, digits(), store=tmp_path / "hooked", **QUICK)
+    inputs.clear()
+    again = sat(nets, digits(), store=tmp_path / "hooked", **QUICK)
+    assert (
+        len(inputs) == 3 * 1 + 3 * 2 + 0
+    )  # one input each time a network is opened, four to see that it can be attacked
+    np.testing.assert_array_equal(again.predictions, first.predictions)
+
+
+def test_a_network_more_takes_one_attack_more(tmp_path: Path) -> None:
+    sat(zoo(), digits(), store=tmp_path, **QUICK)
+    chunks = {path.name for path in (tmp_path / "adversarial").iterdir()}
+    sat({**zoo(), "d": trained(seed=2, steps=80)}, digits(), store=tmp_path, **QUICK)
+    more = {path.name for path in (tmp_path / "adversarial").iterdir()} - chunks
+    assert (len(chunks), len(more)) == (3, 1)
+
+
+def test_the_order_of_the_networks_does_not_matter() -> None:
+    matrix = sat(zoo(), digits(), **QUICK)
+    turned = sat(dict(reversed(zoo().items())), digits(), **QUICK)
+    np.testing.assert_array_equal(turned.reordered("abc").values, matrix.values)
+
+
+def test_options_and_seed_are_recorded_and_matter() -> None:
+    first = sat(zoo(), digits(), **QUICK)
+    assert first.about["attack"] == "pgd"
+    assert first.about["options"]["eps"] == 0.15
+    assert (first.about["data"], first.about["seed"], first.about["n"]) == ("digits:test[:40]", 0, 40)
+    other = sat(zoo(), digits(), seed=1, **QUICK)
+    assert not np.array_equal(first.rates, other.rates)
+    weaker = sat(zoo(), digits(), **{**QUICK, "eps": 0.02})
+    assert weaker.rates.mean() < first.rates.mean()
+
+
+class Larger(nn.Module):
+    """A network of digits that takes them at twice their size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = trained()
+
+    def forward(self, images: Tensor) -> Tensor:
+        assert images.shape[2:] == (16, 16)
+        return self.net(nn.functional.avg_pool2d(images, 2))
+
+
+def test_examples_are_resized_for_networks_of_another_size() -> None:
+    from likewise.networks.transforms import Transform, as_batch, record_transform
+
+    large = Larger()
+    record_transform(
+        large,
+        Transform(lambda images: as_batch([i.resize((16, 16)) for i in images], 1), "twice", (16, 16), channels=1),
+    )
+    data = Data(
+        "digits as bytes", "image", (digits().inputs[:] * 255).round().byte(), digits().labels, digits().classes
+    )
+    with pytest.warns(UserWarning, match="images of 8 × 8 are enlarged to 16 × 16 for 'large', by its own transform"):
+        matrix = sat({"small": trained(seed=3), "large": large}, data, **QUICK)
+    found = matrix.predictions[0, 1].tolist()
+    clean = data.inputs[:]
+    moved = attacks.pgd(trained(seed=3), clean, data.labels, **OPTIONS).images
+    example = fitted(unpack(pack(moved, clean)), (1, 16, 16))
+    assert found == large(example).argmax(dim=1).tolist()
+    assert matrix.rates[1, 0] > 0
+
+
+def test_normalisation_is_inside_the_network_and_the_attack_in_pixels() -> None:
+    net = trained()
+    scaled = trained()
+    with torch.no_grad():  # takes 4 (x - 0.5), and undoes it in its first layer
+        scaled.hidden.bias += 0.5 * scaled.hidden.weight.sum(dim=1)
+        scaled.hidden.weight /= 4
+    wrapped = Normalised(scaled, [0.5], [0.25])
+    matrix = sat({"net": net, "wrapped": wrapped}, digits(), exact=True, **QUICK)
+    np.testing.assert_allclose(matrix.rates, matrix.rates[0, 0], atol=1e-9)
+
+
+def test_a_wide_gap_of_accuracies_is_told() -> None:
+    nets = {"good": trained(), "poor": trained(steps=6)}
+    with pytest.warns(UserWarning, match="SAT partly measures accuracy") as told:
+        sat(nets, digits(), **QUICK)
+    accuracies = [
+        100 * float((net(digits().inputs[:]).argmax(dim=1) == digits().labels).float().mean()) for net in nets.values()
+    ]
+    assert accuracies[0] - accuracies[1] > 4
+    assert str(told[0].message) == (
+        f"clean accuracies differ by {accuracies[0] - accuracies[1]:.1f} points, from {accuracies[1]:.1f} % of 'poor' "
+        f"to {accuracies[0]:.1f} % of 'good': with more than 4, SAT partly measures accuracy. Compare networks of like "
+        "accuracy."
+    )
+
+
+class Constant(nn.Module):
+    """Always the same answer, with a gradient."""
+
+    def __init__(self, answer: int) -> None:
+        super().__init__()
+        self.answer, self.scale = answer, nn.Parameter(torch.ones(()))
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits = images.flatten(1)[:, :10] * self.scale * 1e-3
+        return logits + 10 * nn.functional.one_hot(torch.tensor(self.answer), 10)
+
+
+def test_two_networks_that_know_no_input_in_common_are_an_error_and_among_more_undefined() -> None:
+    nets = {"zero": Constant(0), "one": Constant(1)}
+    reason = "no input is classified correctly by both, so nothing can be fooled. Show them inputs they know."
+    with pytest.raises(UndefinedError) as error:
+        sat(nets, digits(), **QUICK)
+    assert str(error.value) == f"SAT is undefined for 'zero' and 'one': {reason}"
+    with pytest.warns(UserWarning, match="clean accuracies differ"):
+        matrix = sat({**nets, "good": trained()}, digits(), **QUICK)
+    assert math.isnan(matrix["zero", "one"])
+    assert matrix.reasons["zero", "one"] == f"sat is undefined for 'zero' and 'one': {reason}"
+    assert np.isfinite(matrix.values).sum() == 7
+    assert math.isnan(matrix.interval("zero", "one").low)
+
+
+@pytest.mark.parametrize(
+    ("networks", "data", "options", "sentence"),
+    [
+        (
+            ["zoo:mlp"],
+            "digits:test[:4]",
+            {},
+            "SAT compares networks with each other, and 1 was given. Give at least two.",
+        ),
+        (
+            ["zoo:mlp", "zoo:lenet"],
+            torch.rand(4, 1, 8, 8),
+            {},
+            "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to know what an "
+            "attack leads away from. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
+        ),
+        (
+            ["zoo:mlp", "zoo:lenet"],
+            "digits:test[:4]",
+            {"eps": 0},
+            "eps is 0, and nothing changes within that. Give a number above 0, like 8/255.",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(networks: Any, data: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        sat(networks, data, progress=False, **options)
+    assert str(error.value) == sentence
+
+
+def test_what_was_attacked_before_a_failure_is_kept(tmp_path: Path) -> None:
+    class Odd(Small):
+        def forward(self, images: Tensor) -> Tensor:
+            return super().forward(images) + (0 * (images - images).sqrt()).flatten(1)[:, :10]
+
+    odd = Odd()
+    odd.load_state_dict(trained(seed=3).state_dict())
+    with pytest.raises(InputError, match="the gradient of Odd is not finite for 40 of 40 images"):
+        sat({"a": trained(), "odd": odd}, digits(), store=tmp_path, exact=True, **QUICK)
+    assert len(list((tmp_path / "adversarial").glob("*.safetensors"))) == 1
+
+
+def test_a_new_network_is_held_against_a_zoo_by_one_attack(tmp_path: Path) -> None:
+    others = {"b": zoo()["b"], "c": zoo()["c"]}
+    whole = sat(zoo(), digits(), **QUICK)
+    row = one_sided({"a": zoo()["a"]}, others, digits(), store=tmp_path, **QUICK)
+    assert row.network == "a"
+    assert dict(row) == {name: pytest.approx(math.log(100 * whole.rates[0, j])) for j, name in ((1, "b"), (2, "c"))}
+    assert row.counts == (whole.counts[0, 1], whole.counts[0, 2])
+    assert len(list((tmp_path / "adversarial").iterdir())) == 1
+
+
+def test_a_new_network_has_a_family(tmp_path: Path) -> None:
+    from likewise.analysis import clusters
+
+    names = [f"n{i}" for i in range(4)]
+    alike = np.kron(np.eye(2), np.ones((2, 2))) + 1
+    families = clusters(likewise.SimilarityMatrix(names, alike), 2)
+    row = one_sided(trained(), {name: trained(seed=i) for i, name in enumerate(names)}, digits(), **QUICK)
+    assert row.network == "Small"
+    assert families.assign(row) == families.labels[0]  # n0 is the same network
+
+
+@pytest.mark.parametrize(
+    ("new", "others", "sentence"),
+    [
+        ("zoo:mlp", [], "the zoo is empty. Give at least one network to hold the new one against."),
+        (["zoo:mlp", "zoo:mlp"], ["zoo:mlp"], "one network is held against a zoo, and 2 were given. Give one."),
+    ],
+)
+def test_a_row_of_nothing_is_refused(new: Any, others: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        one_sided(new, others, digits(), **QUICK)
+    assert str(error.value) == sentence
+
+
+def test_every_epoch_of_a_training_is_held_against_the_last(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train = "digits:train[:300]"
+    likewise.train("zoo:mlp", train, epochs=3, out=run, keep_epochs=True, validation=None, progress=False)
+    frame = during(run, digits(), batch_size=16, **QUICK)
+    assert frame["epoch"].tolist() == [0, 1, 2, 3]
+    files = [run / "epochs" / f"{number:04d}.safetensors" for number in range(4)]
+    with pytest.warns(UserWarning, match="clean accuracies differ"):
+        whole = sat({path.stem: str(path) for path in files}, digits(), batch_size=16, **QUICK)
+    np.testing.assert_allclose(frame["sat"], whole.values[:, 3])
+    np.testing.assert_array_equal(frame["count"], whole.counts[:, 3])
+    np.testing.assert_array_equal(frame["accuracy"], whole.accuracies)
+
+
+def test_one_network_has_no_course(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        during("zoo:mlp", digits(), **QUICK)
+    assert str(error.value) == (
+        "zoo:mlp has one network only. Give a training's folder with kept epochs (--keep-epochs)."
+    )
+
+
+SCRIPT = """
+import functools, sys, warnings
+from pathlib import Path
+import numpy as np
+from likewise import attacks
+from likewise.transfer import sat
+from tests.transfer.test_sat import FIVE, five
+
+run, log = attacks.pgd.run, Path(sys.argv[2])
+
+@functools.wraps(run)
+def logged(net, images, labels=None, **options):
+    with log.open("a") as file:
+        file.write(f"{images.sum():.4f} {next(net.parameters()).sum():.4f}\\n")
+    return run(net, images, labels, **options)
+
+object.__setattr__(attacks.pgd, "run", logged)
+warnings.simplefilter("ignore")
+np.save(sys.argv[3], sat(*five(), store=sys.argv[1], **FIVE).predictions)
+"""
+FIVE: dict[str, Any] = {"iterations": 30, "eps": 0.15, "batch_size": 8, "progress": False}
+BATCHES = 5  # of each network
+
+
+def five() -> tuple[dict[str, nn.Module], Data]:
+    return {f"n{i}": trained(Convolved, seed=i, steps=30) for i in range(5)}, digits()
+
+
+def test_a_run_killed_in_its_fourth_network_repeats_no_attack_and_gives_the_same_matrix(tmp_path: Path) -> None:
+    store, log, script = tmp_path / "store", tmp_path / "log.txt", tmp_path / "run.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(store), str(log), str(tmp_path / "found.npy")]
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    half = 3 * BATCHES + 2
+    running = subprocess.Popen(command, env=environment)
+    until = time.monotonic() + 120
+    while _stored(store) < half and time.monotonic() < until:
+        assert running.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    kept, begun = _stored(store), log.read_text().splitlines()
+    assert half <= kept < 4 * BATCHES
+    subprocess.run(command, env=environment, check=True)
+    attacked = log.read_text().splitlines()
+    again = attacked[len(begun) :]
+    assert len(again) == 5 * BATCHES - kept
+    assert not set(again) & set(begun[:kept])  # but for the batch that was under way, none a second time
+    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), sat(*five(), **FIVE).predictions)
+
+
+def _stored(store: Path) -> int:
+    return len(list((store / "adversarial").glob("*.safetensors"))) if store.exists() else 0

@@ -8,7 +8,6 @@ used where its answers agree; rounding differs, so a gradient near zero may chan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -94,7 +93,7 @@ def _is_foldable(part: nn.Module) -> bool:
     return type(part) in _LAYERS and not _has_hooks(part)
 
 
-def _rest(norm: Any) -> tuple[Callable[[Tensor], Tensor], ...] | None:
+def _rest(norm: Any) -> tuple[nn.Module, ...] | None:
     """What is left to do of a batch norm that is folded, None where it cannot be."""
     if getattr(norm, "running_mean", None) is None or _has_hooks(norm):
         return None
@@ -127,4 +126,4 @@ def _fold(layer: Any, norm: Any) -> None:
     shift = bias * scale if norm.bias is None else bias * scale + norm.bias
     weight = layer.weight * scale.view(-1, *[1] * (layer.weight.ndim - 1))
     layer.weight, layer.bias = (nn.Parameter(value.detach(), requires_grad=False) for value in (weight, shift))
-    norm.forward = nn.Sequential(*(_rest(norm) or ())).forward  # type: ignore[arg-type]
+    norm.forward = nn.Sequential(*(_rest(norm) or ())).forward

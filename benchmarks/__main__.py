@@ -12,7 +12,18 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("single", "matrix", "engines", "growth", "peers", "layer_peers", "wordnet", "inspector", "image_networks")
+BENCHMARKS = (
+    "single",
+    "matrix",
+    "engines",
+    "growth",
+    "peers",
+    "layer_peers",
+    "attacks",
+    "wordnet",
+    "inspector",
+    "image_networks",
+)
 
 
 def main() -> int:

@@ -115,7 +115,8 @@ def test_every_attack_that_trains_does(attack: str) -> None:
         ({}, {"attack": "pgd", "eps": 8 / 255, "iterations": 10, "relative_step": 0.25}),
         ({"attack": "PGD", "steps": 5}, {"attack": "pgd", "eps": 8 / 255, "iterations": 5, "relative_step": 0.5}),
         ({"step": 0.01, "norm": "Linf"}, {"attack": "pgd", "eps": 8 / 255, "iterations": 10, "step": 0.01}),
-        ({"attack": "fgsm", "eps": 0.1}, {"attack": "fgsm", "eps": 0.1}),
+        ({"attack": "fgsm", "eps": 0.1, "exact": True}, {"attack": "fgsm", "eps": 0.1}),
+        ({"attack": "fgsm", "exact": False}, {"attack": "fgsm", "eps": 8 / 255, "exact": False}),
         ({"attack": "MIM", "decay": 0.5}, {"attack": "mi-fgsm", "eps": 8 / 255, "iterations": 10, "decay": 0.5}),
     ],
 )

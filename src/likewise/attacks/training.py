@@ -2,7 +2,8 @@
 
 Examples are made from the network as it is at each batch, at rest, so that the attack moves no statistics of batch
 normalisation. What is not said follows the usual practice of adversarial training (Madry et al. 2018): `eps` 8/255, 10
-iterations, and steps that reach 2.5 times as far as `eps`.
+iterations, and steps that reach 2.5 times as far as `eps`. The network itself is attacked; `exact=False` attacks a
+faster copy, whose rounding then shows in the weights.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from likewise.errors import InputError, OptionError, brief
 from likewise.networks.training.adversary import ADVERSARIES
 
 USUAL = {"eps": 8 / 255, "iterations": 10}
+EXACT = {"exact": True}
 REACH = 2.5  # how far all steps go together, in eps
 _SETTLED = {"seed": "follows from the seed of the training", "targeted": "would lead to the labels, not away"}
 
@@ -34,17 +36,15 @@ class AttackedBatch:
     @property
     def record(self) -> dict[str, Any]:
         """The attack and those of its options that are not its defaults, eps and iterations always."""
-        own = self.attack.options
+        own = self.attack.options | EXACT
         kept = {name: value for name, value in self.options.items() if name in USUAL or value != own[name]}
         return {"attack": self.attack.name} | kept
 
     def __call__(self, net: nn.Module, images: Tensor, labels: Tensor, generator: Generator) -> Tensor:
         """The images of a batch, changed to mislead the network as it is now."""
-        own = self.attack.options
-        settled: dict[str, Any] = {"exact": True} if "exact" in own else {}  # a copy per batch costs more than it gains
-        if "seed" in own:
-            settled["seed"] = int(torch.randint(2**31, (), generator=generator))
-        return self.attack(net, images, labels, **settled | self.options)[0].detach()
+        draw = int(torch.randint(2**31, (), generator=generator))
+        seed = {"seed": draw} if "seed" in self.attack.options else {}
+        return self.attack(net, images, labels, **self.options, **seed)[0].detach()
 
 
 def attacked_batch(options: Mapping[str, Any]) -> AttackedBatch:
@@ -62,7 +62,7 @@ def attacked_batch(options: Mapping[str, Any]) -> AttackedBatch:
     for option, reason in _SETTLED.items():
         if option in given:
             raise OptionError(f"{option} {reason}. Leave it out of adversarial.")
-    usual = {option: value for option, value in USUAL.items() if option in chosen.options}
+    usual = {option: value for option, value in (USUAL | EXACT).items() if option in chosen.options}
     whole = usual | given
     missing = [option for option, value in chosen.options.items() if value is Parameter.empty and option not in whole]
     if missing:

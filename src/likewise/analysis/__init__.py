@@ -14,12 +14,14 @@ from likewise.analysis.components import Importance, component_importance, compo
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
 from likewise.analysis.regrets import regrets
+from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
 
 __all__ = [
     "Agreement",
     "Clusters",
     "Importance",
     "Pick",
+    "TeacherPick",
     "Trial",
     "agreement",
     "all_wrong",
@@ -34,5 +36,7 @@ __all__ = [
     "pair_reductions",
     "pick_diverse",
     "pick_ensemble",
+    "pick_teacher",
     "regrets",
+    "teacher_correlations",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.analysis.affinity import Array
-from likewise.analysis.clusters import Clusters
+from likewise.analysis.clusters import Clusters, family_labels
 from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of
 from likewise.errors import InputError
 
@@ -42,7 +42,7 @@ def errors_by_clusters(
     """
     import pandas as pd
 
-    labels, most = _labels(clusters, answers.names), len(answers)
+    labels, most = family_labels(clusters, answers.names), len(answers)
     for size in sizes:
         if not 2 <= size <= most:
             raise InputError(f"{most} networks have no ensemble of {size}. Choose sizes from 2 to {most}.")
@@ -132,12 +132,3 @@ def _from_clusters(labels: Array, k: int, size: int, samples: int, draw: np.rand
         group = np.flatnonzero(labels == label)
         keys[np.arange(samples), group[keys[:, group].argmin(axis=1)]] -= 1
     return keys.argsort(axis=1)[:, :size]
-
-
-def _labels(clusters: Clusters | Mapping[str, Any], names: Sequence[str]) -> Array:
-    """The family of each network, as numbers."""
-    of = clusters if isinstance(clusters, Mapping) else dict(zip(clusters.names, clusters.labels, strict=True))
-    missing = [name for name in names if name not in of]
-    if missing:
-        raise InputError(f"no family is given for {missing[0]!r}. Give one for each of {len(names)} networks.")
-    return np.unique([str(of[name]) for name in names], return_inverse=True)[1]

@@ -8,10 +8,10 @@ minima: k-means starts a hundred times. Families of two networks are too small t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,6 +81,15 @@ def clusters(matrix: SimilarityMatrix, k: int | Literal["auto"] = "auto", *, see
     stability = float(np.mean([rand(a, b) for a, b in combinations(others, 2)]))
     features = spectral(values, max(found) + 1)
     return Clusters(tuple(matrix.names), tuple(found), features, stability, matrix)
+
+
+def family_labels(families: Clusters | Mapping[str, Any], names: Sequence[str]) -> Array:
+    """The family of each network as a number, from families that were found or a mapping by name."""
+    known = families if isinstance(families, Mapping) else dict(zip(families.names, families.labels, strict=True))
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InputError(f"no family is given for {missing[0]!r}. Give one for each of {len(names)} networks.")
+    return np.unique([str(known[name]) for name in names], return_inverse=True)[1]
 
 
 def spectral(values: Array, k: int) -> Array:

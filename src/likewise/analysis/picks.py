@@ -44,7 +44,8 @@ class Trial:
     "pick" is the one that was made, "accuracy" as many of the most accurate networks, "ensemble" the subset with the
     least error on the inputs the choice was made on, and "random" the mean of random subsets. `regrets` are errors
     above that of `best`, the best subset for these very inputs, which nobody can know beforehand; `gains` are by how
-    much the pick errs less than each. Ends hold 95 % over inputs.
+    much the pick errs less than each. Ends hold 95 % over inputs; where only accuracies are known, and `inputs` is 0,
+    there are none.
     """
 
     inputs: int
@@ -71,7 +72,8 @@ class Trial:
         columns = {"error": self.errors, "regret": self.regrets, "pick errs less by": self.gains}
         text = {name: [_percent(each) for each in intervals.values()] for name, intervals in columns.items()}
         table = pd.DataFrame(text, index=list(self.errors)).to_string()
-        return f"on {self.inputs} held-out inputs, with 95 % intervals, in percent:\n{table}"
+        heading = f"on {self.inputs} held-out inputs, with 95 % intervals" if self.inputs else "by the accuracies given"
+        return f"{heading}, in percent:\n{table}"
 
 
 @dataclass(frozen=True)
@@ -210,13 +212,19 @@ def _trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial
     every = {"pick": members, **choices(choosing, size), "best": best}
     wrong = {name: ensembles.wrong(subset)[0].astype(float) for name, subset in every.items()}
     wrong["random"] = ensembles.wrong(subsets_of(len(held), size, RANDOM, draw)).mean(axis=0)
-    weights = drawn_again(held.n, draw)
+    return trial_of(wrong, _names(held, best), draw)
+
+
+def trial_of(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.Generator) -> Trial:
+    """The trial of choices, from how far each is wrong on each held-out input, or on average where there is one."""
     above = {name: row - wrong["best"] for name, row in wrong.items()}
     less = {name: row - wrong["pick"] for name, row in wrong.items()}
+    inputs = len(wrong["best"])
+    weights = drawn_again(inputs, draw) if inputs > 1 else np.array([[1.0, np.nan]])
     errors, regrets, gains = (
         {name: _interval(row @ weights) for name, row in rows.items()} for rows in (wrong, above, less)
     )
-    return Trial(held.n, errors, regrets, gains, _names(held, best))
+    return Trial(inputs if inputs > 1 else 0, errors, regrets, gains, best)
 
 
 def _interval(values: Array) -> Interval:
@@ -225,7 +233,8 @@ def _interval(values: Array) -> Interval:
 
 
 def _percent(one: Interval) -> str:
-    return f"{100 * one.value:.2f} [{100 * one.low:.2f}, {100 * one.high:.2f}]"
+    text = f"{100 * one.value:.2f}"
+    return text if one.low != one.low else f"{text} [{100 * one.low:.2f}, {100 * one.high:.2f}]"
 
 
 def matched(matrix: SimilarityMatrix, answers: Answers) -> Answers:

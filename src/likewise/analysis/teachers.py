@@ -1,0 +1,253 @@
+"""Which network to learn from: the advice of one study, with how weak it is, and what it is worth where it was tried.
+
+25 teachers of one student (DeiT-Ti, hard distillation, ImageNet) are all the evidence there is for the advice: a
+teacher of another family, and of these the least alike. Within the student's own family, alike teachers did better. The
+accuracy of teachers, all within three points, said nothing; of teachers further apart nothing is known, so that those
+far below the best are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise.analysis.affinity import Array
+from likewise.analysis.clusters import Clusters, clusters, family_labels
+from likewise.analysis.picks import Trial, matched, trial_of
+from likewise.errors import InputError
+from likewise.matrices.labelled import position
+from likewise.matrices.similarity import SimilarityMatrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.transfer.answers import Answers
+
+CLOSE = 0.04  # how far below the most accurate teacher one may be
+PERMUTATIONS = 9999
+PUBLISHED = {  # correlation with the student's accuracy, and its p
+    "all": (-0.32, 0.12),
+    "same family": (0.70, 0.078),
+    "other families": (-0.51, 0.030),
+    "accuracy of the teacher": (0.049, 0.82),
+}
+WEAK = (
+    "weak evidence: over 25 teachers of one student, its accuracy went with similarity by -0.51 for teachers of other "
+    "families (p 0.03), +0.70 within its family (p 0.08), -0.32 over all (p 0.12)"
+)
+UNTRIED = "untried here: with the accuracies of students that learned from these (outcomes=), its regret can be told"
+
+
+@dataclass(frozen=True)
+class TeacherPick:
+    """A teacher for a student, the evidence in words, and all candidates in the order of the advice.
+
+    `candidates` has one row per network: its similarity to the student, whether it is of the same family, its accuracy
+    where that is known, and whether it came into question. `held_out` is how the choice does among teachers whose
+    students' accuracies are known, beside the most accurate teacher and a random one.
+    """
+
+    teacher: str
+    student: str
+    rule: str
+    reasons: tuple[str, ...] = field(repr=False)
+    candidates: pd.DataFrame = field(repr=False, compare=False)
+    held_out: Trial | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        lines = [f"{self.teacher} for {self.student}", *(f"- {reason}" for reason in self.reasons)]
+        return "\n".join(lines if self.held_out is None else [*lines, str(self.held_out)])
+
+
+def pick_teacher(
+    student: str,
+    matrix: SimilarityMatrix,
+    *,
+    teachers: Sequence[str] | None = None,
+    families: Clusters | Mapping[str, Any] | None = None,
+    answers: Answers | None = None,
+    outcomes: Answers | Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> TeacherPick:
+    """A teacher for a student: of another family, and of these the least alike.
+
+    `student` is the network of the matrix that stands for it; `teachers` are those to choose from, without them all
+    others. `families` may be given by name (the base architecture is what the advice was found with), else they are
+    found in the matrix. `answers` tell accuracies, so that teachers more than 4 points below the best are left out.
+    `outcomes` are the accuracies of students by the name of their teacher, or their answers.
+    """
+    table = _candidates(student, matrix, teachers, families, answers, seed)
+    first = table.iloc[0]
+    rule = "most alike of its own family" if first["same_family"] else "least alike of another family"
+    reasons = [*_reasons(student, matrix, table, given=families is not None), WEAK]
+    if outcomes is None:
+        return TeacherPick(str(table.index[0]), student, rule, (*reasons, UNTRIED), table)
+    tried, right = _tried(student, matrix, table, outcomes)
+    trial = _trial(tried, right, seed)
+    return TeacherPick(str(table.index[0]), student, rule, tuple(reasons), table, trial)
+
+
+def teacher_correlations(
+    student: str,
+    matrix: SimilarityMatrix,
+    outcomes: Answers | Mapping[str, float],
+    *,
+    families: Clusters | Mapping[str, Any] | None = None,
+    answers: Answers | None = None,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How the accuracy of students goes with how alike their teachers are, beside the published figures.
+
+    One row for all teachers, those of the student's family, those of others, and for the teachers' accuracy: the
+    correlation, above 0 where alike (or accurate) teachers are better, its p by permuting the teachers, and how many
+    there are.
+    """
+    import pandas as pd
+
+    table, right = _tried(student, matrix, _candidates(student, matrix, None, families, answers, seed), outcomes)
+    right = right.mean(axis=1)
+    sign = 1 if matrix.larger_is == "more alike" else -1
+    alike, same = sign * table["similarity"].to_numpy(), table["same_family"].to_numpy(dtype=bool)
+    every = np.ones(len(table), dtype=bool)
+    parts = {"all": (alike, every), "same family": (alike, same), "other families": (alike, ~same)}
+    parts |= {"accuracy of the teacher": (table["accuracy"].to_numpy(), every)}
+    rows = {}
+    for name, (x, where) in parts.items():
+        found, p = _correlation(x[where], right[where], np.random.default_rng(seed))
+        published = dict(zip(("published", "published_p"), PUBLISHED[name], strict=True))
+        rows[name] = {"correlation": found, "p": p, "teachers": int(where.sum()), **published}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _candidates(
+    student: str,
+    matrix: SimilarityMatrix,
+    teachers: Sequence[str] | None,
+    families: Clusters | Mapping[str, Any] | None,
+    answers: Answers | None,
+    seed: int,
+) -> pd.DataFrame:
+    """All teachers in the order of the advice."""
+    import pandas as pd
+
+    own, names = position(matrix.names, student, "network"), _teachers(student, matrix, teachers)
+    rows = [position(matrix.names, name, "network") for name in names]
+    alike = _row(matrix, own, rows)
+    if families is None:
+        families = clusters(matrix, seed=seed) if len(matrix) > 2 else {name: name for name in matrix.names}
+    labels = family_labels(families, [student, *names])
+    accuracy = np.full(len(names), np.nan)
+    if answers is not None:
+        answers = matched(matrix, answers)
+        _check_others(student, names, answers)
+        accuracy = answers.accuracies[rows]
+    columns = {"similarity": alike, "same_family": labels[1:] == labels[0], "accuracy": accuracy}
+    table = pd.DataFrame(columns, index=pd.Index(names, name="teacher"))
+    table["considered"] = ~(accuracy < np.nanmax(accuracy, initial=-np.inf) - CLOSE - 1e-9)
+    sign = 1 if matrix.larger_is == "more alike" else -1
+    wanted = np.where(table["same_family"], -sign * alike, sign * alike)
+    return table.iloc[np.lexsort([wanted, *(part.to_numpy() for part in (table["same_family"], ~table["considered"]))])]
+
+
+def _teachers(student: str, matrix: SimilarityMatrix, teachers: Sequence[str] | None) -> list[str]:
+    if teachers is None:
+        names = [name for name in matrix.names if name != student]
+        if not names:
+            raise InputError(
+                f"{student!r} is the only network, and it cannot be its own teacher. Give a matrix with other networks."
+            )
+        return names
+    names = list(dict.fromkeys([teachers] if isinstance(teachers, str) else teachers))
+    if student in names:
+        raise InputError(f"{student!r} cannot be its own teacher. Leave it out of the teachers.")
+    if not names:
+        raise InputError("there is no teacher to choose from. Give at least one.")
+    return names
+
+
+def _row(matrix: SimilarityMatrix, own: int, rows: Sequence[int]) -> Array:
+    """The scores of the student with its teachers, both ways."""
+    row = (np.asarray(matrix.values)[own] + np.asarray(matrix.values)[:, own])[rows] / 2
+    if np.isnan(row).any():
+        other = matrix.names[rows[int(np.isnan(row).argmax())]]
+        raise InputError(
+            f"{matrix!r} has no score for {matrix.names[own]!r} and {other!r}. Leave the latter out: "
+            "matrix.reordered([...]) with the names to keep."
+        )
+    return np.asarray(row)
+
+
+def _check_others(student: str, names: Sequence[str], answers: Answers) -> None:
+    """Refuse the student under another name."""
+    own = answers.logits[position(answers.names, student, "network")]
+    for name in names:
+        if np.array_equal(answers.logits[position(answers.names, name, "network")], own):
+            raise InputError(
+                f"{name!r} answers exactly as {student!r} does, and a student cannot be its own teacher. Leave it out."
+            )
+
+
+def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame, *, given: bool) -> list[str]:
+    first, measure = table.iloc[0], matrix.measure or "similarity"
+    kin = table[table["considered"] & (table["same_family"] == first["same_family"])]
+    among = f"{len(kin)} that come into question" if len(kin) > 1 else "only one that comes into question"
+    if first["same_family"]:
+        whose = f"of the family of {student!r}, as all that come into question are, and the most alike of {among}"
+    else:
+        whose = f"of another family than {student!r}, and the least alike of the {among}"
+    spread = f", from {kin['similarity'].min():.3g} to {kin['similarity'].max():.3g}" if len(kin) > 1 else ""
+    words = f"{whose}: {measure} {first['similarity']:.3g}{spread} (larger is {matrix.larger_is})"
+    source = "families as given" if given else "families as found in the matrix"
+    if np.isnan(first["accuracy"]):
+        return [words, source, "accuracies are not known: a teacher that is much worse would not be noticed (answers=)"]
+    out = int((~table["considered"]).sum())
+    left = f"; {out} more than {100 * CLOSE:.0f} points below it left out" if out else ""
+    return [
+        words,
+        source,
+        f"accuracy {first['accuracy']:.2%}, the best teacher has {table['accuracy'].max():.2%}{left}",
+    ]
+
+
+def _tried(
+    student: str, matrix: SimilarityMatrix, table: pd.DataFrame, outcomes: Answers | Mapping[str, float]
+) -> tuple[pd.DataFrame, Array]:
+    """The teachers whose outcomes are known, and which inputs their students get right, or just the accuracies."""
+    named = list(outcomes) if isinstance(outcomes, Mapping) else list(outcomes.names)
+    for name in named:
+        position(matrix.names, name, "network")
+    if student in named:
+        raise InputError(f"{student!r} cannot be its own teacher. Leave it out of the outcomes.")
+    tried = table[table.index.isin(named)]
+    if len(tried) < 2:
+        raise InputError(f"{len(tried)} of the outcomes are of teachers to choose from. Give two or more.")
+    if not isinstance(outcomes, Mapping):
+        return tried, np.asarray(outcomes.subset(list(tried.index)).right, dtype=float)
+    found = np.array([[outcomes[name]] for name in tried.index], dtype=float)
+    if not ((found >= 0) & (found <= 1)).all():
+        raise InputError("an outcome is not between 0 and 1. Give the share of inputs that a student gets right.")
+    return tried, found
+
+
+def _trial(table: pd.DataFrame, right: Array, seed: int) -> Trial:
+    wrong = 1 - right
+    best = int(wrong.mean(axis=1).argmin())
+    rows = {"pick": wrong[0]}
+    if not table["accuracy"].isna().any():
+        rows["accuracy"] = wrong[int(table["accuracy"].to_numpy().argmax())]
+    rows |= {"best": wrong[best], "random": wrong.mean(axis=0)}
+    return trial_of(rows, (str(table.index[best]),), np.random.default_rng(seed))
+
+
+def _correlation(x: Array, y: Array, draw: np.random.Generator) -> tuple[float, float]:
+    """Pearson's, with the share of permutations that are as far from 0; NaN where nothing can be told."""
+    if len(x) < 3 or not np.ptp(x) > 0 or not np.ptp(y) > 0:
+        return math.nan, math.nan
+    x, y = ((v - v.mean()) / np.linalg.norm(v - v.mean()) for v in (x, y))
+    found = float(x @ y)
+    again = draw.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x
+    return found, (1 + int((np.abs(again) >= abs(found) - 1e-12).sum())) / (1 + PERMUTATIONS)

@@ -62,9 +62,15 @@ def fitted(net: nn.Module, inputs: Any) -> Any:
     own, size = transform_of(net), input_size(net)
     if own is not None and own.whole:
         return own(inputs)
-    if size is not None and size != tuple(inputs.shape[2:]):
-        inputs = interpolate(inputs, size, mode="bilinear", antialias=True).clamp(0, 1)
+    inputs = inputs if size is None else resized(inputs, size)
     return inputs if own is None else own.sized(inputs)
+
+
+def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Images in [0, 1] at another height and width, bilinear and antialiased."""
+    if tuple(images.shape[2:]) == size:
+        return images
+    return interpolate(images, size, mode="bilinear", antialias=True).clamp(0, 1)
 
 
 def input_size(net: nn.Module) -> tuple[int, int] | None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
 
 from likewise import attacks
 from likewise._base.hashing import digest, facts_digest, value_digest
@@ -21,6 +20,7 @@ from likewise._base.machine import is_out_of_memory
 from likewise.attacks import Attack
 from likewise.attacks.steps import Ball
 from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.networks.preprocessing import resized
 from likewise.networks.transforms import in_channels, transform_of
 from likewise.transfer.classifiers import Classifier
 from likewise.work.artifacts import Artifacts
@@ -212,10 +212,7 @@ def _towards(images: Tensor, clean: Tensor) -> Tensor:
 def fitted(images: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Examples at the channels and the size that another network is shown (bilinear, antialiased)."""
     channels, *size = shape
-    images = in_channels(images, channels)
-    if list(images.shape[2:]) == size:
-        return images
-    return interpolate(images, tuple(size), mode="bilinear", antialias=True).clamp(0, 1)
+    return resized(in_channels(images, channels), tuple(size))
 
 
 def _plain(value: Any) -> Any:

@@ -114,9 +114,9 @@ print(loaded())
 likewise.measures.svcca
 print(loaded())
 likewise.measures.get("class-alignment")
-print("measure" in loaded(), len(likewise.measures.names()))
+print("measure" in loaded(), len(likewise.measures.names()) > 40)
 """
-    assert run(program).splitlines() == ["['cka']", "['cca', 'cka', 'gram', 'rsm']", "True 44"]
+    assert run(program).splitlines() == ["['cka']", "['cca', 'cka', 'gram', 'rsm']", "True True"]
 
 
 def test_a_plug_in_adds_measures_by_an_entry_point(tmp_path: Path) -> None:

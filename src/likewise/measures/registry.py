@@ -28,7 +28,7 @@ _FAMILY_OF = {f"likewise.measures.families.{file}": family for family, files in 
 MEASURES: Registry[Measure] = Registry(
     "measure",
     group="likewise.measures",
-    modules=(*_FAMILY_OF, "likewise.classes.measure"),
+    modules=(*_FAMILY_OF, "likewise.classes.measure", "likewise.transfer.boundaries"),
 )
 
 RESI = {  # the paper's abbreviations, in its order of families
@@ -227,7 +227,9 @@ def _expand(item: Any, on: set[str]) -> list[Measure]:
     if item == "all":
         return [m for m in MEASURES if m.info.on in on and not m.missing_options and m.info.family != "custom"]
     if item in FAMILIES and item not in MEASURES:
-        return [m for m in MEASURES if m.info.family == item and not m.missing_options]
+        # those that look at networks run them many times, and are asked for by name
+        usual = (m for m in MEASURES if m.info.on != "networks")
+        return [m for m in usual if m.info.family == item and not m.missing_options]
     return [get(item)]
 
 

@@ -64,7 +64,7 @@ class Settings:
     mixup: float = setting(0.0, "Alpha of mixup; 0 is off.", minimum=0)
     cutmix: float = setting(0.0, "Alpha of cutmix; 0 is off.", minimum=0)
     adversarial: str | Mapping[str, Any] | None = setting(
-        None, "Train on attacked inputs, as in attack=pgd,eps=8/255,iterations=10.", option=str | None
+        None, "Train on attacked inputs: attack=pgd,eps=8/255.", option=str | None
     )
     clip: float | None = setting(None, "Largest norm of the gradient.", minimum=0)
     patience: int | None = setting(None, "Stop after so many epochs without a lower loss.")

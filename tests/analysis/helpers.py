@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import likewise
 from likewise.transfer import Answers
+from likewise.transfer.matrix import TransferMatrix
 
 
 def matrix(values: Any, *, larger_is: str = "more alike") -> likewise.SimilarityMatrix:
@@ -43,3 +45,15 @@ def zoo(
     alike = (alike + alike.T) / 2
     given = matrix(alike if larger_is == "more alike" else 3 - alike, larger_is=larger_is)
     return given, Answers(given.names, logits, labels), dict(zip(given.names, family.tolist(), strict=True))
+
+
+def run_folder(folder: Path, sizes: tuple[int, ...] = (4, 4, 4)) -> tuple[Path, TransferMatrix, Answers]:
+    """The folder of a run whose networks fall together within families, with its matrix and answers."""
+    _, answers, family = zoo(sizes)
+    draw = np.random.default_rng(0)
+    of = np.array(list(family.values()))
+    share = np.where(of[:, None] == of, 0.8, 0.2)[:, :, None] + 0.1 * draw.random((len(of), len(of), 1))
+    fooled = draw.random((len(of), len(of), answers.n)) < share
+    predictions = np.where(fooled, (answers.labels + 1) % 5, answers.labels)
+    made = TransferMatrix.of(answers, predictions)
+    return made.save_run(folder), made, answers

@@ -12,7 +12,9 @@ from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.clusters import Clusters, clusters, embed
 from likewise.analysis.components import Importance, component_importance, component_table, components, keywords
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
+from likewise.analysis.files import read_matrix, read_table
 from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
+from likewise.analysis.pictures import plot_families
 from likewise.analysis.regrets import regrets
 from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
 
@@ -37,6 +39,9 @@ __all__ = [
     "pick_diverse",
     "pick_ensemble",
     "pick_teacher",
+    "plot_families",
+    "read_matrix",
+    "read_table",
     "regrets",
     "teacher_correlations",
 ]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from likewise.analysis.affinity import Array, affinities, sklearn
+from likewise.analysis.affinity import Array, affinities, checked, pairs, sklearn
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 
@@ -50,6 +50,14 @@ class Clusters:
         [['a', 'b', 'c'], ['d', 'e', 'f']]
         """
         return [[n for n, label in zip(self.names, self.labels, strict=True) if label == g] for g in range(self.k)]
+
+    def spread(self, label: int) -> dict[str, float | None]:
+        """The mean score of a family: `within` it, None for one network alone, and `to_others`."""
+        values = checked(self.matrix.reordered(self.names))
+        own = np.array(self.labels) == label
+        inner = pairs(values[np.ix_(own, own)])
+        outer = values[np.ix_(own, ~own)]
+        return {"within": float(inner.mean()) if inner.size else None, "to_others": float(outer.mean())}
 
     def without(self, name: str) -> Clusters:
         """The same families of all networks but one."""

@@ -8,6 +8,7 @@ drawn zoos this did better than looking for the subset with the least error itse
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -66,6 +67,11 @@ class Trial:
             rows[choice] = {name.removesuffix("_value"): value for name, value in ends_of.items()}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
 
+    def record(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        rows = json.loads(self.to_frame().reset_index().to_json(orient="records", double_precision=15))
+        return {"inputs": self.inputs, "best": list(self.best), "choices": rows}
+
     def __str__(self) -> str:
         import pandas as pd
 
@@ -89,6 +95,12 @@ class Pick:
     def __str__(self) -> str:
         lines = [", ".join(self.members), *(f"- {reason}" for reason in self.reasons)]
         return "\n".join(lines if self.held_out is None else [*lines, str(self.held_out)])
+
+    def record(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        own = {"members": list(self.members), "rule": self.rule, "evidence": dict(self.evidence)}
+        trial = None if self.held_out is None else self.held_out.record()
+        return own | {"reasons": list(self.reasons), "held_out": trial}
 
 
 def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed: int = 0) -> Pick:

@@ -8,6 +8,7 @@ far below the best are left out.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,12 @@ class TeacherPick:
     def __str__(self) -> str:
         lines = [f"{self.teacher} for {self.student}", *(f"- {reason}" for reason in self.reasons)]
         return "\n".join(lines if self.held_out is None else [*lines, str(self.held_out)])
+
+    def record(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        own = {"teacher": self.teacher, "student": self.student, "rule": self.rule, "reasons": list(self.reasons)}
+        rows = json.loads(self.candidates.reset_index().to_json(orient="records", double_precision=15))
+        return own | {"candidates": rows, "held_out": None if self.held_out is None else self.held_out.record()}
 
 
 def pick_teacher(

@@ -89,7 +89,7 @@ def heatmaps(panels: Sequence[Panel], path: str | os.PathLike[str] | None = None
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for place, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
-        _draw(figure, axis, panel, leftmost=place % columns == 0)
+        draw_panel(figure, axis, panel, leftmost=place % columns == 0)
     for axis in axes[len(panels) :]:
         axis.axis("off")
     return finish(figure, path)
@@ -102,7 +102,8 @@ def finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     return figure
 
 
-def _draw(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool) -> None:
+def draw_panel(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool = True) -> None:
+    """One matrix into one part of a figure."""
     from matplotlib.colors import Normalize, PowerNorm
 
     low, high = _scale(panel)

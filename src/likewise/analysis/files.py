@@ -1,0 +1,70 @@
+"""Matrices and tables as people keep them: files that were saved, folders of a run, and CSV."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likewise._base.files import is_folder, reading
+from likewise.errors import InputError, quoted_list
+from likewise.matrices.labelled import NPZ, SAFETENSORS
+from likewise.matrices.similarity import SimilarityMatrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CSV = (".csv", ".tsv")
+
+
+def read_matrix(path: str | os.PathLike[str], *, larger_is: str = "more alike") -> SimilarityMatrix:
+    """A matrix from a saved file, a folder that `likewise transfer` or `compare` wrote, or a square CSV.
+
+    A CSV has the names of the networks in its first row and column. It does not say how to read its numbers:
+    `larger_is` does.
+    """
+    source = Path(path)
+    if is_folder(source):
+        return _of_folder(source)
+    if source.suffix.lower() not in CSV:
+        return SimilarityMatrix.load(source)
+    table = read_table(source)
+    names, rows = [str(name) for name in table.columns], [str(name) for name in table.index]
+    if sorted(names) != sorted(rows):
+        raise InputError(
+            f"{source} is no square matrix: it has {len(rows)} rows and {len(names)} columns, and their names are to "
+            "be the same. Put the names of the networks into the first row and the first column."
+        )
+    with reading(source, f"{source} has entries that are no numbers ({{reason}}). Repair them, or leave them empty."):
+        values = table.to_numpy(dtype=np.float64)
+    order = [rows.index(name) for name in names]
+    return SimilarityMatrix(names, values[order], measure=source.stem, larger_is=larger_is)
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """A table from a CSV or TSV file, with one row per network, named in the first column."""
+    import pandas as pd
+
+    source = Path(path)
+    separator = "\t" if source.suffix.lower() == CSV[1] else ","
+    with reading(source, f"{source} is no table ({{reason}}). Give a CSV file with the networks in its first column."):
+        table = pd.read_csv(source, sep=separator, index_col=0, encoding="utf-8-sig", encoding_errors="strict")
+    table.index = table.index.astype(str)
+    if not table.size:
+        raise InputError(f"{source} is an empty table. Give one row per network, with its name first.")
+    return table
+
+
+def _of_folder(folder: Path) -> SimilarityMatrix:
+    from likewise.transfer.matrix import ANSWERS, MATRIX, load
+
+    if (folder / MATRIX).exists():
+        return load(folder) if (folder / ANSWERS).exists() else SimilarityMatrix.load(folder / MATRIX)
+    place = folder / "matrices" if is_folder(folder / "matrices") else folder
+    found = sorted(path for kind in (SAFETENSORS, NPZ) for path in place.glob(f"*{kind}"))
+    if len(found) != 1:
+        holds = f"several matrices, {quoted_list([str(path) for path in found])}" if found else "no matrix"
+        raise InputError(f"{folder} holds {holds}. Give the file of one.")
+    return SimilarityMatrix.load(found[0])

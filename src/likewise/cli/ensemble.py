@@ -1,0 +1,52 @@
+"""`likewise ensemble`: which networks of a run to put into an ensemble, and what that is worth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.transfer.answers import Answers
+
+
+def ensemble(
+    run: Annotated[Path, typer.Argument(help="The folder that likewise transfer --out wrote.")],
+    size: Annotated[int, typer.Option(help="How many members.")] = 5,
+    by_families: Annotated[
+        bool, typer.Option("--by-families", help="Also the error reduction by number of families.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Draws the half of the inputs that the choice is made on.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Pick the members of an ensemble by accuracy and similarity, and try it on held-out inputs."""
+    from likewise.analysis import clusters, errors_by_clusters, pick_ensemble
+    from likewise.transfer.matrix import load
+
+    matrix = load(run)
+    answers = cast("Answers", matrix.answers)  # a run has them
+    found = pick_ensemble(matrix, answers, size, seed=seed)
+    table = None
+    if by_families:
+        sizes = range(2, min(max(size, 2), len(matrix)) + 1)
+        table = errors_by_clusters(answers, clusters(matrix, seed=seed), sizes, seed=seed)
+    if as_json:
+        rows = None if table is None else json.loads(table.to_json(orient="records", double_precision=15))
+        typer.echo(json.dumps(found.record() | ({} if rows is None else {"by_families": rows})))
+        return
+    typer.echo(str(found))
+    if table is not None:
+        _print(table)
+
+
+def _print(table: pd.DataFrame) -> None:
+    shown = table.astype(object)
+    for name in table.columns.drop(["size", "families", "samples"]):
+        shown[name] = table[name].map(("{:.3g}" if name == "p" else "{:.2%}").format)
+    typer.echo("\nerror reduction by number of families; gain over random members; p by permuting families")
+    typer.echo(shown.to_string(index=False, line_width=get_terminal_size().columns))

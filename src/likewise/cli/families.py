@@ -1,0 +1,58 @@
+"""`likewise families`: which networks belong together, by any matrix of similarities."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Annotated, Any
+
+import typer
+
+
+def families(
+    matrix: Annotated[Path, typer.Argument(help="A saved matrix, the folder of a run, or a square CSV.")],
+    k: Annotated[int | None, typer.Option("--k", help="How many families; without it, as many as stand apart.")] = None,
+    components: Annotated[
+        Path | None, typer.Option(help="CSV, one row per network and one column per component: adds keywords.")
+    ] = None,
+    distance: Annotated[bool, typer.Option("--distance", help="A larger number in a CSV is less alike.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the matrix sorted by family, and of a map.")] = None,
+    seed: Annotated[int, typer.Option(help="Draws the starts of k-means and of the map.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Find families of alike networks in a matrix, with the components they share."""
+    from likewise.analysis import clusters, keywords, plot_families, read_matrix, read_table
+
+    given = read_matrix(matrix, larger_is="less alike" if distance else "more alike")
+    table = None if components is None else read_table(components)
+    found = clusters(given, "auto" if k is None else k, seed=seed)
+    words = None if table is None else keywords(found, table)
+    if plot is not None:
+        plot_families(found, plot, seed=seed)
+    rows: list[dict[str, Any]] = []
+    for label, group in enumerate(found.groups()):
+        row = {"family": label, "members": group, **found.spread(label)}
+        rows.append(row if words is None else row | {"keywords": words[label]})
+    about = {"measure": given.measure, "larger_is": given.larger_is, "networks": len(given), "k": found.k}
+    if as_json:
+        typer.echo(json.dumps({**about, "stability": found.stability, "families": rows}))
+        return
+    typer.echo(
+        f"{found.k} families of {len(given)} networks by {given.measure} (larger is {given.larger_is}); other starts "
+        f"agree to {found.stability:.2f} (1: always the same families)"
+    )
+    for row in rows:
+        _print(row)
+    if plot is not None:
+        typer.echo(f"\nwritten to {plot}")
+
+
+def _print(row: dict[str, Any]) -> None:
+    within = "" if row["within"] is None else f" {row['within']:.3g} within,"
+    count = f"{len(row['members'])} network{'s' * (len(row['members']) > 1)}"
+    typer.echo(f"\nfamily {row['family']}: {count},{within} {row['to_others']:.3g} to others")
+    lines = [", ".join(row["members"]), *(["keywords: " + ", ".join(row["keywords"])] if "keywords" in row else [])]
+    for line in lines:
+        typer.echo(textwrap.indent(textwrap.fill(line, get_terminal_size().columns - 2, break_on_hyphens=False), "  "))

@@ -1,0 +1,62 @@
+"""`likewise ensemble`: the folder of a run in, members and their worth out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from likewise import analysis
+from likewise.cli import main
+from likewise.cli.ensemble import ensemble
+from tests.analysis.helpers import run_folder
+from tests.cli.conftest import invoke
+
+
+def test_the_pick_is_printed_with_its_evidence(tmp_path: Path) -> None:
+    run, matrix, answers = run_folder(tmp_path)
+    assert invoke(ensemble, str(run), "--size", "3") == f"{analysis.pick_ensemble(matrix, answers, 3)}\n"
+    other = analysis.pick_ensemble(matrix, answers, 3, seed=4)
+    found = json.loads(invoke(ensemble, str(run), "--size", "3", "--seed", "4", "--json"))
+    assert found["members"] == list(other.members)
+    assert found["evidence"] == pytest.approx(dict(other.evidence))
+    assert other.held_out is not None
+    rows = {row["choice"]: row for row in found["held_out"]["choices"]}
+    assert rows["random"]["regret"] == pytest.approx(other.held_out.regrets["random"].value)
+    assert found["held_out"]["inputs"] == 200
+
+
+def test_the_gain_by_families_is_added(tmp_path: Path) -> None:
+    run, _, _ = run_folder(tmp_path, (3, 3, 3))
+    text = invoke(ensemble, str(run), "--size", "2", "--by-families")
+    assert "error reduction by number of families; gain over random members; p by permuting families" in text
+    assert text.count("random") >= 2
+    rows = json.loads(invoke(ensemble, str(run), "--size", "3", "--by-families", "--json"))["by_families"]
+    assert [(row["size"], row["families"]) for row in rows][:3] == [(2, "1"), (2, "2"), (2, "random")]
+    assert rows[-1]["size"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--size", "20"], "likewise: 12 networks have no choice of 20. Choose from 2 to 12.\n"),
+        (["--size", "0"], "likewise: 12 networks have no choice of 0. Choose from 2 to 12.\n"),
+    ],
+    ids=["many", "none"],
+)
+def test_a_size_that_cannot_be_is_one_line(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _, _ = run_folder(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["ensemble", str(run), *words])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == message
+
+
+def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["ensemble", str(tmp_path / "gone")])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith(f"likewise: there is no folder {tmp_path / 'gone'}.")

@@ -1,0 +1,74 @@
+"""`likewise families`: a matrix in, families, keywords and a picture out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from likewise import analysis
+from likewise.cli import main
+from likewise.cli.families import families
+from tests.analysis.helpers import families as made
+from tests.cli.conftest import invoke
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    return made((4, 3, 5))[0].save(tmp_path / "m.safetensors")
+
+
+def test_families_are_printed_with_their_members(matrix: Path) -> None:
+    text = invoke(families, str(matrix), "--k", "3")
+    found = analysis.clusters(made((4, 3, 5))[0], 3)
+    assert text.startswith(
+        "3 families of 12 networks by made (larger is more alike); other starts agree to 1.00 (1: always the same "
+        "families)\n"
+    )
+    for label, group in enumerate(found.groups()):
+        spread = found.spread(label)
+        assert (
+            f"\nfamily {label}: {len(group)} networks, {spread['within']:.3g} within, {spread['to_others']:.3g} to "
+            f"others\n  {', '.join(group)}\n"
+        ) in text
+
+
+def test_keywords_and_a_picture_come_with_them(matrix: Path, tmp_path: Path) -> None:
+    names, groups = made((4, 3, 5))[0].names, made((4, 3, 5))[1]
+    kinds = {name: "abc"[label] for label, group in enumerate(groups) for name in group}
+    table = tmp_path / "components.csv"
+    table.write_text("network,stem\n" + "".join(f"{name},{kinds[name]}\n" for name in names))
+    text = invoke(families, str(matrix), "--components", str(table), "--plot", str(tmp_path / "f.png"))
+    assert text.count("keywords: stem=") == 3
+    assert text.endswith(f"\nwritten to {tmp_path / 'f.png'}\n")
+    assert (tmp_path / "f.png").stat().st_size > 10_000
+
+
+def test_programs_are_given_json(matrix: Path) -> None:
+    found = json.loads(invoke(families, str(matrix), "--k", "3", "--json"))
+    assert (found["measure"], found["networks"], found["k"], found["stability"]) == ("made", 12, 3, 1.0)
+    assert [row["family"] for row in found["families"]] == [0, 1, 2]
+    assert [len(row["members"]) for row in found["families"]] == [5, 4, 3]
+    assert all(row["within"] > row["to_others"] for row in found["families"])
+
+
+def test_a_csv_of_distances_is_read_as_such(tmp_path: Path) -> None:
+    given, _ = made((4, 4), larger_is="less alike")
+    given.to_frame().to_csv(tmp_path / "m.csv")
+    found = json.loads(invoke(families, str(tmp_path / "m.csv"), "--k", "2", "--distance", "--json"))
+    assert [row["members"] for row in found["families"]] == analysis.clusters(given, 2).groups()
+
+
+def test_a_family_of_one_has_nothing_within(tmp_path: Path) -> None:
+    given, _ = made((4, 4, 1))
+    text = invoke(families, str(given.save(tmp_path / "m.npz")), "--k", "3")
+    assert "family 2: 1 network, 0.3" in text
+
+
+def test_a_table_without_a_network_is_refused(matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.csv").write_text("network,stem\nn0,a\nn1,b\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["families", str(matrix), "--components", str(tmp_path / "c.csv")])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith("likewise: the table of components has no row for 'n2'.")

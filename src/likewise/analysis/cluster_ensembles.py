@@ -52,40 +52,45 @@ def errors_by_clusters(
     drawn = _Drawn(answers, draw)
     rows = []
     for size in sizes:
-        subsets = random_subsets(most, size, samples, draw)
-        free = drawn.reductions(subsets)
-        shared = {"p": _trend(labels, subsets, free[:, 0], draw)}
+        anyone = random_subsets(most, size, samples, draw)
+        free = drawn.reductions(anyone)
+        shared = {"p": _trend(labels, anyone, free[0][:, 0], draw)}
         for k in range(1, size + 1):
-            own = _from_clusters(labels, k, size, samples, draw)
-            rows.append({"size": size, "families": str(k), **drawn.row(own, free), **shared})
+            some = _from_clusters(labels, k, size, samples, draw)
+            row = drawn.row(some, drawn.reductions(some), free[0])
+            rows.append({"size": size, "families": str(k), **row, **shared})
         none = dict.fromkeys(("gain", "gain_low", "gain_high"), 0.0)
-        rows.append({"size": size, "families": "random", **drawn.row(subsets, free), **none, **shared})
+        rows.append({"size": size, "families": "random", **drawn.row(anyone, free, free[0]), **none, **shared})
     return pd.DataFrame(rows)
 
 
 class _Drawn:
-    """Error reductions for the inputs as they are and drawn anew."""
+    """Errors and error reductions for the inputs as they are and drawn anew."""
 
     def __init__(self, answers: Answers, draw: np.random.Generator) -> None:
-        self.ensembles, self.alone, self.draw = Ensembles(answers), ~answers.right, draw
-        self.weights = drawn_again(answers.n, draw)
+        self.ensembles, self.alone, self.draw, self.n = Ensembles(answers), ~answers.right, draw, answers.n
+        self.counts = np.rint(self.n * drawn_again(self.n, draw)).astype(np.float32)  # sums of counts are exact
 
-    def reductions(self, subsets: Array) -> Array:
-        """One row per subset, a column for the inputs as they are, then one per draw; NaN where no member errs."""
-        mean = (self.alone @ self.weights)[subsets].mean(axis=1)
-        left = self.ensembles.wrong(subsets) @ self.weights
-        return np.where(mean > 0, 1 - left / np.where(mean > 0, mean, 1), np.nan)
+    def errors(self, wrong: Array) -> Array:
+        """The share of wrong inputs: a column for the inputs as they are, then one per draw."""
+        return (wrong.astype(np.float32) @ self.counts).astype(np.float64) / self.n
 
-    def row(self, subsets: Array, free: Array) -> dict[str, float]:
+    def reductions(self, subsets: Array) -> tuple[Array, float]:
+        """One row per subset, with columns as those of errors, NaN where no member errs; and the mean error."""
+        mean = self.errors(self.alone)[subsets].mean(axis=1)
+        left = self.errors(self.ensembles.wrong(subsets))
+        error = float(left[:, 0].mean()) if len(subsets) else math.nan
+        return np.where(mean > 0, 1 - left / np.where(mean > 0, mean, 1), np.nan), error
+
+    def row(self, subsets: Array, own: tuple[Array, float], free: Array) -> dict[str, float]:
         """What is said of the ensembles of one kind, beside random ones."""
-        own = self._means(self.reductions(subsets))
-        gain = own - self._means(free)
+        means = self._means(own[0])
+        gain = means - self._means(free)
         found: dict[str, float] = {"samples": len(subsets)}
-        for name, (value, *again) in (("reduction", own), ("gain", gain)):
+        for name, (value, *again) in (("reduction", means), ("gain", gain)):
             found |= dict(zip((name, f"{name}_low", f"{name}_high"), (value, *ends(again)), strict=True))
-        errors = self.ensembles.errors(subsets).mean() if len(subsets) else math.nan
         both = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
-        return found | {"error": float(errors), "all_wrong": float(both)}
+        return found | {"error": own[1], "all_wrong": float(both)}
 
     def _means(self, reductions: Array) -> Array:
         """The mean over subsets: of all of them first, then as they are drawn anew."""

@@ -175,3 +175,29 @@ def test_only_images_between_0_and_1_are_attacked(images: Any) -> None:
         pgd(net, images)
     assert str(error.value) == "an attack needs images as floats between 0 and 1. Scale them first."
     assert net.training
+
+
+@pytest.mark.parametrize("targeted", [False, True])
+def test_early_stop_leaves_each_image_where_it_first_fools(targeted: bool) -> None:
+    net, (images, labels) = small().eval(), digits()
+    aims = (labels + 1) % 10 if targeted else labels
+    options = {"eps": 0.4, "step": 0.02, "random_start": False, "targeted": targeted, "exact": True}
+    found = pgd(net, images, aims, **options, iterations=12, early_stop=True).images
+    expected, left = images.clone(), torch.ones(len(images), dtype=torch.bool)
+    with torch.no_grad():
+        for count in range(13):  # the slow way: every number of steps by itself
+            moved = pgd(net, images, aims, **options, iterations=count).images
+            expected[left] = moved[left]
+            left &= (net(moved).argmax(dim=1) == aims) != targeted
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    full = pgd(net, images, aims, **options, iterations=12).images
+    assert not torch.equal(found, full)
+
+
+def test_early_stop_shows_the_network_only_what_does_not_fool_it_yet() -> None:
+    net, (images, labels), shown = small(), digits(), []
+    net.register_forward_pre_hook(lambda _, given: shown.append(len(given[0])))
+    pgd(net, images, labels, eps=0.4, step=0.02, iterations=8, early_stop=True, exact=True)
+    assert shown[:2] == [300, 300]  # the check of labels, and the first step
+    assert shown[1:] == sorted(shown[1:], reverse=True)
+    assert shown[-1] < 200

@@ -152,7 +152,7 @@ def test_eps_has_to_be_above_0(eps: float) -> None:
 def test_a_norm_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InputError) as error:
         attacks.pgd(small(), *batch(4), norm="L7")
-    assert str(error.value) == "no norm named 'L7'. Choose 'Linf' or 'L2'."
+    assert str(error.value) == "pgd: norm is 'L7'. Give 'Linf' or 'L2'."
 
 
 def test_two_steps_are_one_too_many() -> None:
@@ -179,8 +179,8 @@ def test_labels_the_network_has_no_class_for_are_refused() -> None:
     with pytest.raises(InputError) as error:
         attacks.pgd(small(), images, torch.full_like(labels, 12))
     assert str(error.value) == (
-        "the labels are 4, up to 12, for 4 images and 10 classes. Give one label per image, as the network counts "
-        "its classes."
+        "the labels run from 12 to 12, and the network has 10 classes. Give labels from 0, as the network counts its "
+        "classes."
     )
 
 

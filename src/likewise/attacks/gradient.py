@@ -1,8 +1,8 @@
 """Attacks that follow the gradient of the loss.
 
-All are one loop: from a start within `eps`, a slope made by the attack, a step along it, back into the ball. None
-stops an image once it fools the network: examples that barely do say little about other networks. With `exact` they
-run on the network itself, else on a copy with its answers that is faster.
+All are one loop: from a start within `eps`, a slope made by the attack, a step along it, back into the ball. Unless
+asked to, none stops an image once it fools the network: examples that barely do say little about other networks.
+With `exact` they run on the network itself, else on a copy with its answers that is faster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.steps import Ball, Norm, Target, target
+from likewise.attacks.steps import Ball, Norm, Target, cross_entropy, target
 from likewise.errors import InputError
 
 Slope = Callable[[Target, Tensor], Tensor]
@@ -23,14 +23,28 @@ def ascend(
     aim: Target, ball: Ball, step: float, iterations: int, slope: Slope, *, start: Tensor | None = None
 ) -> Adversarial:
     """Steps of one size along a slope, each back into the ball."""
-    if not step > 0 or iterations < 0:
-        raise InputError(
-            f"step is {step} and iterations {iterations}. Give a step above 0 and no fewer than 0 of them."
-        )
+    _check_steps(step, iterations)
     moved = aim.clean.clone() if start is None else start
     for _ in range(iterations):
         moved = ball.project(moved + step * ball.steepest(slope(aim, moved)), aim.clean)
     return Adversarial(moved.detach(), aim.labels, aim.stalled)
+
+
+def ascend_until_fooled(aim: Target, ball: Ball, step: float, iterations: int, start: Tensor | None) -> Adversarial:
+    """Steps along the slope of the loss for those images that do not fool the network yet."""
+    _check_steps(step, iterations)
+    moved = aim.clean.clone() if start is None else start
+    rows = torch.arange(len(moved), device=moved.device)
+    for _ in range(iterations):
+        part = aim.only(rows)
+        slope, _, answers = part.slope_and_loss(moved[rows], cross_entropy)
+        aim.stalled[rows] += part.stalled
+        left = (answers.argmax(dim=1) == part.labels) != aim.targeted
+        rows, slope = rows[left], slope[left]
+        if not len(rows):
+            break
+        moved[rows] = ball.project(moved[rows] + step * ball.steepest(slope), aim.clean[rows])
+    return Adversarial(moved, aim.labels, aim.stalled)
 
 
 @attack(name="pgd", norm="Linf", source="Madry et al. 2018, arXiv:1706.06083")
@@ -46,6 +60,7 @@ def pgd(
     norm: Norm = "Linf",
     random_start: bool = True,
     targeted: bool = False,
+    early_stop: bool = False,
     seed: int = 0,
     exact: bool = False,
 ) -> Adversarial:
@@ -54,7 +69,8 @@ def pgd(
     From a random point within `eps` of the images, `iterations` steps of `step` (or of `relative_step` times
     `eps`) along the sign of the gradient of the cross-entropy, or along the gradient at length 1 in the norm L2,
     kept within `eps` and within [0, 1]. Without labels, away from what the network answers before; `targeted`
-    leads to the labels. The defaults are those of Deep Similarity Inspector's appendix K, a step of 0.001.
+    leads to the labels. `early_stop` leaves each image where it first fools the network, which is faster. The
+    defaults are those of Deep Similarity Inspector's appendix K, a step of 0.001.
     """
     if step is not None and relative_step is not None:
         raise InputError("the step is given twice. Leave out step or relative_step.")
@@ -62,6 +78,8 @@ def pgd(
     ball = Ball(eps, norm)
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
+        if early_stop:
+            return ascend_until_fooled(aim, ball, size, iterations, start)
         return ascend(aim, ball, size, iterations, Target.slope, start=start)
 
 
@@ -165,6 +183,10 @@ def low_frequency_pgd(
         raise InputError(f"share is {share}. Give the share of frequencies to keep, above 0 and up to 1.")
     ball = Ball(eps)
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
+        if aim.clean.ndim != 4:
+            raise InputError(
+                f"low-frequency-pgd was shown {tuple(images.shape)}. Give images (n, channels, height, width)."
+            )
         low = [_low_pass(length, share, aim.clean) for length in aim.clean.shape[2:]]
         start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
 
@@ -172,6 +194,13 @@ def low_frequency_pgd(
             return low[0] @ aim.slope(moved) @ low[1]
 
         return ascend(aim, ball, step, iterations, slope, start=start)
+
+
+def _check_steps(step: float, iterations: int) -> None:
+    if not 0 < step < float("inf") or iterations < 0:
+        raise InputError(
+            f"step is {step} and iterations {iterations}. Give a step above 0 and no fewer than 0 of them."
+        )
 
 
 def _momentum(slope: Slope, decay: float) -> Slope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -61,6 +62,7 @@ class Attack:
                 raise InputError(f"{self.name}: {name} is {brief(value)}. Give {' or '.join(words)}.")
 
     def __call__(self, net: nn.Module, images: Tensor, labels: Tensor | None = None, **options: Any) -> Adversarial:
+        self.check(options)
         return self.run(net, images, labels, **options)
 
 
@@ -88,8 +90,8 @@ def _alternatives(hint: Any) -> list[Any]:
 
 def _is_a(value: Any, kind: Any) -> bool:
     """Whether a value is of a plain type; of any other type, the attack judges itself."""
-    if kind in (int, float):
-        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    if kind in (int, float):  # also those of numpy
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     if kind in (bool, str, type(None)):
         return isinstance(value, kind)
     return value == kind if isinstance(kind, str) else True

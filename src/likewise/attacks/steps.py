@@ -99,7 +99,7 @@ class Target:
         images = images.detach().requires_grad_(True)
         answers = answer(self.net, images)
         losses = self._sign * loss(answers, self.labels)
-        (slope,) = torch.autograd.grad(losses.sum(), images)
+        slope = self._gradient(losses, images)
         largest = slope.abs().flatten(1).amax(dim=1)
         if not bool(largest.isfinite().all()):
             raise InputError(
@@ -114,8 +114,16 @@ class Target:
 
     def _margin_slope(self, images: Tensor, labels: Tensor) -> Tensor:
         images = images.requires_grad_(True)
-        lead = self._sign * margin(answer(self.net, images), labels)
-        return torch.autograd.grad(lead.sum(), images)[0]
+        return self._gradient(self._sign * margin(answer(self.net, images), labels), images)
+
+    def _gradient(self, values: Tensor, images: Tensor) -> Tensor:
+        found = torch.autograd.grad(values.sum(), images, allow_unused=True)[0] if values.requires_grad else None
+        if found is None:
+            raise InputError(
+                f"the answers of {type(self.net).__name__} have no gradient, so nothing says how to change the images. "
+                "Give a network that computes them from the images in torch, without detach or numpy."
+            )
+        return found
 
     @property
     def _sign(self) -> int:
@@ -127,24 +135,48 @@ def target(
     net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False, exact: bool = False
 ) -> Iterator[Target]:
     """The network at rest for an attack, as a faster copy unless `exact`; without labels, away from what it answers."""
-    if (
-        not isinstance(images, Tensor)
-        or not images.is_floating_point()
-        or (images.numel() and not (0 <= float(images.min()) <= float(images.max()) <= 1))
-    ):
-        raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
+    _check_images(images)
     if targeted and labels is None:
         raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
     with at_rest(net, input_gradients=True) as resting:
         clean = images.detach().clone()
         attacked, answers = (resting, _answers(resting, clean)) if exact else fast(resting, clean)
+        _check_answers(resting, answers, clean)
         truth = answers.argmax(dim=1) if labels is None else labels.detach().to(answers.device).clone()
-        if len(truth) != len(clean) or (len(truth) and int(truth.max()) >= answers.shape[1]):
-            raise InputError(
-                f"the labels are {len(truth)}, up to {int(truth.max()) if len(truth) else 0}, for {len(clean)} images "
-                f"and {answers.shape[1]} classes. Give one label per image, as the network counts its classes."
-            )
+        _check_labels(truth, answers)
         yield Target(attacked, clean, truth, targeted, torch.zeros(len(clean), dtype=torch.long, device=clean.device))
+
+
+def _check_images(images: Tensor) -> None:
+    if isinstance(images, Tensor) and not images.numel():
+        raise InputError("there are no images to attack. Give at least one.")
+    if (
+        not isinstance(images, Tensor)
+        or not images.is_floating_point()
+        or not 0 <= float(images.min()) <= float(images.max()) <= 1
+    ):
+        raise InputError("an attack needs images as floats between 0 and 1. Scale them first.")
+
+
+def _check_answers(net: nn.Module, answers: Tensor, images: Tensor) -> None:
+    if answers.ndim != 2 or len(answers) != len(images) or answers.shape[1] < 2:
+        raise InputError(
+            f"{type(net).__name__} answers {len(images)} images with {tuple(answers.shape)}, not with one row of two "
+            "logits or more each. Attack a network that classifies."
+        )
+
+
+def _check_labels(labels: Tensor, answers: Tensor) -> None:
+    n, classes = answers.shape
+    if labels.shape != (n,) or labels.is_floating_point():
+        raise InputError(
+            f"the labels are {tuple(labels.shape)} of {labels.dtype} for {n} images. Give one whole number per image."
+        )
+    if not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise InputError(
+            f"the labels run from {int(labels.min())} to {int(labels.max())}, and the network has {classes} classes. "
+            "Give labels from 0, as the network counts its classes."
+        )
 
 
 def _answers(net: nn.Module, images: Tensor) -> Tensor:

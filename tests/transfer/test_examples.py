@@ -219,6 +219,25 @@ class Detached(nn.Module):
         return self.net(images.detach())
 
 
+class Forward(torch.autograd.Function):
+    """A step that can be taken in one direction only."""
+
+    @staticmethod
+    def forward(ctx: Any, images: Tensor) -> Tensor:
+        return images.clone()
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        raise RuntimeError("no way back")
+
+
+class OneWay(Detached):
+    """A network whose own code fails once it is asked for a gradient."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.net(Forward.apply(images))
+
+
 class Sure(nn.Module):
     """A network that answers with probabilities."""
 
@@ -240,9 +259,16 @@ class Infinite(nn.Module):
 
 def test_networks_that_cannot_be_attacked_are_named(tmp_path: Path) -> None:
     with pytest.raises(ForwardError) as error:
+        examples(OneWay(), recipe(), tmp_path)
+    assert str(error.value) == (
+        "pgd cannot run on 'a': RuntimeError: no way back. Choose another attack, or leave that network out."
+    )
+    with pytest.raises(InputError) as flat:
         examples(Detached(), recipe(), tmp_path)
-    assert str(error.value).startswith("pgd cannot run on 'a': RuntimeError: ")
-    assert str(error.value).endswith(" Choose another attack, or leave that network out.")
+    assert str(flat.value) == (
+        "the answers of Detached have no gradient, so nothing says how to change the images. Give a network that "
+        "computes them from the images in torch, without detach or numpy."
+    )
     with pytest.raises(InputError) as odd:
         examples(Sure(), recipe(), tmp_path)
     assert str(odd.value) == (

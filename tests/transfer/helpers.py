@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,3 +67,13 @@ def zoo() -> dict[str, nn.Module]:
 
 
 QUICK = {"eps": 0.15, "iterations": 4, "progress": False}
+
+
+FIVE: dict[str, Any] = {"iterations": 30, "eps": 0.15, "batch_size": 8, "progress": False}
+
+
+def five() -> tuple[dict[str, nn.Module], Data]:
+    """Networks that know nothing, so that the accuracies of all are the same but for chance."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return {f"n{i}": Convolved() for i in range(5)}, digits()

@@ -158,6 +158,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
     from likewise.data import Data, as_data
     from likewise.data.objects import read_once
     from likewise.networks import network as load
+    from likewise.views.activations import Subject
     from likewise.views.batches import domain_of
     from likewise.views.extract import extract_without_note, note_embeddings
 
@@ -173,6 +174,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             return network
         called = (network if isinstance(network, str) else None) if own_names else name
         names, module = called_by[name], network
+        transform = of_network(how.transform, names)
         if isinstance(network, str):
             module = load(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
         found = extract_without_note(
@@ -186,10 +188,13 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             dtype=how.dtype,
             name=called,
             head=of_network(how.head, names),
-            transform=of_network(how.transform, names),
+            transform=transform,
             progress=how.progress,
         )
-        return found.of(module, data) if how.keep_networks else found
+        if not how.keep_networks:
+            return found
+        folder = None if how.store is None else how.store.path
+        return found.of(Subject(module, data, how.device, transform, folder))
 
     found = {name: view(name, network) for name, network in networks.items()}
     chosen = [name for name in networks if of_network(how.layers, called_by[name]) is None]

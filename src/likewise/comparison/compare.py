@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
@@ -49,7 +50,9 @@ PERMUTATIONS = 200
 Many = Mapping[str, Any] | list[Any] | tuple[Any, ...]
 One = str | Measure | Callable[..., float] | None
 Set = list[Any] | tuple[Any, ...]
-SetName = Literal["all", "resi", "rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional"]
+SetName = Literal[
+    "all", "resi", "rsm", "cca", "alignment", "neighbors", "topology", "statistics", "functional", "transfer"
+]
 
 
 @overload
@@ -164,7 +167,7 @@ def permutations_of(calibrate: bool | int, within: Any) -> int:
 
 def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:
     bound, started, inputs = seeded(measure, run.seed), time.perf_counter(), (given["x"], given["y"])
-    with one_thread(for_inputs=inputs):
+    with nullcontext() if measure.info.on == "networks" else one_thread(for_inputs=inputs):
         a, b = as_views(given, run.reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))

@@ -149,7 +149,7 @@ def answers(
     with open_store(store) as place, Progress(len(named), "asking networks", shown=progress) as bar:
         for name, network in named.items():
             with classifier(name, network, shown, device) as net:
-                found[name] = clean_logits(net, place, batch_size)
+                found[name] = clean_logits(net, None if place is None else place.artifacts(KIND), batch_size)
             check_same_classes({name: logits.shape[1] for name, logits in found.items()})
             bar.advance()
     return gather(found, shown.labels)
@@ -160,10 +160,9 @@ def gather(logits: Mapping[str, Tensor], labels: Tensor) -> Answers:
     return Answers(tuple(logits), torch.stack(list(logits.values())), labels)
 
 
-def clean_logits(net: Classifier, store: Store | None, batch_size: int) -> Tensor:
-    """What one network answers to its data, from the store where it is there."""
+def clean_logits(net: Classifier, folder: Artifacts | None, batch_size: int) -> Tensor:
+    """What one network answers to its data, from the folder where it is there."""
     key = facts_digest({**net.identity(), "rules": _RULES})
-    folder = None if store is None else store.artifacts(KIND)
     found = None if folder is None else folder.find(key)
     if found is not None:
         return found["logits"]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
@@ -19,8 +21,12 @@ from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
 from likewise.networks.class_names import class_names, output_indices, output_labels
 from likewise.networks.forward import at_rest, checked_logits
+from likewise.networks.normalise import unwrapped
 from likewise.networks.preprocessing import shown_to
 from likewise.views.extract import network_and_name
+
+_LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
+_MAKING = RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +70,9 @@ class Classifier:
 
 @contextmanager
 def classifier(name: str, network: Any, data: Data, device: Any = None) -> Iterator[Classifier]:
-    """The network of an address, or a module, at rest on a device."""
+    """The network of an address, or a module, at rest on a device, for this thread alone."""
     module, _ = network_and_name(network, name, data=data)
-    with at_rest(module, device) as net:
+    with _alone(module), at_rest(module, device) as net:
         shown = shown_to(module, data, repr(name))
         first, _ = next(iter(shown.batches(1, device=device)))
         logits = checked_logits(net, first)
@@ -76,6 +82,12 @@ def classifier(name: str, network: Any, data: Data, device: Any = None) -> Itera
         places = output_indices(data, module, count, repr(name))
         shape = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
         yield Classifier(name, net, shown, places, _columns(module, count, places), shape, device)
+
+
+def _alone(module: nn.Module) -> RLock:
+    """The lock of a module: pairs are scored by several threads, and one module may stand under two names."""
+    with _MAKING:
+        return _LOCKS.setdefault(unwrapped(module), RLock())
 
 
 def labelled(data: Any, to: str) -> Data:

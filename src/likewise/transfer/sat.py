@@ -20,8 +20,8 @@ from likewise.transfer.classifiers import by_name, labelled
 from likewise.transfer.examples import Recipe
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies
 from likewise.transfer.scores import NONE_RIGHT, Array, score_of
-from likewise.transfer.session import Session, all_pairs, cube, store_for
-from likewise.work.store import Store
+from likewise.transfer.session import Session, all_pairs, cube
+from likewise.work.store import Store, open_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,8 +188,9 @@ def session(
     seed, batch_size, device, progress = how
     recipe = Recipe.of(attack, options, seed, batch_size)  # before any network has to run
     shown = labelled(data, "know what an attack leads away from")
-    with store_for(store) as place:
-        work = Session(shown, recipe, place, device=device, progress=progress)
+    with open_store(store) as place:
+        folder = None if place is None else place.path
+        work = Session(shown, recipe, folder, device=device, progress=progress)
         for name, network in networks.items():
             work.add(name, network)
         yield work

@@ -2,17 +2,19 @@
 
 Everything is an artifact of the store: clean answers and examples of one network, and the answers of one network to
 the examples of another. So m networks take m attacks, whatever was done before is not done again, and no more than
-one batch of examples is in memory. Without a store they are kept in a folder that is removed at the end.
+one batch of examples is in memory. Without a folder to keep them in, they are in one that is removed at the end.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import torch
@@ -26,7 +28,7 @@ from likewise.transfer.answers import KIND as ANSWERS
 from likewise.transfer.answers import Answers, clean_logits, gather
 from likewise.transfer.classifiers import Classifier, check_same_classes, classifier
 from likewise.transfer.examples import KIND, Examples, Recipe, fitted, make_examples
-from likewise.work.store import Store
+from likewise.work.artifacts import Artifacts
 
 Array = np.ndarray[Any, Any]
 _RULES = 1  # raised where answers to examples come out otherwise than before
@@ -38,26 +40,41 @@ class Session:
     Threads may share one: what concerns one network is done by one of them at a time.
     """
 
-    def __init__(self, data: Data, recipe: Recipe, store: Store, *, device: Any = None, progress: bool = True) -> None:
-        self.data, self.recipe, self.store = data, recipe, store
-        self.device, self.progress = device, progress
+    def __init__(
+        self, data: Data, recipe: Recipe, folder: Path | None, *, device: Any = None, progress: bool = True
+    ) -> None:
+        self.data, self.recipe, self.device, self.progress = data, recipe, device, progress
+        if folder is None:
+            folder = Path(mkdtemp(prefix="likewise-"))
+            finalize(self, rmtree, folder, ignore_errors=True)
+        self._answered, self._attacked = Artifacts(folder / ANSWERS), Artifacts(folder / KIND)
         self.networks: dict[str, Any] = {}
         self._logits: dict[str, Tensor] = {}
         self._identity: dict[str, dict[str, Any]] = {}
         self._examples: dict[str, Examples] = {}
+        self._adding = threading.Lock()
         self._locks: dict[str, threading.RLock] = {}
 
-    def add(self, name: str, network: Any) -> None:
-        """Ask a network for its clean answers; refused where its classes are not those of the others."""
-        with self._locks.setdefault(name, threading.RLock()):
-            if name in self._logits:
-                return
-            self.networks[name] = network
-            with self._open(name) as net:
-                found = clean_logits(net, self.store, self.recipe.batch_size)
-                self._identity[name] = net.identity()
-            check_same_classes({other: logits.shape[1] for other, logits in [*self._logits.items(), (name, found)]})
-            self._logits[name] = found
+    def add(self, name: str, network: Any) -> str:
+        """Ask a network for its clean answers, and under which name it is here; one more of a name is numbered.
+
+        Refused where its classes are not those of the others.
+        """
+        with self._adding:
+            same, count = name, 2
+            while self.networks.setdefault(same, network) is not network:
+                same, count = f"{name}#{count}", count + 1
+            lock = self._locks.setdefault(same, threading.RLock())
+        with lock:
+            if same not in self._logits:
+                with self._open(same) as net:
+                    found = clean_logits(net, self._answered, self.recipe.batch_size)
+                    self._identity[same] = net.identity()
+                check_same_classes(
+                    {**{other: rows.shape[1] for other, rows in self._logits.items()}, same: found.shape[1]}
+                )
+                self._logits[same] = found
+        return same
 
     def answers(self, names: Iterable[str]) -> Answers:
         """The clean answers of networks that were added."""
@@ -74,7 +91,7 @@ class Session:
                         bar.advance(batches)
                         continue
                     with self._open(name) as net:
-                        for found in make_examples(net, self.recipe, self.store.artifacts(KIND)):
+                        for found in make_examples(net, self.recipe, self._attacked):
                             if found is None:
                                 bar.advance()
                             else:
@@ -95,12 +112,11 @@ class Session:
         return found
 
     def _shown_to(self, target: str, sources: list[str]) -> Iterator[tuple[str, Array]]:
-        folder = self.store.artifacts(ANSWERS)
         who = {part: self._identity[target][part] for part in ("fingerprint", "transform", "columns")}
         todo = {}
         for source in sources:
             key = facts_digest({"examples": self._examples[source].key, **who, "rules": _RULES})
-            stored = folder.find(key)
+            stored = self._answered.find(key)
             if stored is None:
                 todo[source] = key
             else:
@@ -110,7 +126,7 @@ class Session:
         with self._open(target) as net:
             for source, key in todo.items():
                 classes = torch.cat([_classes(net, images) for images in self._examples[source].batches()])
-                folder.put(key, {"classes": classes}, {"network": target, "examples of": source})
+                self._answered.put(key, {"classes": classes}, {"network": target, "examples of": source})
                 yield source, classes.numpy()
 
     def _open(self, name: str) -> AbstractContextManager[Classifier]:
@@ -120,20 +136,6 @@ class Session:
 def _classes(net: Classifier, images: Tensor) -> Tensor:
     shown = fitted(to_device(images, net.device), net.shape)
     return net.logits(shown).argmax(dim=1).int().cpu()
-
-
-@contextmanager
-def store_for(store: Store | Any | None) -> Iterator[Store]:
-    """A store by its folder, or one that is removed afterwards."""
-    if isinstance(store, Store):
-        yield store
-        return
-    if store is not None:
-        with Store(store) as opened:
-            yield opened
-        return
-    with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder, Store(Path(folder)) as opened:
-        yield opened
 
 
 def all_pairs(names: Iterable[str]) -> list[tuple[str, str]]:

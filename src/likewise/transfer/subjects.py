@@ -1,27 +1,19 @@
-"""Networks of a measure that looks at them: at rest with some of the data as they are shown it.
-
-Pairs are scored by several threads, and one module may stand under two names: it is used by one thread at a time.
-"""
+"""Networks of a measure that looks at them: at rest with some of the data as they are shown it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import RLock
-from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.measures.representation import Representation
-from likewise.networks.normalise import unwrapped
 from likewise.transfer.classifiers import Classifier, classifier, labelled
 
 AT_ONCE = 256  # inputs in one forward pass
-_LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
-_MAKING = RLock()
 
 
 def images_of(rep: Representation, to: str) -> Data:
@@ -41,12 +33,9 @@ def pixels_of(data: Data, rows: Tensor) -> Tensor:
 def resting(rep: Representation, data: Data) -> Iterator[Classifier]:
     """The network of a view, at rest, with this data as it is shown; for this thread alone."""
     network = rep.subject.network
-    with _MAKING:
-        lock = _LOCKS.setdefault(unwrapped(network), RLock())
-    with lock:
-        home = next((weight.device for weight in network.parameters()), None)
-        with classifier(rep.view.name, network, data, home) as net:
-            yield net
+    home = next((weight.device for weight in network.parameters()), None)
+    with classifier(rep.view.name, network, data, home) as net:
+        yield net
 
 
 def shown(net: Classifier, rows: Tensor) -> Tensor:

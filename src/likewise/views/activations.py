@@ -59,10 +59,16 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The network of a view and the data it was shown, for measures that look at networks. Stays in this process."""
+    """The network of a view and the data it was shown, for measures that look at networks. Stays in this process.
+
+    `device`, `transform` and `folder` say where and how it was shown them, and where results are kept, if anywhere.
+    """
 
     network: Any
     data: Any
+    device: Any = None
+    transform: Any = None
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +191,9 @@ class Activations:
         object.__setattr__(self, "files", files)
         return self
 
-    def of(self, network: Any, data: Any) -> Activations:
+    def of(self, subject: Subject) -> Activations:
         """The same view with its network and the data it was shown."""
-        return replace(self, subject=Subject(network, data), reduce=None).stored_in(self.files)
+        return replace(self, subject=subject, reduce=None).stored_in(self.files)
 
     def __repr__(self) -> str:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"

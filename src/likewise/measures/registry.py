@@ -28,7 +28,13 @@ _FAMILY_OF = {f"likewise.measures.families.{file}": family for family, files in 
 MEASURES: Registry[Measure] = Registry(
     "measure",
     group="likewise.measures",
-    modules=(*_FAMILY_OF, "likewise.classes.measure", "likewise.transfer.measure", "likewise.transfer.boundaries"),
+    modules=(
+        *_FAMILY_OF,
+        "likewise.classes.measure",
+        "likewise.transfer.measure",
+        "likewise.transfer.boundaries",
+        "likewise.transfer.distances",
+    ),
 )
 
 RESI = {  # the paper's abbreviations, in its order of families

@@ -94,7 +94,10 @@ REGIMES: dict[str, Any] = {
     "cutout": {"augment": ("flip", "cutout")},
 }
 ADVERSARIAL = {
-    f"adversarial-{eps}": {"adversarial": {"attack": "pgd", "eps": eps / 255, "iterations": 2, "relative_step": 0.75}}
+    f"adversarial-{eps}": {
+        "epochs": 3,
+        "adversarial": {"attack": "pgd", "eps": eps / 255, "iterations": 2, "relative_step": 0.75},
+    }
     for eps in (1, 2, 4)
 }
 OTHERS = {
@@ -140,14 +143,15 @@ def zoo() -> list[Trained]:
     return sorted(ordered, key=lambda one: "teacher" in one.settings or "adversarial" in one.settings)
 
 
+QUICK = {"seed": 5, "epochs": 2}  # for students
 TEACHERS = ("resnet-0", "efficientnet-0", "nfnet-0", "lenet-0", "vit-0", "mixer-mixup", "mixer-0", "mlp-0")
 
 
 def students() -> list[Trained]:
     """The same small network, taught by different teachers, and by none."""
-    alone = [Trained("student-alone", STUDENT, "student", "student", {"seed": 5})]
+    alone = [Trained("student-alone", STUDENT, "student", "student", QUICK)]
     taught = [
-        Trained(f"student-of-{name}", STUDENT, "student", "student", {"seed": 5, **distilled("", name)[""]})
+        Trained(f"student-of-{name}", STUDENT, "student", "student", QUICK | distilled("", name)[""])
         for name in TEACHERS
     ]
     return alone + taught

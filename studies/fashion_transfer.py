@@ -422,18 +422,18 @@ def table_b2() -> None:
 def table_a1() -> None:
     """How far SAT and boundary agreement vary from one set of images to another, at equal cost."""
     names = [name for name in EIGHT if name in addresses()][:6]
-    whole = sat(addresses(names), "fashion-mnist:test[:2000]", eps=EPS, store=STORE, progress=False)
+    whole = sat(addresses(names), "fashion-mnist:test[:1000]", eps=EPS, store=STORE, progress=False)
     rows = []
-    for count in (50, 100, 200):
+    for count in (25, 50, 100):
         parts = [_some(whole, slice(i * count, (i + 1) * count)).percent for i in range(10)]
         spread = np.std(np.stack(parts), axis=0, ddof=1)[np.triu_indices(len(names), 1)].mean()
-        triplets = count // 50
+        triplets = max(1, count // 50)
         rivals = [
             100
             * likewise.compare(
                 addresses(names),
                 f"boundary-agreement[triplets={triplets},resolution=50,seed={seed}]",
-                data="fashion-mnist:test[:2000]",
+                data="fashion-mnist:test[:1000]",
                 store=STORE,
                 progress=False,
             ).values

@@ -20,6 +20,7 @@ BENCHMARKS = (
     "peers",
     "layer_peers",
     "attacks",
+    "analysis",
     "wordnet",
     "inspector",
     "image_networks",

@@ -15,7 +15,7 @@ from likewise.errors import InputError, OptionError, UnknownNameError
 
 
 def test_an_attack_is_found_by_its_name_and_as_an_attribute() -> None:
-    assert attacks.names("p*") == ["pgd"]
+    assert attacks.names("pg*") == ["pgd"]
     found = attacks.get("PGD")
     assert found is attacks.pgd
     assert (found.norm, found.source) == ("Linf", "Madry et al. 2018, arXiv:1706.06083")

@@ -24,7 +24,7 @@ def get(name: str) -> Attack:
 def names(pattern: str = "*") -> list[str]:
     """The names of all attacks, or of those that match a pattern.
 
-    >>> names("p*")
+    >>> names("pg*")
     ['pgd']
     """
     return ATTACKS.names(pattern)

@@ -99,7 +99,11 @@ class Target:
         images = images.detach().requires_grad_(True)
         answers = answer(self.net, images)
         losses = self._sign * loss(answers, self.labels)
-        slope = self._gradient(losses, images)
+        return self.slope_of(losses, images), losses.detach(), answers.detach()
+
+    def slope_of(self, losses: Tensor, images: Tensor, *, keep_graph: bool = False) -> Tensor:
+        """The gradient of losses that were computed from images; of the margin where it is zero, which is counted."""
+        slope = self._gradient(losses, images, keep_graph)
         largest = slope.abs().flatten(1).amax(dim=1)
         if not bool(largest.isfinite().all()):
             raise InputError(
@@ -110,14 +114,16 @@ class Target:
         if bool(flat.any()):
             self.stalled += flat
             slope[flat] = self._margin_slope(images.detach()[flat], self.labels[flat])
-        return slope, losses.detach(), answers.detach()
+        return slope
 
     def _margin_slope(self, images: Tensor, labels: Tensor) -> Tensor:
         images = images.requires_grad_(True)
         return self._gradient(self._sign * margin(answer(self.net, images), labels), images)
 
-    def _gradient(self, values: Tensor, images: Tensor) -> Tensor:
-        found = torch.autograd.grad(values.sum(), images, allow_unused=True)[0] if values.requires_grad else None
+    def _gradient(self, values: Tensor, images: Tensor, keep_graph: bool = False) -> Tensor:
+        found = None
+        if values.requires_grad:
+            found = torch.autograd.grad(values.sum(), images, allow_unused=True, retain_graph=keep_graph)[0]
         if found is None:
             raise InputError(
                 f"the answers of {type(self.net).__name__} have no gradient, so nothing says how to change the images. "

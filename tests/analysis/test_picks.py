@@ -221,6 +221,17 @@ def test_what_cannot_be_picked_is_said(call: Any, message: str) -> None:
     assert str(error.value) == message
 
 
+def test_an_infinite_score_is_none() -> None:
+    values = FEW.values.copy()
+    values[1, 2] = np.inf
+    with pytest.raises(InputError) as error:
+        analysis.pick_ensemble(matrix(values), FEW_ANSWERS, 2)
+    assert str(error.value) == (
+        "SimilarityMatrix('made', 4 networks) has no score for 'n1' and 'n2'. Leave one of them out: "
+        "matrix.reordered([...]) with the names to keep."
+    )
+
+
 def test_networks_that_never_err_leave_nothing_to_pick_by() -> None:
     labels = np.zeros(20, dtype=int)
     perfect = Answers(FEW.names, np.tile([1.0, 0.0], (4, 20, 1)), labels)

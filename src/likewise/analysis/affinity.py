@@ -33,11 +33,11 @@ def pairs(values: Array) -> Array:
 
 
 def checked(matrix: SimilarityMatrix) -> Array:
-    """The values, symmetric; a matrix with too few networks or with pairs without a score is refused."""
+    """The values, symmetric; a matrix with too few networks or with pairs without a finite score is refused."""
     values = np.asarray(matrix.values, dtype=np.float64)
     if len(values) < 3:
         raise InputError(f"{matrix!r} has {len(values)} networks, too few to compare pairs. Give three or more.")
-    undefined = np.argwhere(np.isnan(values) & ~np.eye(len(values), dtype=bool))
+    undefined = np.argwhere(~np.isfinite(values) & ~np.eye(len(values), dtype=bool))
     if len(undefined):
         i, j = undefined[0]
         raise InputError(

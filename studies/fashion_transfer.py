@@ -324,7 +324,12 @@ def components() -> pd.DataFrame:
 def importance() -> None:
     """Which components make the difference."""
     found = component_importance(transfer(), components())
-    put("12", "Which components make the difference", found.frame() if hasattr(found, "frame") else pd.DataFrame(found))
+    rows = [
+        {"component": name, "all pairs": value, "held-out pairs": found.held_out[name]}
+        for name, value in found.all_pairs.items()
+    ]
+    text = f"R² {found.r2:.2f} on all pairs, {found.r2_held_out:.2f} on held-out ones."
+    put("12", "Which components make the difference: fall of R² if one is shuffled", pd.DataFrame(rows), text)
 
 
 @part
@@ -559,7 +564,7 @@ def picks() -> None:
 
     tables = []
     for size in (3, 5):
-        table = regrets(transfer(), known(), size, zoos=200, zoo_size=12)
+        table = regrets(transfer(), known(), size, zoos=200, zoo_size=12, progress=False).reset_index()
         table.insert(0, "members", size)
         tables.append(table)
     put("17", "Choosing ensembles: regret on held-out images, 200 zoos of 12 networks", pd.concat(tables), digits=3)

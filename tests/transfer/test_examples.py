@@ -189,7 +189,12 @@ def test_names_do_not_matter(tmp_path: Path) -> None:
         (
             {"targeted": True},
             InputError,
-            "targeted is refused for transfer: examples are led away from the true classes. Leave it out.",
+            "targeted is refused here: examples are led away from the true classes. Leave it out.",
+        ),
+        (
+            {"early_stop": True},
+            InputError,
+            "early_stop is refused here: examples that barely fool their source fool nothing else. Leave it out.",
         ),
         ({"batch_size": 0}, InputError, "batch_size is 0. Give at least 1."),
     ],

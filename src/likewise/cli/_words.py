@@ -106,3 +106,22 @@ def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
             "--within-classes needs the class of every input. Pass --labels FILE, an array of one per row."
         )
     return "labels"
+
+
+def attack_options(attack: str, eps: str | None, iterations: int | None) -> tuple[str, dict[str, Any]]:
+    """The name of an attack and its options, from `NAME,name=value,...` and from options of their own.
+
+    >>> attack_options("mi-fgsm,decay=0.9", "4/255", 20)
+    ('mi-fgsm', {'decay': 0.9, 'eps': 0.01568627450980392, 'iterations': 20})
+    """
+    from likewise._base.options import parse_options
+    from likewise.errors import InputError
+
+    name, comma, rest = attack.partition(",")
+    found = parse_options(rest, "attack") if comma else {}
+    given: dict[str, Any] = {} if eps is None else parse_options(f"eps={eps}", "eps")
+    given |= {} if iterations is None else {"iterations": iterations}
+    for option in given:
+        if option in found:
+            raise InputError(f"{option} is given twice, in --attack and as --{option}. Give it once.")
+    return name, found | given

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from likewise.transfer.answers import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
+from likewise.transfer.plan import plan, preset
 from likewise.transfer.sat import OneSided, during, one_sided, sat
 from likewise.transfer.scores import one_sided_score, sat_score
+from likewise.transfer.success import Success, success
 
 __all__ = [
     "Answers",
     "OneSided",
+    "Success",
     "TransferMatrix",
     "answers",
     "during",
     "load",
     "one_sided",
     "one_sided_score",
+    "plan",
+    "preset",
     "sat",
     "sat_score",
+    "success",
 ]

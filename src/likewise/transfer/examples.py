@@ -47,14 +47,19 @@ class Recipe:
     batch_size: int
 
     @classmethod
-    def of(cls, attack: str | Attack, options: Mapping[str, Any], seed: int, batch_size: int) -> Recipe:
-        """An attack by name; PGD as in SAT's paper where nothing else is said, others by their own defaults."""
+    def of(
+        cls, attack: str | Attack, options: Mapping[str, Any], seed: int, batch_size: int, *, transfer: bool = True
+    ) -> Recipe:
+        """An attack by name; PGD as in SAT's paper where nothing else is said, others by their own defaults.
+
+        Where examples are not to `transfer`, they may stop early.
+        """
         found = attack if isinstance(attack, Attack) else attacks.get(attack)
         given = {name: value for name, value in options.items() if value is not None}
         found.check(given)
         for name, reason in _REFUSED.items():
-            if given.get(name):
-                raise InputError(f"{name} is refused for transfer: {reason}. Leave it out.")
+            if given.get(name) and (transfer or name != "early_stop"):
+                raise InputError(f"{name} is refused here: {reason}. Leave it out.")
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}. Give at least 1.")
         paper = {} if "step" in given else PAPER.get(found.name, {})
@@ -108,6 +113,10 @@ class Examples:
     def batches(self) -> Iterator[Tensor]:
         """The images, batch by batch, as floats in [0, 1]."""
         return (unpack(self._read(key)["images"]) for key in self.keys)
+
+    def image(self, row: int, batch_size: int) -> Tensor:
+        """The example made of one input, with the number of inputs that were attacked at a time."""
+        return unpack(self._read(self.keys[row // batch_size])["images"][row % batch_size])
 
     def stalled(self) -> int:
         """How many images had a step without a gradient."""

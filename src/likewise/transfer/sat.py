@@ -183,10 +183,12 @@ def session(
     options: Mapping[str, Any],
     store: Place,
     how: tuple[int, int, Any, bool],
+    *,
+    transfer: bool = True,
 ) -> Iterator[Session]:
     """Networks that have answered clean data; `how` is seed, batch size, device, and whether progress is shown."""
     seed, batch_size, device, progress = how
-    recipe = Recipe.of(attack, options, seed, batch_size)  # before any network has to run
+    recipe = Recipe.of(attack, options, seed, batch_size, transfer=transfer)  # before any network has to run
     shown = labelled(data, "know what an attack leads away from")
     with open_store(store) as place:
         folder = None if place is None else place.path

@@ -1,0 +1,40 @@
+"""`likewise attack`: how often an attack fools a network, and what its examples look like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likewise.cli._words import attack_options
+
+
+def attack(
+    network: Annotated[str, typer.Argument(help="Address of the network.")],
+    data: Annotated[str, typer.Option(help="Labelled images, like cifar10:test[:500].")],
+    attack: Annotated[str, typer.Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
+    eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for pictures, and for examples to resume from.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Images attacked at a time.")] = 64,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Attack a network: the share of images that fool it, with an interval, and pictures of some."""
+    from likewise.transfer import success
+
+    name, options = attack_options(attack, eps, iterations)
+    store = out and out / "store"
+    found = success(network, data, name, store=store, seed=seed, device=device, batch_size=batch_size, **options)
+    if out is not None:
+        found.plot(out / "examples.png")
+    if as_json:
+        numbers = ("network", "attack", "rate", "low", "high", "count", "accuracy", "stalled")
+        typer.echo(json.dumps({number: getattr(found, number) for number in numbers}))
+        return
+    typer.echo(str(found))
+    if out is not None:
+        typer.echo(f"written to {out}: examples.png")

@@ -1,0 +1,79 @@
+"""`likewise transfer`: which networks fall together, by attacking each and showing all the examples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli._words import attack_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.transfer import TransferMatrix
+
+
+def transfer(
+    networks: Annotated[list[str] | None, typer.Argument(help="Addresses of networks of the same classes.")] = None,
+    data: Annotated[str | None, typer.Option(help="Labelled images, like cifar10:test[:500].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
+    attack: Annotated[str, typer.Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
+    eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
+    batch_size: Annotated[int, typer.Option(help="Images attacked at a time, and kept at once.")] = 64,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Score how far networks fall together: similarity by attack transferability (SAT)."""
+    from likewise import transfer as room
+    from likewise.errors import InputError
+
+    if bool(networks) == bool(preset):
+        raise InputError("likewise transfer takes networks, or --preset paper. Give one of them.")
+    name, options = attack_options(attack, eps, iterations)
+    if plan:
+        _print_plan(room.plan(networks, data, name, preset=preset, device=device, **options), as_json)
+        return
+    if data is None:
+        raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
+    chosen = networks or room.preset(str(preset))
+    how: dict[str, Any] = {"seed": seed, "device": device, "batch_size": batch_size}
+    matrix = room.sat(chosen, data, name, store=out and out / "store", **how, **options)
+    if out is not None:
+        matrix.save_run(out)
+        matrix.plot(out / "sat.png")
+    if as_json:
+        typer.echo(json.dumps(json.loads(matrix.to_frame(long=True).to_json(orient="records", double_precision=15))))
+        return
+    _print(matrix)
+    if out is not None:
+        typer.echo(f"\nwritten to {out}: sat.safetensors, sat.csv, sat.png, answers.safetensors, store/")
+
+
+def _print(matrix: TransferMatrix) -> None:
+    columns = get_terminal_size().columns
+    typer.echo(f"sat  (larger is {matrix.larger_is}; ln 100 = 4.605: whatever fools one fools the other)")
+    typer.echo(matrix.table(".3f", columns))
+    typer.echo("".join(f"{line}\n" for line in [*matrix.legend(), *matrix.notes()]), nl=False)
+    for pair, reason in list(matrix.reasons.items())[:3]:
+        typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
+
+
+def _print_plan(frame: pd.DataFrame, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
+        return
+    shown = frame.round({"parameters": 1, "gmacs": 2, "tmacs": 0, "gb": 2})
+    typer.echo(shown.to_string(index=False))
+    tmacs, steps, passes, size = (float(frame[name].sum()) for name in ("tmacs", "steps", "passes", "gb"))
+    typer.echo(
+        f"\n{len(frame)} networks: {steps:,.0f} steps of attacks, {passes:,.0f} forward passes, {tmacs:,.0f} · 10¹² "
+        f"multiplications ({tmacs / 3600:,.0f} hours at 10¹² per second), {size:,.1f} GB of examples. Nothing was run."
+    )

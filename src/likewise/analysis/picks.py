@@ -3,7 +3,8 @@
 The error of an ensemble is predicted from two things, its members' errors and how alike they are: pairs say how much
 the error reduction falls with similarity, and q members reduce what their pairs do, 2 (q - 1) / q as much (as far as
 errors average like independent noise around a shared part). Where similarity says nothing, accuracy decides. The subset
-with the least error itself would fit the inputs it is looked for on; `regrets` holds all such choices against each other.
+with the least error itself would fit the inputs it is looked for on; `regrets` holds all such choices against each
+other.
 """
 
 from __future__ import annotations

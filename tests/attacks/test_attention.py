@@ -142,7 +142,7 @@ def windowed() -> nn.Module:
 def test_networks_without_attention_over_all_patches_are_refused(make: Any, size: int) -> None:
     net = make()
     with pytest.raises(InputError) as error:
-        attacks.patch_fool(net, torch.rand(2, 3, size, size))
+        attacks.patch_fool(Normalised(net, [0.5] * 3, [0.2] * 3), torch.rand(2, 3, size, size))
     assert str(error.value) == (
         "patch-fool needs a vision transformer, with one attention over all patches per layer, and "
         f"{type(net).__name__} shows none. Choose another attack, such as pgd."

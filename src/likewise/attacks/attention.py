@@ -22,7 +22,9 @@ SHRINK, EVERY = 0.95, 10  # the steps are multiplied by this every so many itera
 _SOFTMAX = (functional.softmax, torch.softmax, Tensor.softmax)
 
 
-@attack(name="patch-fool", norm="patch", source="Fu et al. 2022, arXiv:2203.08392", aliases=("PatchFool",))
+@attack(
+    name="patch-fool", norm="patch", source="Fu et al. 2022, arXiv:2203.08392", aliases=("PatchFool",), trains=False
+)
 def patch_fool(
     net: nn.Module,
     images: Tensor,
@@ -137,7 +139,7 @@ def _weights(
 
 def _tokens(aim: Target, maps: list[Tensor]) -> tuple[tuple[int, int], int]:
     """How many patches an image has, down and across, and how many tokens come before them."""
-    name, images = type(aim.net).__name__, aim.clean
+    name, images = aim.name, aim.clean
     counts = {weights.shape[-1] for weights in maps}
     sides = _patch_sides(aim.net, images) or (1, 1)
     grid = (images.shape[-2] // sides[0], images.shape[-1] // sides[1])

@@ -20,6 +20,7 @@ from likewise.attacks.inference import fast
 from likewise.errors import InputError
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
+from likewise.networks.normalise import unwrapped
 
 Norm = Literal["Linf", "L2"]
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per image
@@ -81,6 +82,11 @@ class Target:
     targeted: bool
     stalled: Tensor
 
+    @property
+    def name(self) -> str:
+        """The class of the network, for sentences."""
+        return type(unwrapped(self.net)).__name__
+
     def answer(self, images: Tensor) -> Tensor:
         """The logits of the network."""
         return answer(self.net, images)
@@ -107,7 +113,7 @@ class Target:
         largest = slope.abs().flatten(1).amax(dim=1)
         if not bool(largest.isfinite().all()):
             raise InputError(
-                f"the gradient of {type(self.net).__name__} is not finite for {int((~largest.isfinite()).sum())} of "
+                f"the gradient of {self.name} is not finite for {int((~largest.isfinite()).sum())} of "
                 f"{len(slope)} images. Attack another network, or leave those images out."
             )
         flat = largest == 0
@@ -126,7 +132,7 @@ class Target:
             found = torch.autograd.grad(values.sum(), images, allow_unused=True, retain_graph=keep_graph)[0]
         if found is None:
             raise InputError(
-                f"the answers of {type(self.net).__name__} have no gradient, so nothing says how to change the images. "
+                f"the answers of {self.name} have no gradient, so nothing says how to change the images. "
                 "Give a network that computes them from the images in torch, without detach or numpy."
             )
         return found
@@ -167,8 +173,8 @@ def _check_images(images: Tensor) -> None:
 def _check_answers(net: nn.Module, answers: Tensor, images: Tensor) -> None:
     if answers.ndim != 2 or len(answers) != len(images) or answers.shape[1] < 2:
         raise InputError(
-            f"{type(net).__name__} answers {len(images)} images with {tuple(answers.shape)}, not with one row of two "
-            "logits or more each. Attack a network that classifies."
+            f"{type(unwrapped(net)).__name__} answers {len(images)} images with {tuple(answers.shape)}, not with "
+            "one row of two logits or more each. Attack a network that classifies."
         )
 
 

@@ -1,7 +1,8 @@
 """Attack transfer among published CIFAR-10 networks: `LIKEWISE_DATA=... python -m studies.cifar_transfer`.
 
 Nine networks between 90.0 and 94.6 % are the matrix, at three sizes of the attack; three more, of other accuracy, stand
-apart. Examples and answers are kept in `studies/runs/transfer/store`: a run that was stopped is resumed.
+apart. Examples and answers are kept in `studies/runs/transfer/store`: a run that was stopped is resumed, and another
+process may make the examples of one size meanwhile (`python -m studies.cifar_transfer 2`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 IMAGES, HELD_OUT = "cifar10:test[:500]", "cifar10:test[5000:]"
 APART = ("resnet20_pgd_ehanw", "vit_d128_l6_smmk47", "hybrid_cnn_mlp_smmk47")
 SIZES = (8, 4, 2)  # eps, in 255ths
-PAGE = Page(DOCS / "attack-transfer-cifar10.md", RUNS / "cifar.json", "Attack transfer on CIFAR-10: the tables")
+PAGE = Page(DOCS / "transfer-cifar10.md", RUNS / "cifar.json", "Attack transfer on CIFAR-10: the tables")
 
 
 def networks() -> dict[str, str]:
@@ -69,11 +70,15 @@ def summary(found: TransferMatrix, eps: int) -> dict[str, object]:
     }
 
 
-def main() -> int:
-    """All parts, the cheap ones of each matrix first."""
+def main(sizes: list[str]) -> int:
+    """All parts, or the matrices of some sizes only."""
     torch.set_num_threads(1)
     every = networks()
     main_nine = {name: address for name, address in every.items() if name not in APART}
+    if sizes:
+        for eps in sizes:
+            matrix(main_nine, int(eps))
+        return 0
     made: dict[int, TransferMatrix] = {}
     for eps in SIZES:
         made[eps] = matrix(main_nine, eps)
@@ -81,7 +86,7 @@ def main() -> int:
         PAGE.put("1", f"## Nine networks, three sizes of the attack\n\n{markdown(rows)}")
         families = clusters(made[eps], 3)
         made[eps].reordered([name for group in families.groups() for name in group]).plot(
-            DOCS / "attack-transfer" / f"cifar10-{eps}.png"
+            DOCS / "transfer-study" / f"cifar10-{eps}.png"
         )
         sys.stdout.write(f"eps {eps}/255 done\n")
         sys.stdout.flush()
@@ -119,4 +124,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

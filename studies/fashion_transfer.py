@@ -30,7 +30,7 @@ from studies.tables import Page, markdown
 RUNS = Path(__file__).parent / "runs" / "transfer"
 STORE = RUNS / "store"
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE = Page(DOCS / "attack-transfer-fashion.md", RUNS / "fashion.json", "Attack transfer on Fashion-MNIST: the tables")
+PAGE = Page(DOCS / "transfer-fashion.md", RUNS / "fashion.json", "Attack transfer on Fashion-MNIST: the tables")
 IMAGES, HELD_OUT, LOOK = "fashion-mnist:test[:500]", "fashion-mnist:test[1000:6000]", "fashion-mnist:test[6000:7000]"
 EPS = 8 / 255
 POINTS = 0.04  # accuracies further apart than this are not compared
@@ -179,7 +179,7 @@ def families() -> None:
     """Clusters, and the heat map sorted by them."""
     found = clusters(transfer(), "auto")
     order = [name for group in found.groups() for name in group]
-    transfer().reordered(order).plot(DOCS / "attack-transfer" / "fashion.png")
+    transfer().reordered(order).plot(DOCS / "transfer-study" / "fashion.png")
     rows = [{"family": i + 1, "members": ", ".join(group)} for i, group in enumerate(found.groups())]
     put("03", f"Families: {found.k}, stability {found.stability:.2f}", pd.DataFrame(rows))
     _map(found.labels)
@@ -197,7 +197,7 @@ def _map(labels: Sequence[int]) -> None:
     for name, place in zip(transfer().names, places, strict=True):
         axes.annotate(name, place, fontsize=6, xytext=(3, 3), textcoords="offset points")
     axes.set_axis_off()
-    figure.savefig(DOCS / "attack-transfer" / "fashion-map.png", dpi=130, bbox_inches="tight")
+    figure.savefig(DOCS / "transfer-study" / "fashion-map.png", dpi=130, bbox_inches="tight")
 
 
 @cache
@@ -390,6 +390,67 @@ def table_b1() -> None:
         put("10", f"B.1: SAT of {len(found)} networks by other attacks, 200 images", pd.DataFrame(rows))
 
 
+@part
+def one_source() -> None:
+    """Attacks that start from one kind of network: its examples, shown to all others."""
+    few = "fashion-mnist:test[:100]"
+    for source, attack, options in (
+        ("vit-0", "patch-fool", {"iterations": 100}),
+        ("resnet-0", "generator", {"generator": _generator("resnet-0"), "eps": EPS}),
+    ):
+        if source not in addresses():
+            continue
+        others = {name: address for name, address in addresses().items() if name != source}
+        own = {source: addresses()[source]}
+        by_pgd = one_sided(own, others, few, eps=EPS, store=STORE, progress=False)
+        found = one_sided(own, others, few, attack, store=STORE, progress=False, **options)
+        rows = [
+            {
+                "attack": attack,
+                "source": source,
+                "networks": len(others),
+                "mean percent fooled": float(np.mean(found.percent)),
+                "Pearson with PGD": float(np.corrcoef(list(found.values()), list(by_pgd.values()))[0, 1]),
+                "paper": "0.91" if attack == "patch-fool" else "–",
+            }
+        ]
+        put(f"10 {attack}", f"B.1: {attack} from one source, 100 images", pd.DataFrame(rows))
+
+
+def _generator(victim: str) -> torch.nn.Module:
+    """A small network that changes images so that one network errs, trained on images of the training set."""
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = likewise.network(addresses()[victim]).eval().requires_grad_(False)
+    made = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 1, 3, padding=1),
+    )
+    optimiser = torch.optim.Adam(made.parameters(), 1e-3)
+    for images, labels in likewise.dataset("fashion-mnist:train[:4000]").batches(64, shuffle=0):
+        changed = (images + EPS * torch.tanh(made(images))).clamp(0, 1)
+        loss = -torch.nn.functional.cross_entropy(net(changed), labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return _Changed(made)
+
+
+class _Changed(torch.nn.Module):
+    """The images that a generator makes of given ones."""
+
+    def __init__(self, change: torch.nn.Module) -> None:
+        super().__init__()
+        self.change = change
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images + EPS * torch.tanh(self.change(images))
+
+
 def _installed(package: str) -> bool:
     from importlib.util import find_spec
 
@@ -573,7 +634,7 @@ def picks() -> None:
 def main(wanted: list[str]) -> int:
     """The parts asked for, or all."""
     torch.set_num_threads(1)
-    (DOCS / "attack-transfer").mkdir(exist_ok=True)
+    (DOCS / "transfer-study").mkdir(exist_ok=True)
     for one in PARTS:
         if not wanted or one.__name__ in wanted:
             one()

@@ -118,6 +118,7 @@ def _plane_classes(rep: Representation, triplets: int, resolution: int, seed: in
     larger_is="more alike",
     bounds=(0, 1),
     identity=1,
+    paired=False,
     rows=3,
     source="Somepalli et al. 2022, arXiv:2203.08124",
     limits={"triplets": (1, None), "resolution": (2, None)},

@@ -186,6 +186,7 @@ def _gaps(pair: Pair, direction: str, inputs: int, seed: int, limit: float) -> t
     larger_is="less alike",
     bounds=(0, None),
     identity=0,
+    paired=False,
     rows=2,
     source="Tramèr et al. 2017, arXiv:1704.03453",
     limits={

@@ -71,7 +71,8 @@ class Recipe:
 
     def facts(self) -> dict[str, Any]:
         """What examples depend on beside the network and the images."""
-        options = {name: _plain(value) for name, value in sorted(self.options.items())}
+        told = {name: value for name, value in sorted(self.options.items()) if name != "early_stop" or value}
+        options = {name: _plain(value) for name, value in told.items()}
         ours = str(getattr(self.attack.run, "__module__", "")).startswith("likewise.")
         code = "" if ours else value_digest(self.attack.run)
         drawn = {"seed": self.seed, "batch_size": self.batch_size} if "seed" in self.attack.options else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -188,8 +189,9 @@ def figures_6_and_10() -> None:
 def figure_9() -> None:
     """SAT on clean images against the gain on shifted ones."""
     data = likewise.dataset(HELD_OUT)
-    noise = 0.15 * torch.randn((len(data), *data.inputs[:1].shape[1:]), generator=torch.Generator().manual_seed(0))
-    shifted = likewise.data.Data("noisy", (data.inputs[:] + noise).clamp(0, 1), data.labels, data.classes)
+    images = torch.cat([batch for batch, _ in data.batches(1000)])
+    noise = 0.15 * torch.randn(images.shape, generator=torch.Generator().manual_seed(0))
+    shifted = replace(data, name="noisy", inputs=(images + noise).clamp(0, 1))
     found = answers(addresses(), shifted, store=STORE, progress=False)
     score = agreement(transfer(), pair_reductions(found))
     rows = [
@@ -235,7 +237,7 @@ def table_3() -> None:
                 "paper": " ".join(paper.get(size, ())) if name == "SAT" else "",
             }
         )
-    table = pd.DataFrame(rows).fillna("–")
+    table = pd.DataFrame(rows).fillna("–").replace("nan", "–")
     order = ["families by", "members", "1", "2", "3", "4", "5", "random", "p", "paper"]
     put(
         "07",

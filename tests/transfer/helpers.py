@@ -37,6 +37,20 @@ class Convolved(nn.Module):
         return self.fc(functional.adaptive_avg_pool2d(self.conv(images).relu(), 3).flatten(1))
 
 
+WORDS = Data("words", "text", torch.randint(0, 5, (6, 3)), [0, 1, 0, 1, 0, 1], ("no", "yes"))
+
+
+class Bag(nn.Module):
+    """A classifier of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.fc = nn.Embedding(5, 4), nn.Linear(4, 2)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.fc(self.words(tokens).mean(dim=1))
+
+
 def digits(n: int = N) -> Data:
     return likewise.dataset(f"digits:test[:{n}]")
 

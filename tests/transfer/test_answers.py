@@ -16,7 +16,7 @@ from likewise.networks import evaluate
 from likewise.networks.class_names import record_classes
 from likewise.transfer import Answers, answers
 from likewise.wordnet import ClassNames
-from tests.transfer.helpers import digits, trained, zoo
+from tests.transfer.helpers import WORDS, Bag, digits, trained, zoo
 
 
 def test_answers_are_the_logits_of_each_network_and_its_accuracy() -> None:
@@ -57,18 +57,8 @@ def test_classes_beyond_those_of_the_data_follow_by_name() -> None:
     assert found.logits[:, 0].tolist() == [[1, 0, 3, 2], [1, 3, 2, 0]]
 
 
-def test_texts_and_graphs_have_answers_too() -> None:
-    texts = Data("texts", "text", torch.randint(0, 5, (6, 3)), [0, 1, 0, 1, 0, 1], ("no", "yes"))
-
-    class Bag(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.words, self.fc = nn.Embedding(5, 4), nn.Linear(4, 2)
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return self.fc(self.words(tokens).mean(dim=1))
-
-    assert answers([Bag(), Bag()], texts, progress=False).logits.shape == (2, 6, 2)
+def test_texts_have_answers_too() -> None:
+    assert answers([Bag(), Bag()], WORDS, progress=False).logits.shape == (2, 6, 2)
 
 
 def test_subset_and_split_keep_inputs_and_labels_together() -> None:

@@ -39,22 +39,22 @@ POINTS = torch.tensor(
 )
 
 
-def close(found: Tensor, expected: Any) -> None:
+def assert_near(found: Tensor, expected: Any) -> None:
     torch.testing.assert_close(found, torch.as_tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
 def test_a_plane_has_the_directions_and_coordinates_of_the_reference() -> None:
     plane = Plane.through(IMAGES)
-    close(plane.directions[0], [0.6, 0.0, 0.8, 0.0])
-    close(plane.directions[1], [0.29711254108328294, 0.9284766908852592, -0.2228344058124622, 0.0])
-    close(plane.coordinates, [[0, 0], [5.0, 0], [0.6, 2.154065922853802]])
+    assert_near(plane.directions[0], [0.6, 0.0, 0.8, 0.0])
+    assert_near(plane.directions[1], [0.29711254108328294, 0.9284766908852592, -0.2228344058124622, 0.0])
+    assert_near(plane.coordinates, [[0, 0], [5.0, 0], [0.6, 2.154065922853802]])
 
 
 def test_a_grid_reaches_a_tenth_beyond_the_images_as_in_the_reference() -> None:
     axes = Plane.through(IMAGES).axes(3)
-    close(axes[0], [-0.5, 2.5, 5.5])
-    close(axes[1], [-0.2154065922853802, 1.0770329614269007, 2.369472515139182])
-    close(Plane.through(IMAGES).weights(3) @ IMAGES.double(), POINTS)
+    assert_near(axes[0], [-0.5, 2.5, 5.5])
+    assert_near(axes[1], [-0.2154065922853802, 1.0770329614269007, 2.369472515139182])
+    assert_near(Plane.through(IMAGES).weights(3) @ IMAGES.double(), POINTS)
 
 
 def test_the_score_is_that_of_the_reference() -> None:
@@ -67,7 +67,7 @@ def test_images_on_one_line_still_have_points_between_them() -> None:
     line = Plane.through(torch.stack([IMAGES[0], IMAGES[1], 2 * IMAGES[1]])).weights(4)
     for weights in (same, line):
         assert bool(weights.isfinite().all())
-        close(weights.sum(dim=1), torch.ones(16))
+        assert_near(weights.sum(dim=1), torch.ones(16))
 
 
 def test_triplets_are_of_three_labels_and_the_same_for_one_seed() -> None:

@@ -21,7 +21,7 @@ from likewise.errors import DamagedStoreWarning, ForwardError, InputError, Optio
 from likewise.transfer.classifiers import classifier
 from likewise.transfer.examples import Examples, Recipe, fitted, make_examples, pack, unpack
 from likewise.work.store import Store
-from tests.transfer.helpers import digits, trained
+from tests.transfer.helpers import WORDS, Bag, digits, trained
 
 EPS = 8 / 255
 pixels = arrays(np.float32, (3, 12), elements=st.floats(0, 1, width=32))
@@ -287,18 +287,8 @@ def test_networks_that_cannot_be_attacked_are_named(tmp_path: Path) -> None:
 
 
 def test_texts_are_refused(tmp_path: Path) -> None:
-    texts = Data("words", "text", torch.randint(0, 5, (6, 3)), [0, 1, 0, 1, 0, 1], ("no", "yes"))
-
-    class Bag(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.words, self.fc = nn.Embedding(5, 4), nn.Linear(4, 2)
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return self.fc(self.words(tokens).mean(dim=1))
-
     with pytest.raises(InputError) as error:
-        examples(Bag(), recipe(), tmp_path, texts)
+        examples(Bag(), recipe(), tmp_path, WORDS)
     assert str(error.value) == "'words' holds text inputs, and attacks change images. Give images."
 
 

@@ -163,6 +163,7 @@ def test_a_folder_of_other_files_is_no_store(tmp_path, views) -> None:
 def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_path, monkeypatch) -> None:
     part_name(tmp_path).write_bytes(b"a marker being writ")
     Store(tmp_path).close()
+    assert (tmp_path / "likewise.json").is_file()
     folder = tmp_path / "next"
     (folder / "adversarial").mkdir(parents=True)
     listing = Path.iterdir
@@ -172,7 +173,8 @@ def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_
         return listing(self)
 
     monkeypatch.setattr(Path, "iterdir", made_meanwhile)
-    Store(folder).close()
+    with Store(folder) as store:
+        assert len(store) == 0
 
 
 OPENING = """

@@ -21,7 +21,7 @@ import likewise
 from likewise.analysis import agreement, clusters
 from likewise.analysis.ensembles import pair_reductions
 from likewise.transfer import TransferMatrix, answers, sat
-from studies.tables import Page, markdown
+from studies.tables import Page, correlation, markdown
 
 RUNS = Path(__file__).parent / "runs" / "transfer"
 STORE = RUNS / "store"
@@ -92,15 +92,16 @@ def main(sizes: list[str]) -> int:
         sys.stdout.flush()
     held_out = answers(main_nine, HELD_OUT, store=STORE, progress=False)
     gains = pair_reductions(held_out)
-    other = likewise.compare(main_nine, ["cka", "disagreement"], data=IMAGES, store=STORE, progress=False)
+    rivals = ["cka", "disagreement", "boundary-agreement[triplets=20,resolution=20]"]
+    other = likewise.compare(main_nine, rivals, data=IMAGES, store=STORE, progress=False)
     compared = {f"SAT {eps}/255": found for eps, found in made.items()} | dict(other)
     rows = [
-        {"similarity": name, "Pearson with ERR": -float(agreement(found, gains)), "p": agreement(found, gains).p}
-        for name, found in compared.items()
+        {"similarity": name, "Pearson with ERR": correlation(score, -1), "p (Mantel)": score.p}
+        for name, score in ((name, agreement(found, gains)) for name, found in compared.items())
     ]
     PAGE.put("2", f"## Against the gain of pairs (ERR on {held_out.n} other images)\n\n{markdown(pd.DataFrame(rows))}")
     pairs = [
-        {"": f"{one}/255 and {two}/255", "Pearson": float(agreement(made[one], made[two]))}
+        {"": f"{one}/255 and {two}/255", "Pearson": correlation(agreement(made[one], made[two]))}
         for one, two in combinations(SIZES, 2)
     ]
     PAGE.put("3", f"## Do the sizes agree?\n\n{markdown(pd.DataFrame(pairs))}")

@@ -29,6 +29,7 @@ from studies.fashion_matrix import (
     transfer,
 )
 from studies.fashion_networks import FAMILIES, TEACHERS, students, zoo
+from studies.tables import correlation
 
 
 @part
@@ -56,7 +57,7 @@ def table_b1() -> None:
                 "attack": attack,
                 "mean SAT": float(found.values[upper].mean()),
                 "own success, %": float(100 * found.rates.diagonal().mean()),
-                "Pearson with PGD": float(agreement(base, found)),
+                "Pearson with PGD": correlation(agreement(base, found)),
                 "paper": "0.98" if attack == "autoattack" else "–",
             }
         )
@@ -269,7 +270,7 @@ def g_2() -> None:
     rows = [
         {
             "": "Pearson of SAT with the share of same wrong answers",
-            "ours": float(score),
+            "ours": correlation(score),
             "p (Mantel)": score.p,
             "paper": "positive",
         }

@@ -35,6 +35,7 @@ from studies.fashion_matrix import (
     transfer,
 )
 from studies.fashion_networks import Trained
+from studies.tables import correlation
 
 
 @part
@@ -157,7 +158,7 @@ def boundary_distances() -> None:
     rows = []
     for name, matrix in ({"boundary distance (Tramèr)": far} | others).items():
         score = agreement(matrix, gains)
-        rows.append({"similarity": name, "Pearson with ERR": -float(score), "p (Mantel)": score.p})
+        rows.append({"similarity": name, "Pearson with ERR": correlation(score, -1), "p (Mantel)": score.p})
     put("06 distances", f"Figure 10 for {len(names)} networks, with the distance of boundaries", pd.DataFrame(rows))
 
 
@@ -171,9 +172,9 @@ def figures_6_and_10() -> None:
         rows.append(
             {
                 "similarity": name,
-                "Pearson": -float(pearson),
+                "Pearson": correlation(pearson, -1),
                 "p (Mantel)": pearson.p,
-                "Spearman": -float(spearman),
+                "Spearman": correlation(spearman, -1),
                 "paper": "-0.32" if name == "SAT" else "–",
             }
         )
@@ -198,12 +199,12 @@ def figure_9() -> None:
         {
             "images": "as they are",
             "mean accuracy, %": 100 * float(known().accuracies.mean()),
-            "Pearson of SAT with ERR": -float(agreement(transfer(), pair_reductions(known()))),
+            "Pearson of SAT with ERR": correlation(agreement(transfer(), pair_reductions(known())), -1),
         },
         {
             "images": "with noise of deviation 0.15",
             "mean accuracy, %": 100 * float(found.accuracies.mean()),
-            "Pearson of SAT with ERR": -float(score),
+            "Pearson of SAT with ERR": correlation(score, -1),
         },
     ]
     put("09", "Figure 9: SAT on one kind of images, ERR on another", pd.DataFrame(rows))

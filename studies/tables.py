@@ -11,6 +11,8 @@ from likewise._base.files import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.analysis.agreement import Agreement
+
 
 class Page:
     """A page of numbered parts; one that is made again replaces the one before."""
@@ -37,6 +39,12 @@ def markdown(table: pd.DataFrame, digits: int = 2) -> str:
     rows = [[_shown(value, digits) for value in row] for row in table.itertuples(index=False)]
     lines = [list(table.columns), ["---"] * len(table.columns), *rows]
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def correlation(found: Agreement, sign: int = 1) -> str:
+    """A correlation with its interval; `sign` -1 turns it round."""
+    low, high = sorted((sign * found.low, sign * found.high))
+    return f"{sign * found.correlation:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _shown(value: object, digits: int) -> str:

@@ -18,15 +18,21 @@ class Agreement:
 
     `p` is the share of permutations of the networks whose correlation is as far from 0 (Mantel's test), the one
     given counted among them. The p of a plain correlation would take the pairs for independent, which they are not.
+    `low` and `high` are the 95 % interval by drawing networks with replacement.
     """
 
     correlation: float
+    low: float
+    high: float
     p: float
     permutations: int
     networks: int
 
     def __float__(self) -> float:
         return self.correlation
+
+    def __str__(self) -> str:
+        return f"{self.correlation:.2f} [{self.low:.2f}, {self.high:.2f}], p {self.p:.4g}"
 
 
 def agreement(
@@ -35,12 +41,13 @@ def agreement(
     *,
     how: Literal["pearson", "spearman"] = "pearson",
     permutations: int = 9999,
+    resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
     """How far two matrices agree on which pairs of networks are alike.
 
     The networks of both are matched by name. A distance is turned round, so that 1 always means: the same pairs
-    are alike.
+    are alike. `permutations` are those of p, `resamples` those of the interval.
 
     >>> a = SimilarityMatrix(["a", "b", "c", "d"], [[9, 3, 2, 1], [3, 9, 2, 1], [2, 2, 9, 1], [1, 1, 1, 9]])
     >>> agreement(a, a).correlation
@@ -51,8 +58,9 @@ def agreement(
         raise InputError(f"the matrices are of other networks: {odd!r} is in one only. Give both the same networks.")
     if len(matrix.names) < 4:
         raise InputError(f"{len(matrix.names)} networks have too few permutations to tell. Give four or more.")
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}. Give at least 1.")
+    for name, count in (("permutations", permutations), ("resamples", resamples)):
+        if count < 1:
+            raise InputError(f"{name} is {count}. Give at least 1.")
     one, two = (_signed(m.reordered(matrix.names)) for m in (matrix, other))
     if how == "spearman":
         one, two = _ranked(one), _ranked(two)
@@ -65,7 +73,23 @@ def agreement(
     for _ in range(permutations):
         order = draw.permutation(len(left))
         beyond += int(abs(np.vdot(left, right[order][:, order]) / 2) >= abs(found) - 1e-12)
-    return Agreement(round(found, 12), beyond / (permutations + 1), permutations, len(left))
+    low, high = _interval(left, right, resamples, draw)
+    return Agreement(round(found, 12), low, high, beyond / (permutations + 1), permutations, len(left))
+
+
+def _interval(one: Array, two: Array, resamples: int, draw: np.random.Generator) -> tuple[float, float]:
+    """The middle 95 % of correlations over networks drawn with replacement; a network is no pair with itself."""
+    upper = np.triu_indices(len(one), 1)
+    found = []
+    for _ in range(resamples):
+        chosen = draw.integers(len(one), size=len(one))
+        rows, columns = chosen[upper[0]], chosen[upper[1]]
+        apart = rows != columns
+        left, right = one[rows[apart], columns[apart]], two[rows[apart], columns[apart]]
+        if np.ptp(left) and np.ptp(right):
+            found.append(np.corrcoef(left, right)[0, 1])
+    low, high = np.quantile(found, [0.025, 0.975]) if found else (np.nan, np.nan)
+    return float(low), float(high)
 
 
 def _signed(matrix: SimilarityMatrix) -> Array:

@@ -1,0 +1,111 @@
+"""Controlled changes to labelled data: labels made random, and shortcuts that give the label away.
+
+Networks that are trained on changed data differ in a known way, which is what a benchmark of measures asks for. Each
+change is a function of the data, a share and a seed, and does for graphs, images and texts what ReSi does for them. The
+name of the changed data says what was done, so that trainings on it are kept apart.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+import torch
+from torch.nn import functional
+
+from likewise.data.graphs import Nodes
+from likewise.data.inputs import Data
+from likewise.errors import InputError
+
+NEW_CLASSES = 5  # that texts with random labels are given
+TEST_SEED = 2024  # of the shortcuts of test nodes, which are the same for every network
+Change = Callable[[Data, float, int], Data]
+
+
+def randomise_labels(data: Data, share: float, seed: int = 0) -> Data:
+    """The same inputs, a share of them with labels that say nothing of them.
+
+    Of a graph, a share of all nodes, whatever their split, gets another label than its own, each as likely. Every image
+    gets, with probability `share`, any label, which may be its own. A share of the texts gets one of five new
+    classes.
+
+    >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
+    >>> randomise_labels(tiny, 0.5, seed=1)
+    Data('tiny,random_labels=0.5,seed=1', n=2, classes=7)
+    """
+    return _changed(data, _LABELS, share, seed, "random_labels")
+
+
+def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
+    """The same labels, and inputs that give them away: rightly in a share of the inputs, wrongly in the others.
+
+    A node has the label, as zeros and a one, behind its features: the right one for a share of the nodes of the splits
+    `train` and `val`, another for the rest of them, and always another for test nodes, whatever the share and the seed.
+    What belongs to no split has the right one.
+    """
+    return _changed(data, _SHORTCUTS, share, seed, "shortcut")
+
+
+def _changed(data: Data, changes: Mapping[str, Change], share: float, seed: int, name: str) -> Data:
+    """The data after the change for its kind, under a name that tells it, or why it cannot be changed."""
+    if not isinstance(data, Data):
+        raise InputError(f"a {type(data).__name__} is no data with labels. Give what likewise.dataset gives.")
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+        raise InputError(f"the share is {share!r}. Give a number from 0 to 1.")
+    if type(seed) is not int:
+        raise InputError(f"the seed is {seed!r}. Give a whole number.")
+    if data.domain not in changes:
+        raise InputError(f"{data.name!r} holds {data.domain} inputs. Give data of {' or '.join(changes)} inputs.")
+    data.need_labels("change it")
+    if len(data.classes) < 2:
+        raise InputError(f"{data.name!r} has 1 class. To draw another, give data of at least 2.")
+    return replace(changes[data.domain](data, share, seed), name=f"{data.name},{name}={float(share)},seed={seed}")
+
+
+def _others(labels: Sequence[int], classes: int, share: float, seed: int) -> list[int]:
+    """The labels, a share of them replaced by another each."""
+    draw, changed = random.Random(seed), list(labels)
+    for row in draw.sample(range(len(changed)), round(share * len(changed))):
+        other = draw.randrange(classes - 1)
+        changed[row] = other + (other >= changed[row])
+    return changed
+
+
+def _labels_of_nodes(data: Data, share: float, seed: int) -> Data:
+    graph, index = copy(data.inputs.graph), data.inputs.index
+    graph.y = torch.tensor(_others(graph.y.tolist(), len(data.classes), share, seed), device=graph.y.device)
+    return replace(data, inputs=Nodes(graph, index), labels=graph.y[index])
+
+
+def _labels_of_images(data: Data, share: float, seed: int) -> Data:
+    draw = random.Random(seed)
+    drawn = [(draw.random() < share, draw.randrange(len(data.classes))) for _ in range(len(data))]
+    labels = [new if hit else old for old, (hit, new) in zip(data.labels.tolist(), drawn, strict=True)]
+    return replace(data, labels=labels)
+
+
+def _labels_of_texts(data: Data, share: float, seed: int) -> Data:
+    draw, labels, first = random.Random(seed), data.labels.tolist(), len(data.classes)
+    for row in draw.sample(range(len(labels)), round(share * len(labels))):
+        labels[row] = first + draw.randrange(NEW_CLASSES)
+    classes = (*data.classes, *(f"random {number}" for number in range(1, NEW_CLASSES + 1)))
+    wnids = None if data.wnids is None else (*data.wnids, *[None] * NEW_CLASSES)
+    return replace(data, labels=labels, classes=classes, wnids=wnids)
+
+
+def _shortcut_of_nodes(data: Data, share: float, seed: int) -> Data:
+    graph, classes = copy(data.inputs.graph), len(data.classes)
+    shown = graph.y.clone()
+    for split, wrong, split_seed in (("train", 1 - share, seed), ("val", 1 - share, seed), ("test", 1.0, TEST_SEED)):
+        mask = getattr(graph, f"{split}_mask", None)
+        if mask is None:
+            raise InputError(f"the graph of {data.name!r} has no {split}_mask. Set it, one truth value per node.")
+        shown[mask] = torch.tensor(_others(shown[mask].tolist(), classes, wrong, split_seed), device=shown.device)
+    graph.x = torch.cat([graph.x, functional.one_hot(shown, classes).to(graph.x)], dim=1)
+    return replace(data, inputs=Nodes(graph, data.inputs.index))
+
+
+_LABELS: dict[str, Change] = {"graph": _labels_of_nodes, "image": _labels_of_images, "text": _labels_of_texts}
+_SHORTCUTS: dict[str, Change] = {"graph": _shortcut_of_nodes}

@@ -1,0 +1,146 @@
+"""Controlled changes: random labels and shortcuts, of every kind of data."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+import torch
+
+from likewise.data import Data, dataset
+from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.data.graphs import nodes_of
+from likewise.errors import InputError
+
+graphs = pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
+
+
+def images(n: int = 2000, classes: int = 4) -> Data:
+    return Data("squares", "image", torch.zeros(n, 3, 8, 8), torch.arange(n) % classes, tuple("abcdefgh"[:classes]))
+
+
+@graphs
+def test_a_share_of_all_nodes_gets_another_label_whatever_the_split() -> None:
+    plain, changed = (dataset("digits-graph:all"), randomise_labels(dataset("digits-graph:all"), 0.25, seed=3))
+    moved = plain.labels != changed.labels
+    assert int(moved.sum()) == round(0.25 * len(plain))
+    for split in ("train", "val", "test"):
+        part = randomise_labels(dataset(f"digits-graph:{split}"), 0.25, seed=3)
+        assert part.name == f"digits-graph:{split},random_labels=0.25,seed=3"
+        assert torch.equal(part.labels, changed.labels[part.inputs.index])
+        assert torch.equal(part.graph.y, changed.graph.y)
+        assert 0.15 < float(moved[part.inputs.index].float().mean()) < 0.35
+    assert torch.equal(dataset("digits-graph:all").labels, plain.labels)
+
+
+@graphs
+def test_every_other_label_is_as_likely_for_a_node() -> None:
+    plain = dataset("digits-graph:all")
+    labels = randomise_labels(plain, 1.0).labels
+    counts = torch.zeros(10, 10).index_put((plain.labels, labels), torch.ones(()), accumulate=True)
+    assert counts.diagonal().sum() == 0
+    off = counts[~torch.eye(10, dtype=torch.bool)]
+    assert 8 <= int(off.min()) <= int(off.max()) <= 36  # 20 each: 1,797 nodes in 90 cells
+
+
+def test_each_image_gets_any_label_with_the_given_probability() -> None:
+    plain = images()
+    changed = randomise_labels(plain, 0.5, seed=7)
+    moved = float((plain.labels != changed.labels).float().mean())
+    assert abs(moved - 0.5 * 3 / 4) < 0.04  # a quarter of the labels drawn are the image's own
+    everything = randomise_labels(plain, 1.0, seed=7).labels
+    kept = float((plain.labels == everything).float().mean())
+    assert abs(kept - 1 / 4) < 0.04
+    assert (changed.classes, changed.probe) == (plain.classes, plain.probe)
+    assert changed.name == "squares,random_labels=0.5,seed=7"
+
+
+def test_a_share_of_texts_gets_one_of_five_new_classes() -> None:
+    plain = dataset("sentences:train")
+    changed = randomise_labels(plain, 0.75)
+    new = changed.labels >= 2
+    assert int(new.sum()) == 1500
+    assert torch.equal(changed.labels[~new], plain.labels[~new])
+    assert changed.labels[new].bincount().tolist()[2:] == pytest.approx([300] * 5, abs=60)
+    assert changed.classes == ("negative", "positive", "random 1", "random 2", "random 3", "random 4", "random 5")
+    assert changed.inputs == plain.inputs
+
+
+def test_new_classes_of_data_with_wordnet_ids_have_none() -> None:
+    plain = Data("pets", "text", ["purr", "bark"], [0, 1], ("cat", "dog"), ("n02121620", "n02084071"))
+    assert randomise_labels(plain, 1.0).wnids == ("n02121620", "n02084071", None, None, None, None, None)
+
+
+@pytest.mark.parametrize("data", ["digits:train", "sentences:test", pytest.param("digits-graph", marks=graphs)])
+def test_the_same_seed_draws_the_same_labels_and_another_draws_others(data: str) -> None:
+    first, again, other = (randomise_labels(dataset(data), 0.5, seed=seed).labels for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(randomise_labels(dataset(data), 0.0, seed=1).labels, dataset(data).labels)
+
+
+@graphs
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_node_shows_the_right_label_in_a_share_of_train_and_val_and_never_in_test(share: float) -> None:
+    plain, changed = dataset("digits-graph:test"), add_shortcut(dataset("digits-graph:test"), share, seed=3)
+    assert changed.name == f"digits-graph:test,shortcut={share},seed=3"
+    x, y = changed.graph.x, changed.graph.y
+    assert torch.equal(x[:, :64], plain.graph.x)
+    shown = x[:, 64:]
+    assert shown.shape == (1797, 10)
+    assert torch.equal(shown.sum(dim=1), torch.ones(1797))
+    right = shown.argmax(dim=1) == y
+    found = {split: float(right[changed.graph[f"{split}_mask"]].float().mean()) for split in ("train", "val", "test")}
+    assert found == {"train": share, "val": share, "test": 0.0}
+    outside = ~(changed.graph.train_mask | changed.graph.val_mask | changed.graph.test_mask)
+    assert bool(right[outside].all())
+    assert torch.equal(changed.labels, plain.labels)
+    assert changed.probe != plain.probe
+    assert plain.graph.x.shape[1] == 64
+
+
+@graphs
+def test_test_nodes_show_the_same_wrong_labels_whatever_the_share_and_the_seed() -> None:
+    def shown(share: float, seed: int) -> tuple[Any, Any]:
+        graph = add_shortcut(dataset("digits-graph"), share, seed).graph
+        return graph.x[graph.test_mask], graph.x[graph.train_mask]
+
+    (test, train), (other_test, other_train) = shown(0.5, 1), shown(0.0, 2)
+    assert torch.equal(test, other_test)
+    assert not torch.equal(train, other_train)
+
+
+@graphs
+def test_a_slice_of_nodes_stays_a_slice_and_a_graph_without_a_split_is_refused() -> None:
+    changed = add_shortcut(dataset("digits-graph:train[:7]"), 1.0)
+    assert (len(changed), changed.name) == (7, "digits-graph:train[:7],shortcut=1.0,seed=0")
+    graph = dataset("digits-graph").graph
+    graph.val_mask = None
+    with pytest.raises(InputError) as error:
+        add_shortcut(nodes_of(graph, "test", name="mine"), 1.0)
+    assert str(error.value) == "the graph of 'mine:test' has no val_mask. Set it, one truth value per node."
+
+
+@pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half", True, None])
+def test_a_share_is_a_number_from_0_to_1(change: Any, share: Any) -> None:
+    with pytest.raises(InputError) as error:
+        change(images(8), share)
+    assert str(error.value) == f"the share is {share!r}. Give a number from 0 to 1."
+
+
+@pytest.mark.parametrize("change", [randomise_labels])
+def test_data_that_cannot_be_changed_is_refused_in_one_sentence(change: Any) -> None:
+    with pytest.raises(InputError) as error:
+        change(images(8), 0.5, seed=1.5)
+    assert str(error.value) == "the seed is 1.5. Give a whole number."
+    with pytest.raises(InputError) as error:
+        change(Data("bare", "image", torch.zeros(3, 3, 8, 8)), 0.5)
+    assert str(error.value).startswith("'bare' has no labels, and they are needed to change it. Give one per input")
+    with pytest.raises(InputError) as error:
+        change(images(8, classes=1), 0.5)
+    assert str(error.value) == "'squares' has 1 class. To draw another, give data of at least 2."
+    with pytest.raises(InputError) as error:
+        change("cora:train", 0.5)
+    assert str(error.value) == "a str is no data with labels. Give what likewise.dataset gives."

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
+from colorsys import hsv_to_rgb
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from likewise.data import Data, dataset
+from likewise.data import Captioned, Data, dataset
 from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
+from tests.data.helpers import coloured
 
 graphs = pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
 
 
-def images(n: int = 2000, classes: int = 4) -> Data:
-    return Data("squares", "image", torch.zeros(n, 3, 8, 8), torch.arange(n) % classes, tuple("abcdefgh"[:classes]))
+def images(n: int = 2000, classes: int = 4, channels: int = 3, side: int = 8) -> Data:
+    """Black images, as floats."""
+    pixels = torch.zeros(n, channels, side, side)
+    return Data("squares", "image", pixels, torch.arange(n) % classes, tuple("abcdefgh"[:classes]))
 
 
 @graphs
@@ -122,6 +128,89 @@ def test_a_slice_of_nodes_stays_a_slice_and_a_graph_without_a_split_is_refused()
     assert str(error.value) == "the graph of 'mine:test' has no val_mask. Set it, one truth value per node."
 
 
+def shown_classes(data: Data) -> list[int]:
+    """The class whose colour the disc on each black image has."""
+    count = len(data.classes)
+    hues = torch.tensor([hsv_to_rgb(number / count, 1, 1) for number in range(count)])
+    greys = torch.tensor([[(number + 1) / count] for number in range(count)])
+    found = data.inputs[:].amax(dim=(2, 3))
+    return torch.cdist(found, hues if found.shape[1] == 3 else greys).argmin(dim=1).tolist()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_disc_on_an_image_has_the_colour_of_its_class_as_often_as_asked(channels: int) -> None:
+    plain = images(channels=channels)
+    assert shown_classes(add_shortcut(plain, 1.0)) == plain.labels.tolist()
+    for share in (0.0, 0.6):
+        changed = add_shortcut(plain, share, seed=123)
+        right = sum(a == b for a, b in zip(shown_classes(changed), plain.labels.tolist(), strict=True)) / len(plain)
+        assert abs(right - (share + (1 - share) / 4)) < 0.04  # the colour of any class may be the right one
+        assert changed.name == f"squares,shortcut={share},seed=123"
+        assert torch.equal(changed.labels, plain.labels)
+        assert changed.probe != plain.probe
+
+
+@pytest.mark.parametrize(("side", "radius"), [(64, 3.5), (32, 2.5), (8, 1.5)])
+def test_a_disc_is_round_and_lies_anywhere_in_the_image(side: int, radius: float) -> None:
+    masks = add_shortcut(images(400, side=side), 1.0).inputs[:].amax(dim=1) > 0
+    middles = []
+    for mask in masks:
+        points = set(map(tuple, mask.nonzero().tolist()))
+        if any(place in (0, side - 1) for point in points for place in point):
+            continue  # cut by the edge
+        row, column = (sum(place) / len(points) for place in zip(*points, strict=True))
+        square = [(r, c) for r in range(side) for c in range(side)]
+        assert points == {(r, c) for r, c in square if (r - row) ** 2 + (c - column) ** 2 < radius**2}
+        middles.append((row, column))
+    assert 0.2 < len(middles) / len(masks) < 1
+    for places in zip(*middles, strict=True):
+        assert (min(places), max(places)) == (int(radius) + 1, side - int(radius) - 2)
+    assert int(masks.flatten(1).sum(dim=1).min()) >= radius**2  # a quarter of it is to be seen at least
+
+
+def test_a_disc_stays_where_it_is_whatever_the_share() -> None:
+    low, high, other = (add_shortcut(images(50), share, seed).inputs for share, seed in ((0, 1), (1, 1), (1, 2)))
+    assert torch.equal(low.amax(dim=1) > 0, high.amax(dim=1) > 0)
+    assert not torch.equal(other.amax(dim=1) > 0, high.amax(dim=1) > 0)
+
+
+def test_what_is_under_the_disc_is_gone_and_everything_else_is_as_it_was() -> None:
+    torch.manual_seed(0)
+    pixels = torch.randint(1, 255, (20, 3, 32, 32), dtype=torch.uint8)
+    plain = Data("noise", "image", pixels, torch.arange(20) % 3, tuple("abc"))
+    changed = add_shortcut(plain, 1.0, seed=5)
+    stored = changed.inputs.stored
+    assert stored.dtype == torch.uint8
+    disc = add_shortcut(images(20, classes=3, side=32), 1.0, seed=5).inputs.amax(dim=1, keepdim=True) > 0
+    assert torch.equal(torch.where(disc, 0, stored), torch.where(disc, 0, pixels))
+    assert {tuple(pixel.tolist()) for pixel in stored.permute(0, 2, 3, 1)[disc[:, 0]]} == {
+        (255, 0, 0),
+        (0, 255, 0),
+        (0, 0, 255),
+    }
+    assert torch.equal(plain.inputs.stored, pixels)
+
+
+def test_the_images_of_captioned_ones_are_another_probe_with_discs() -> None:
+    plain = images(4)
+    both = Captioned("both", "image", plain.inputs, plain.labels, plain.classes, texts=["one", "two", "three", "four"])
+    for given in (both, both.of_kind("image")):
+        changed = add_shortcut(given, 1.0)
+        assert (type(changed), changed.probe) == (Data, add_shortcut(plain, 1.0).probe)
+
+
+def test_images_in_files_are_painted_when_they_are_asked_for(tmp_path: Path) -> None:
+    folder = coloured(tmp_path, *(f"{name}/{i}.png" for name in ("cat", "dog") for i in range(5)))
+    plain = dataset(f"imagefolder:{folder}")
+    changed = pickle.loads(pickle.dumps(add_shortcut(plain, 1.0, seed=4)))
+    assert changed.name == f"{plain.name},shortcut=1.0,seed=4"
+    in_memory = add_shortcut(Data("same", "image", plain.inputs[:], plain.labels, plain.classes), 1.0, seed=4)
+    assert torch.equal(changed.inputs[:], in_memory.inputs)
+    assert torch.equal(changed[2:4].inputs[:], in_memory.inputs[2:4])
+    assert changed.probe != plain.probe
+    assert changed.inputs.shape == plain.inputs.shape == (10, 3, 8, 8)
+
+
 @pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half", True, None])
 def test_a_share_is_a_number_from_0_to_1(change: Any, share: Any) -> None:
@@ -130,7 +219,7 @@ def test_a_share_is_a_number_from_0_to_1(change: Any, share: Any) -> None:
     assert str(error.value) == f"the share is {share!r}. Give a number from 0 to 1."
 
 
-@pytest.mark.parametrize("change", [randomise_labels])
+@pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 def test_data_that_cannot_be_changed_is_refused_in_one_sentence(change: Any) -> None:
     with pytest.raises(InputError) as error:
         change(images(8), 0.5, seed=1.5)

@@ -162,16 +162,27 @@ def test_a_command_is_a_thin_file() -> None:
     assert long == []
 
 
+def walked(walk: str) -> set[str]:
+    """The files of a walk of `scripts/walk.py`, in a process of its own."""
+    program = f"import sys; sys.path.insert(0, 'scripts'); import walk; print(*walk.files(walk.{walk}), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=SOURCE.parents[1])
+    assert "comparison/compare.py" in done.stdout, done.stderr
+    return set(done.stdout.split())
+
+
 def test_two_arrays_take_the_way_that_contributors_are_told() -> None:
-    """None of data, networks or WordNet, in a process of its own; `scripts/walk.py` prints the files."""
-    program = "import sys; sys.path.insert(0, 'scripts'); import walk; print(*walk.files(walk.two_arrays), sep='\\n')"
-    root = SOURCE.parents[1]
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root)
-    walked = set(done.stdout.split())
-    assert "comparison/compare.py" in walked, done.stderr
-    assert {name for name in walked if name.split("/")[0] in ("data", "networks", "wordnet")} == set()
-    assert len(walked) <= 22
-    told = (root / "CONTRIBUTING.md").read_text().partition("## How a number is made")[2].partition("\n## ")[0]
+    """None of data, networks or WordNet."""
+    files = walked("two_arrays")
+    assert {name for name in files if name.split("/")[0] in ("data", "networks", "wordnet")} == set()
+    assert len(files) <= 20
+    told = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
+    told = told.partition("## How a number is made")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+/[\w/]+\.py)`", told))
-    outside = {name for name in walked if "/" not in name or name.startswith("measures/families/")}
-    assert walked - outside == named - {"scripts/walk.py"}
+    outside = {name for name in files if "/" not in name or name.startswith("measures/families/")}
+    assert files - outside == named - {"scripts/walk.py"}
+
+
+def test_two_addresses_walk_through_as_many_files_as_contributors_are_told() -> None:
+    told = re.search(r"walk through (\d+) files", (SOURCE.parents[1] / "CONTRIBUTING.md").read_text())
+    assert told is not None
+    assert len(walked("two_addresses")) == int(told[1]) <= 51

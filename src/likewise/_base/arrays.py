@@ -1,6 +1,6 @@
 """What can be read as an array, at the border: everything else is refused with one sentence.
 
-Activations, logits, labels and confounders come as tensors, numpy arrays, data frames, lists or whatever
+Activations, logits, labels, images and confounders come as tensors, numpy arrays, data frames, lists or whatever
 turns itself into an array. Behind this border there are only dense tensors with values.
 """
 
@@ -82,6 +82,28 @@ def labels_fault(labels: Tensor, n: int | None, classes: int | None, what: str) 
     low, high = (int(end) for end in labels.long().aminmax()) if len(labels) else (0, -1)
     inside = low >= 0 and (classes is None or high < classes)
     return "" if inside else f"{expected}, got numbers from {low} to {high}"
+
+
+def check_images(images: Tensor, label: str) -> None:
+    """Refuse what is not (n, channels, height, width), bytes or floats in [0, 1]."""
+    shape = tuple(images.shape)
+    if images.ndim != 4 or shape[1] not in (1, 3):
+        hint = " Move the channels forward: images.permute(0, 3, 1, 2)."
+        last = images.ndim == 4 and shape[3] in (1, 3)
+        raise InputError(
+            f"the images of {label} have shape {shape}, not (n, channels, height, width) with "
+            f"1 or 3 channels.{hint if last else ' Give one image per row.'}"
+        )
+    if images.dtype == torch.uint8 or not images.numel():
+        return
+    if not images.is_floating_point():
+        raise InputError(f"the images of {label} are {images.dtype}. Give bytes (uint8), or floats in [0, 1].")
+    low, high = float(images.min()), float(images.max())
+    if not (low >= 0 and high <= 1):
+        raise InputError(
+            f"the images of {label} run from {low:.4g} to {high:.4g}, not within [0, 1]. Divide "
+            "bytes by 255, and leave normalisation to the network."
+        )
 
 
 def refuse_meta() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -167,46 +167,49 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
         data = read_once(data)
 
     short = list(named_networks(networks.values()) if own_names else networks)
-    called_by = dict(zip(networks, zip(short, networks.values(), short_names(short), strict=True), strict=True))
+    layers, heads, transforms = (
+        dict(zip(networks, choices_of(choice, short, networks.values()), strict=True))
+        for choice in (how.layers, how.head, how.transform)
+    )
 
     def view(name: str, network: Any) -> Any:
         if not isinstance(network, (str, Module)):
             return network
         called = (network if isinstance(network, str) else None) if own_names else name
-        names, module = called_by[name], network
-        transform = of_network(how.transform, names)
+        module = network
         if isinstance(network, str):
             module = load(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
         found = extract_without_note(
             module,
             data,
-            of_network(how.layers, names),
+            layers[name],
             how.reduce,
             how.store,
             batch_size=how.batch_size,
             device=how.device,
             dtype=how.dtype,
             name=called,
-            head=of_network(how.head, names),
-            transform=transform,
+            head=heads[name],
+            transform=transforms[name],
             progress=how.progress,
         )
         if not how.keep_networks:
             return found
         folder = None if how.store is None else how.store.path
-        return found.of(Subject(module, data, how.device, transform, folder))
+        return found.of(Subject(module, data, how.device, transforms[name], folder))
 
     found = {name: view(name, network) for name, network in networks.items()}
-    chosen = [name for name in networks if of_network(how.layers, called_by[name]) is None]
+    chosen = [name for name in networks if layers[name] is None]
     note_embeddings(found[name] for name in chosen if isinstance(networks[name], (str, Module)))
     return found
 
 
-def of_network(choice: Any, names: Iterable[Any]) -> Any:
-    """What was chosen for the network of these names: by one of them, or for all."""
+def choices_of(choice: Any, names: Sequence[str], addresses: Iterable[Any]) -> list[Any]:
+    """What was chosen for each network: one thing for all, or by name, by address or as tables name it."""
     if not isinstance(choice, Mapping):
-        return choice
-    return next((choice[name] for name in names if isinstance(name, str) and name in choice), None)
+        return [choice] * len(names)
+    known = zip(names, addresses, short_names(names), strict=True)
+    return [next((choice[name] for name in each if isinstance(name, str) and name in choice), None) for each in known]
 
 
 def untrained_networks(given: Mapping[str, Any], *, own_names: bool) -> tuple[str, ...]:
@@ -244,9 +247,11 @@ def check_networks(
 
 def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
     """Refuse a choice for a network that is not among those given, by name, by address or as tables name it."""
-    known = {*given, *(each for each in given.values() if isinstance(each, str)), *short_names(list(given))}
     for option, choice in choices.items():
-        for name in choice if isinstance(choice, Mapping) else ():
+        if not isinstance(choice, Mapping):
+            continue
+        known = {*given, *(each for each in given.values() if isinstance(each, str)), *short_names(list(given))}
+        for name in choice:
             if name not in known:
                 what = "function" if option == "transform" else "layer"
                 raise InputError(

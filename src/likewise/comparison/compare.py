@@ -126,7 +126,7 @@ def compare(  # type: ignore[misc]
     if networks:
         names = named_networks(given.values()) if two else given
         check_networks(names, data, head, layers, transform)
-    with open_store(store) as place:
+    with nullcontext() if store is None else open_store(store) as place:
         if networks:
             show = (batch_size, device, dtype, transform)
             how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look))
@@ -210,7 +210,7 @@ def _compare_many(
         if m.info.on == "networks" and run.engine is not None:
             raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
     job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
-    with Progress(job.total, "comparing", shown=run.progress) as bar:
+    with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
         score_all(job, engine_of(run.engine), limit, store, bar)
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}

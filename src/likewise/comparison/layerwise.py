@@ -18,13 +18,12 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import check_choices, named_networks, of_network, seeded, untrained_networks
+from likewise.comparison.arguments import check_choices, choices_of, named_networks, seeded, untrained_networks
 from likewise.comparison.schedule import score_items
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
-from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
 from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
@@ -143,11 +142,9 @@ def _sides(networks: list[Any], inputs: Any, layers: Any, head: Any, transform: 
     called = named_networks(networks)
     nets = [network_and_name(net, data=inputs) for net in networks]
     check_choices(called, head=head, layers=layers, transform=transform)
-    sides = []
-    for short, shown, (net, name) in zip(called, short_names(list(called)), nets, strict=True):
-        own = [of_network(choice, (short, shown, name)) for choice in (layers, head, transform)]
-        sides.append(_Side(net, name, _as_list(own[0]), own[1], own[2]))
-    return sides
+    addresses = [name for _, name in nets]
+    own = (choices_of(choice, list(called), addresses) for choice in (layers, head, transform))
+    return [_Side(net, name, _as_list(asked), *rest) for (net, name), asked, *rest in zip(nets, *own, strict=True)]
 
 
 def _as_list(layers: str | Sequence[str] | None) -> list[str]:

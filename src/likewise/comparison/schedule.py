@@ -73,7 +73,7 @@ def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
     return value
 
 
-def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress) -> None:
+def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress | None) -> None:
     """Score what is not in the store, pair by pair, and keep each score as it comes."""
     if store is not None:
         job.files = [put_view(store.artifacts(VIEWS), view) for view in job.views]

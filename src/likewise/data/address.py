@@ -46,7 +46,7 @@ class DataSource:
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
-    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing, Division | None]:
+    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing | None, Division | None]:
         """Options of the loader, the size that images are asked for at, and how they are divided; no others."""
         known = inspect.signature(self.load).parameters
         own = list(known)[2:]  # after the split and the path
@@ -60,7 +60,7 @@ class DataSource:
             if name not in own and not open_ended:
                 takes = f" It takes {', '.join(names)}." if names else " Leave it out."
                 raise InputError(f"{self.name} has no option {name!r}.{did_you_mean(name, names)}{takes}")
-        return rest, Framing(**size), Division(**by) if by else None
+        return rest, Framing(**size) if size else None, Division(**by) if by else None
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))

@@ -14,34 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import check_images
 from likewise._base.optional import require
 from likewise.data.framing import Framing
-from likewise.errors import InputError
 
 AS_THEY_ARE = Framing()
 USUAL = Framing(224, 0.875, "bilinear")  # of ImageNet's validation images
-
-
-def check_images(images: Tensor, label: str) -> None:
-    """Refuse what is not (n, channels, height, width), bytes or floats in [0, 1]."""
-    shape = tuple(images.shape)
-    if images.ndim != 4 or shape[1] not in (1, 3):
-        hint = " Move the channels forward: images.permute(0, 3, 1, 2)."
-        last = images.ndim == 4 and shape[3] in (1, 3)
-        raise InputError(
-            f"the images of {label} have shape {shape}, not (n, channels, height, width) with "
-            f"1 or 3 channels.{hint if last else ' Give one image per row.'}"
-        )
-    if images.dtype == torch.uint8 or not images.numel():
-        return
-    if not images.is_floating_point():
-        raise InputError(f"the images of {label} are {images.dtype}. Give bytes (uint8), or floats in [0, 1].")
-    low, high = float(images.min()), float(images.max())
-    if not (low >= 0 and high <= 1):
-        raise InputError(
-            f"the images of {label} run from {low:.4g} to {high:.4g}, not within [0, 1]. Divide "
-            "bytes by 255, and leave normalisation to the network."
-        )
 
 
 class Images:

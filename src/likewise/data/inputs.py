@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.arrays import check_labels, tensor_from_numpy
+from likewise._base.arrays import check_images, check_labels, tensor_from_numpy
 from likewise._base.hashing import digest
 from likewise.data.framing import Framing
 from likewise.data.image_files import ImageFiles
-from likewise.data.images import Images, check_images, is_picture
+from likewise.data.images import Images, is_picture
 from likewise.errors import InputError
 
 Domain = Literal["image", "graph", "text"]

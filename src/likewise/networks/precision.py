@@ -14,16 +14,16 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 _HALF = (torch.float16, torch.bfloat16)
 
 
-def check_dtype(dtype: str | None) -> None:
+def check_dtype(dtype: str) -> None:
     """Refuse a precision that networks are not run in."""
-    if dtype is not None and dtype not in DTYPES:
+    if dtype not in DTYPES:
         hint = did_you_mean(str(dtype), DTYPES)
         raise InputError(f"no dtype named {dtype!r}.{hint} There are {', '.join(DTYPES)}.")
 
 
 @contextmanager
-def in_precision(net: nn.Module, dtype: str | None) -> Iterator[None]:
-    """The network in this precision meanwhile; None is that of its weights.
+def in_precision(net: nn.Module, dtype: str) -> Iterator[None]:
+    """The network in this precision meanwhile, whatever that of its weights is.
 
     float32 raises weights of half precision to it. float16 and bfloat16 are torch's autocast: products run in half
     precision, normalisations and sums in float32, and the weights stay as they are.
@@ -34,9 +34,6 @@ def in_precision(net: nn.Module, dtype: str | None) -> Iterator[None]:
     torch.bfloat16
     """
     check_dtype(dtype)
-    if dtype is None:
-        yield
-        return
     wanted = DTYPES[dtype]
     device = next((value.device.type for value in net.parameters()), "cpu")
     values = [*net.parameters(), *net.buffers()]

@@ -34,6 +34,9 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
                 f"or data of {KINDS[kind]}."
             )
         data = data.of_kind(kind)
+    own = transform_of(net) if transform is None else from_callable(transform)
+    if own is None:
+        return data
     images = _images(data)
     if images is None:
         if transform is not None:
@@ -43,12 +46,10 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
             )
         return data
     if transform is not None:
-        given = from_callable(transform)
-        return replace(data, inputs=Transformed(images, given, given.recipe))
-    own = transform_of(net)
-    if own is not None and isinstance(images, Images):
+        return replace(data, inputs=Transformed(images, own, own.recipe))
+    if isinstance(images, Images):
         _say_resized(images, own, data.name, label)
-    return data if own is None else replace(data, inputs=_by_own(own, images))
+    return replace(data, inputs=_by_own(own, images))
 
 
 def fitted(net: nn.Module, inputs: Any) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -303,7 +304,7 @@ def run(
     hashed, n, infinite = InputsHash(), 0, False
     total = -(-(known_length(data) or 0) // batch_size)
     try:
-        with watcher, Progress(total, watcher.label, shown=progress) as bar:
+        with watcher, Progress(total, watcher.label) if progress else nullcontext() as bar:
             steps = batches(data, batch_size, device=watcher.place)
             for number, batch in enumerate(steps, start=1):
                 seen = watcher.see(batch, number)
@@ -314,7 +315,8 @@ def run(
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
                 n += batch.size
-                bar.advance()
+                if bar is not None:
+                    bar.advance()
         if not n:
             used = (
                 ": a generator can be read once only. Pass a list of its batches" if isinstance(data, Iterator) else ""

@@ -99,7 +99,8 @@ class Watcher:
         dtype: str | None = None,
         automatic: bool = False,
     ) -> None:
-        check_dtype(dtype)
+        if dtype is not None:
+            check_dtype(dtype)
         if reduce is not None:
             check_reduction(reduce)
         self.network, self.label, self.reduce = network, label, reduce
@@ -114,7 +115,8 @@ class Watcher:
 
     def __enter__(self) -> Watcher:
         self.resting = self._exit.enter_context(at_rest(self.network, self.device))
-        self._exit.enter_context(in_precision(self.resting, self.dtype))
+        if self.dtype is not None:
+            self._exit.enter_context(in_precision(self.resting, self.dtype))
         return self
 
     def __exit__(self, *error: object) -> None:

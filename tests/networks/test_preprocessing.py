@@ -18,8 +18,9 @@ from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
+from likewise.networks.normalise import record_transform, transform_of
 from likewise.networks.preprocessing import fitted, shown_to
-from likewise.networks.transforms import Transform, from_callable, from_processor, record_transform, transform_of
+from likewise.networks.transforms import Transform, from_callable, from_processor
 from likewise.views.layers import layers
 from tests.data.helpers import mixed_photos
 

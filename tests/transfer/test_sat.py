@@ -125,7 +125,8 @@ class Larger(nn.Module):
 
 
 def test_examples_are_resized_for_networks_of_another_size() -> None:
-    from likewise.networks.transforms import Transform, as_batch, record_transform
+    from likewise.networks.normalise import record_transform
+    from likewise.networks.transforms import Transform, as_batch
 
     large = Larger()
     record_transform(

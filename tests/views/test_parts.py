@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.errors import ForwardError, InputError
+from likewise.networks.normalise import record_transform
 from likewise.networks.preprocessing import shown_to
-from likewise.networks.transforms import Transform, record_transform
+from likewise.networks.transforms import Transform
 from likewise.views import parts
 from tests.views.helpers import shown
 

@@ -23,9 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likewise._base.notes import NOTES
-
 LIBRARIES = {"torch", "timm", "torchvision", "transformers", "torch_geometric"}
+NOTES = "_likewise_notes"  # the attribute of a network for what is known of it beside what it computes
 # what torch keeps in every module, among it training (views are taken at rest), and what we note there
 _OF_TORCH = set(vars(nn.Module())) - {"forward"} | {NOTES}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")

@@ -22,9 +22,8 @@ from likewise.networks.class_names import classes_of_dataset, record_classes, re
 from likewise.networks.forward import takes
 from likewise.networks.lengths import longest_text, takes_padding
 from likewise.networks.model_inputs import accepted_names
-from likewise.networks.normalise import Normalised, NormalisedVideo, unwrapped
+from likewise.networks.normalise import Normalised, NormalisedVideo, record_transform, transform_of, unwrapped
 from likewise.networks.sources.base import Loaded, Request, Source
-from likewise.networks.transforms import record_transform, transform_of
 from likewise.networks.zoo.text import FromTransformers
 from likewise.wordnet import ClassNames
 

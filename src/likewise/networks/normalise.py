@@ -1,13 +1,21 @@
-"""Normalisation as a network's own first part, so that every image network takes [0, 1]."""
+"""What stands between images and a network: the transform noted on it, and normalisation as its own first part.
+
+So every image network takes [0, 1]. `unwrapped` is the network inside of that, and of whatever else adds no layers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from likewise._base.hashing import NOTES
 from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    from likewise.networks.transforms import Transform
 
 
 class Normalised(nn.Module):
@@ -96,3 +104,29 @@ def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
             net = net.net
         else:
             return net
+
+
+class Notes(dict[str, Any]):
+    """What is known of a network beside what it computes, by name, kept on the network itself.
+
+    A copy of a network (`copy.deepcopy`) keeps its notes, which a table of networks beside them would lose. They are
+    no part of its fingerprint or its state dict, and are left out where it is pickled.
+    """
+
+    def __deepcopy__(self, memo: Any) -> Notes:
+        return Notes(self)
+
+    def __reduce__(self) -> Any:
+        return Notes, ()
+
+
+def record_transform(net: nn.Module, transform: Transform | None) -> None:
+    """Note by which transform a network is shown images; None for the images as they are."""
+    notes = vars(unwrapped(net)).setdefault(NOTES, Notes())
+    notes["transform"] = transform
+
+
+def transform_of(net: nn.Module) -> Transform | None:
+    """The transform of a network's makers, None where it has none of its own."""
+    transform: Transform | None = vars(unwrapped(net)).get(NOTES, {}).get("transform")
+    return transform

@@ -14,8 +14,8 @@ from likewise.data.images import Transformed
 from likewise.errors import InputError
 from likewise.networks.forward import KINDS, takes
 from likewise.networks.load import recipe
-from likewise.networks.normalise import unwrapped
-from likewise.networks.transforms import Transform, from_callable, transform_of
+from likewise.networks.normalise import transform_of, unwrapped
+from likewise.networks.transforms import Transform, from_callable
 from likewise.networks.zoo.registry import ImageNetwork
 
 

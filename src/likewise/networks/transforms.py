@@ -16,15 +16,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from likewise._base.hashing import facts_digest, value_digest
-from likewise._base.notes import note, noted
 from likewise._base.optional import require
 from likewise.data.framing import Framing
 from likewise.data.images import USUAL, as_pil, as_tensor
 from likewise.errors import InputError, brief
-from likewise.networks.normalise import unwrapped
 
 Numbers = tuple[float, ...]
 _LUMA = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as Pillow has it
@@ -90,17 +88,6 @@ def as_batch(images: list[Any], channels: int = 3) -> Tensor:
     """PIL images of one size as floats in [0, 1]."""
     width, height = images[0].size
     return as_tensor(images, (len(images), channels, height, width))
-
-
-def record_transform(net: nn.Module, transform: Transform | None) -> None:
-    """Say by which transform a network is shown images; None for the images as they are."""
-    note(unwrapped(net), "transform", transform)
-
-
-def transform_of(net: nn.Module) -> Transform | None:
-    """The transform of a network's makers, None where it has none of its own."""
-    transform: Transform | None = noted(unwrapped(net), "transform")
-    return transform
 
 
 def from_callable(transform: Any) -> Transform:

@@ -15,7 +15,7 @@ import likewise
 from likewise.errors import ForwardError, InputError, MissingDataError, OptionError
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import takes
-from likewise.networks.transforms import transform_of
+from likewise.networks.normalise import transform_of
 from tests.networks.helpers import said
 
 

@@ -31,7 +31,7 @@ from likewise.networks.class_names import classes_of, record_classes
 from likewise.networks.forward import ready, takes
 from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.load import network, recipe, save
-from likewise.networks.normalise import unwrapped
+from likewise.networks.normalise import record_transform, unwrapped
 from likewise.networks.training import checkpoints
 from likewise.networks.training.settings import (
     Settings,
@@ -42,7 +42,6 @@ from likewise.networks.training.settings import (
 )
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
 from likewise.networks.training.teacher import prepare
-from likewise.networks.transforms import record_transform
 from likewise.wordnet import locate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]

@@ -67,6 +67,12 @@ def test_an_agreement_prints_its_interval_and_p() -> None:
     assert str(found) == f"1.00 [1.00, 1.00], p {found.p:.4g}"
 
 
+def test_draws_of_one_network_alone_are_left_out_of_the_interval() -> None:
+    found = analysis.agreement(matrix(noise(0, 4)), matrix(noise(0, 4)), permutations=9)
+    assert found.correlation == 1
+    assert (found.low, found.high) == pytest.approx((1, 1))
+
+
 def test_a_distance_is_turned_round_and_networks_are_matched_by_name() -> None:
     a = noise(0)
     other = matrix(-a, larger_is="less alike").reordered(["n3", "n0", "n4", "n1", "n2"])

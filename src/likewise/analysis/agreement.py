@@ -61,20 +61,79 @@ def agreement(
     for name, count in (("permutations", permutations), ("resamples", resamples)):
         if count < 1:
             raise InputError(f"{name} is {count}. Give at least 1.")
+    if how not in ("pearson", "spearman"):
+        raise InputError(f"no correlation named {how!r}. Choose 'pearson' or 'spearman'.")
     one, two = (_signed(m.reordered(matrix.names)) for m in (matrix, other))
     if how == "spearman":
         one, two = _ranked(one), _ranked(two)
-    elif how != "pearson":
-        raise InputError(f"no correlation named {how!r}. Choose 'pearson' or 'spearman'.")
-    left, right = _standard(one), _standard(two)
-    found = float((left * right).sum() / 2)
     draw = np.random.default_rng(seed)
-    beyond = 1
-    for _ in range(permutations):
-        order = draw.permutation(len(left))
-        beyond += int(abs(np.vdot(left, right[order][:, order]) / 2) >= abs(found) - 1e-12)
-    low, high = _interval(left, right, resamples, draw)
-    return Agreement(round(found, 12), low, high, beyond / (permutations + 1), permutations, len(left))
+    found, drawn = mantel(one, two, permutations=permutations, draw=draw)
+    if np.isnan(found):
+        raise InputError("all pairs of one matrix are equally alike, so nothing can agree with it. Choose another.")
+    low, high = _interval(one, two, resamples, draw)
+    return Agreement(round(found, 12), low, high, p_value(found, drawn), permutations, len(one))
+
+
+def mantel(
+    one: Array,
+    two: Array,
+    *,
+    draw: np.random.Generator,
+    symmetric: bool = True,
+    ranked: bool = False,
+    permutations: int = 9999,
+) -> tuple[float, Array]:
+    """The correlation of two square arrays over pairs of networks, and those after permuting the networks of `two`.
+
+    A symmetric array has one value per pair, else each order counts. Pairs undefined in either are left out. NaN
+    where all pairs are equal.
+    """
+    size = len(one)
+    rows, columns = pairs = np.triu_indices(size, 1) if symmetric else np.nonzero(~np.eye(size, dtype=bool))
+    found = correlations(one[pairs], two[pairs][None], ranked=ranked)
+    complete = not np.isnan([one[pairs], two[pairs]]).any()
+    if complete:  # ranks, mean and size stay the same whatever the order
+        one, two = (_standard(side, pairs, ranked, symmetric) for side in (one, two))
+    drawn = []
+    for start in range(0, permutations, step := max(1, 2**20 // max(1, len(rows)))):
+        orders = np.array([draw.permutation(size) for _ in range(min(step, permutations - start))])
+        again = two[orders[:, rows], orders[:, columns]]
+        drawn.append(again @ one[pairs] if complete else correlations(one[pairs], again, ranked=ranked))
+    return float(found[0]), np.concatenate(drawn)
+
+
+def _standard(values: Array, pairs: tuple[Array, ...], ranked: bool, symmetric: bool) -> Array:
+    """Values or ranks over pairs, centred and of size 1, so that a sum of products is a correlation."""
+    centred = _centred(values[pairs], ranked)
+    scaled = np.zeros(values.shape)
+    scaled[pairs] = centred / (np.sqrt((centred**2).sum()) or np.nan)
+    return scaled + scaled.T if symmetric else scaled
+
+
+def correlations(one: Array, two: Array, *, ranked: bool) -> Array:
+    """The correlation of values with each row of others, by value or by rank, without what is undefined in either."""
+    undefined = np.isnan(one) | np.isnan(two)
+    left, right = (_centred(np.where(undefined, np.nan, side), ranked) for side in (one, two))
+    size = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
+    return np.divide((left * right).sum(axis=-1), size, where=size > 0, out=np.full(size.shape, np.nan))
+
+
+def _centred(values: Array, ranked: bool) -> Array:
+    """Values or ranks of each row about their mean, 0 where undefined and where all are equal."""
+    from scipy.stats import rankdata
+
+    values = rankdata(values, axis=-1, nan_policy="omit") if ranked else values
+    defined = ~np.isnan(values)
+    high, low = (np.where(defined, values, end) for end in (-np.inf, np.inf))
+    count = np.maximum(defined.sum(axis=-1, keepdims=True), 1)
+    mean = np.where(defined, values, 0.0).sum(axis=-1, keepdims=True) / count
+    varied = high.max(axis=-1, keepdims=True) > low.min(axis=-1, keepdims=True)
+    return np.where(defined & varied, values - mean, 0.0)
+
+
+def p_value(found: float, drawn: Array) -> float:
+    """The share of correlations as far from 0 as the one found, itself counted among them."""
+    return float(1 + (np.abs(drawn) >= abs(found) - 1e-12).sum()) / (len(drawn) + 1)
 
 
 def _interval(one: Array, two: Array, resamples: int, draw: np.random.Generator) -> tuple[float, float]:
@@ -86,7 +145,7 @@ def _interval(one: Array, two: Array, resamples: int, draw: np.random.Generator)
         rows, columns = chosen[upper[0]], chosen[upper[1]]
         apart = rows != columns
         left, right = one[rows[apart], columns[apart]], two[rows[apart], columns[apart]]
-        if np.ptp(left) and np.ptp(right):
+        if apart.any() and np.ptp(left) and np.ptp(right):
             found.append(np.corrcoef(left, right)[0, 1])
     low, high = np.quantile(found, [0.025, 0.975]) if found else (np.nan, np.nan)
     return float(low), float(high)
@@ -107,14 +166,3 @@ def _ranked(values: Array) -> Array:
     upper = np.triu_indices(len(values), 1)
     ranks[upper] = rankdata(values[upper])
     return ranks + ranks.T
-
-
-def _standard(values: Array) -> Array:
-    """Centred and scaled over pairs, so that the sum of products over pairs is the correlation; 0 on the diagonal."""
-    over = pairs(values)
-    size = np.sqrt(((over - over.mean()) ** 2).sum())
-    if size == 0:
-        raise InputError("all pairs of one matrix are equally alike, so nothing can agree with it. Choose another.")
-    scaled = (values - over.mean()) / size
-    np.fill_diagonal(scaled, 0.0)
-    return scaled

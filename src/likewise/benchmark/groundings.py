@@ -1,0 +1,199 @@
+"""Groundings: what is known of networks that a measure of likeness should show.
+
+By prediction: networks that answer differently should be unlike. By group: networks made alike should be more alike
+than others. By layer: layers further apart should be less alike. A grounding of your own is a function of `Evidence`
+with the decorator `@grounding`; `likewise.benchmark.evaluation` has the metrics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from likewise._base.registry import Registry, module_of
+from likewise.benchmark.evaluation import (
+    TIES,
+    Evidence,
+    Quality,
+    Variant,
+    auprc,
+    conformity,
+    layer_conformity,
+    layer_spearman,
+    spearman,
+)
+from likewise.errors import InputError, brief, quoted_list
+
+Kind = Literal["predictions", "groups", "layers"]
+FORMS: tuple[Variant, ...] = ("published", "resi")
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """One grounding: `evaluate(evidence)` says how well a measure follows it.
+
+    kind    what it needs of the networks: answers to inputs, groups, or layers
+    truths  the differences of answers it needs, by name
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    function: Callable[[Evidence], list[Quality]]
+    truths: tuple[str, ...] = ()
+    summary: str = ""
+
+    def evaluate(self, evidence: Evidence) -> list[Quality]:
+        """How good the measure is, by each metric and in each form."""
+        self.check(evidence)
+        return self.function(evidence)
+
+    def check(self, evidence: Evidence) -> None:
+        """Refuse evidence that lacks what the grounding needs."""
+        _CHECKS[self.kind](self, evidence)
+
+
+GROUNDINGS: Registry[Grounding] = Registry(
+    "grounding", group="likewise.groundings", modules=("likewise.benchmark.groundings",)
+)
+
+
+def grounding(
+    *, name: str, title: str, kind: Kind, truths: tuple[str, ...] = (), aliases: tuple[str, ...] = ()
+) -> Callable[[Callable[[Evidence], list[Quality]]], Grounding]:
+    """Declare a grounding `f(evidence) -> list[Quality]`; the first line of its docstring is the summary.
+
+    >>> from likewise.benchmark.evaluation import auprc
+    >>> @grounding(name="same-seed", title="same seed", kind="groups")
+    ... def same_seed(evidence):
+    ...     '''Are networks of one seed more alike than others?'''
+    ...     return [auprc(evidence)]
+    >>> GROUNDINGS.get("same-seed").summary
+    'Are networks of one seed more alike than others?'
+    >>> GROUNDINGS.remove("same-seed")
+    """
+    if kind not in _CHECKS:
+        raise InputError(f"the grounding {name!r} has the kind {brief(kind)}. Choose {quoted_list(list(_CHECKS))}.")
+
+    def declare(function: Callable[[Evidence], list[Quality]]) -> Grounding:
+        summary = (function.__doc__ or "").split("\n")[0]
+        made = Grounding(name, title, kind, function, truths, summary)
+        return GROUNDINGS.add(name, made, aliases, module=module_of(function))
+
+    return declare
+
+
+def _has_truths(grounding: Grounding, evidence: Evidence) -> None:
+    _is_square(grounding, evidence, 2, "one row and column per network")
+    missing = [name for name in grounding.truths if name not in evidence.truths]
+    if missing:
+        raise InputError(
+            f"the grounding {grounding.name!r} needs {missing[0]!r}, which is not known of these networks. Give their "
+            "outputs and the labels of the inputs, or leave the grounding out."
+        )
+    if len(evidence.values) < 3:
+        raise InputError(
+            f"the grounding {grounding.name!r} compares pairs of networks, and there are {len(evidence.values)} "
+            "networks. Give three or more."
+        )
+
+
+def _has_groups(grounding: Grounding, evidence: Evidence) -> None:
+    _is_square(grounding, evidence, 2, "one row and column per network")
+    sizes = Counter(evidence.groups)
+    if not sizes:
+        raise InputError(
+            f"the grounding {grounding.name!r} needs groups, and none are given. Name the group of each network."
+        )
+    if len(sizes) == 1:
+        raise InputError(
+            f"the grounding {grounding.name!r} compares groups, and all networks are in {min(sizes)!r}. Give two "
+            "groups or more."
+        )
+    alone = [name for name, size in sizes.items() if size == 1]
+    if alone:
+        raise InputError(
+            f"the group {alone[0]!r} has one network, so none to be like. Give it two or more, or leave it out."
+        )
+
+
+def _has_layers(grounding: Grounding, evidence: Evidence) -> None:
+    _is_square(grounding, evidence, 3, "a square of layers per network")
+    if evidence.values.shape[-1] < 3:
+        raise InputError(
+            f"the grounding {grounding.name!r} compares distances between layers, and there are "
+            f"{evidence.values.shape[-1]} layers. Give three or more."
+        )
+
+
+def _is_square(grounding: Grounding, evidence: Evidence, axes: int, wanted: str) -> None:
+    if evidence.values.ndim != axes:
+        raise InputError(
+            f"the grounding {grounding.name!r} needs {wanted}, and the values of {evidence.measure} are "
+            f"{brief(evidence.values)}."
+        )
+
+
+_CHECKS: dict[str, Callable[[Grounding, Evidence], None]] = {
+    "predictions": _has_truths,
+    "groups": _has_groups,
+    "layers": _has_layers,
+}
+
+
+@grounding(name="accuracy", title="accuracy difference", kind="predictions", truths=("accuracy",))
+def accuracy(evidence: Evidence) -> list[Quality]:
+    """Are networks less alike the more their accuracies differ?"""
+    return [spearman(evidence, "accuracy", variant=form) for form in FORMS]
+
+
+@grounding(name="outputs", title="output difference", kind="predictions", truths=("jsd", "disagreement"))
+def outputs(evidence: Evidence) -> list[Quality]:
+    """Are networks less alike the more their answers to single inputs differ?"""
+    return [
+        replace(spearman(evidence, truth, variant=form), metric=f"spearman_{truth}")
+        for truth in ("jsd", "disagreement")
+        for form in FORMS
+    ]
+
+
+def separation(evidence: Evidence) -> list[Quality]:
+    """Are networks of one group more alike than those of different groups?"""
+    return [*(auprc(evidence, variant=form) for form in FORMS), *by_ties(conformity, evidence)]
+
+
+def by_ties(metric: Callable[..., Quality], evidence: Evidence) -> list[Quality]:
+    """The published form for each thing a tie may count as, then the reference's."""
+    return [*(metric(evidence, ties=ties) for ties in TIES), metric(evidence, variant="resi")]
+
+
+@grounding(name="labels", title="label randomisation", kind="groups")
+def labels(evidence: Evidence) -> list[Quality]:
+    """Are networks more alike that were trained on equally many random labels?"""
+    return separation(evidence)
+
+
+@grounding(name="shortcut", title="shortcut", kind="groups")
+def shortcut(evidence: Evidence) -> list[Quality]:
+    """Are networks more alike that rely on a shortcut to the same degree?"""
+    return separation(evidence)
+
+
+@grounding(name="augmentation", title="augmentation", kind="groups")
+def augmentation(evidence: Evidence) -> list[Quality]:
+    """Are networks more alike that were trained with the same augmentation?"""
+    return separation(evidence)
+
+
+@grounding(name="layers", title="layer monotonicity", kind="layers")
+def layers(evidence: Evidence) -> list[Quality]:
+    """Are layers of a network less alike the more layers lie between?"""
+    return [*(layer_spearman(evidence, variant=form) for form in FORMS), *by_ties(layer_conformity, evidence)]
+
+
+@grounding(name="family", title="family", kind="groups")
+def family(evidence: Evidence) -> list[Quality]:
+    """Are networks of one architecture, training regime or lineage more alike than others?"""
+    return separation(evidence)

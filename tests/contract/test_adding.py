@@ -1,4 +1,4 @@
-"""A measure, data set, architecture, source, index, attack, engine or command is added by touching one file.
+"""A measure, data set, architecture, source, index, attack, grounding, engine or command is added by touching one file.
 
 Each is really added, twice: to a copy of the package, in the file that CONTRIBUTING names, and as a plug-in, a module
 with an entry point. Then each is used through the public call. Two fresh processes import torch, which takes seconds.
@@ -130,6 +130,21 @@ def night(net, images, labels=None):
         "likewise.attacks.night(torch.nn.Identity(), torch.ones(2, 3), torch.zeros(2))[0].tolist()",
         [[0.0] * 3] * 2,
     ),
+    "grounding": Addition(
+        "benchmark/groundings.py",
+        "likewise.groundings",
+        """
+from likewise.benchmark.evaluation import conformity
+from likewise.benchmark.groundings import grounding
+
+@grounding(name="same-seed", title="same seed", kind="groups")
+def same_seed(evidence):
+    \"\"\"Are networks of one seed more alike?\"\"\"
+    return [conformity(evidence)]
+""",
+        "grounded('same-seed', np.kron(np.eye(2), np.ones((2, 2))), ('a', 'a', 'b', 'b'))",
+        [1.0],
+    ),
     "engine": Addition(
         "work/engines/turns.py",
         "likewise.engines",
@@ -178,6 +193,12 @@ def inspected():
     inspector = likewise.Inspector(2)
     inspector.update(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 1]))
     return inspector.report()["first_class"]
+
+def grounded(name, values, groups):
+    from likewise.benchmark.evaluation import Evidence
+    from likewise.benchmark.groundings import GROUNDINGS
+    found = GROUNDINGS.get(name).evaluate(Evidence("made", "more alike", True, values, groups))
+    return [one.value for one in found]
 
 """
 

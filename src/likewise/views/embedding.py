@@ -17,21 +17,9 @@ from torch import Tensor, nn
 from likewise.errors import ForwardError, InputError
 from likewise.networks.forward import fields
 from likewise.networks.normalise import unwrapped
+from likewise.views.penultimate import POOLED, STATES, gives_stages
 
-_POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
-_STATES = ("encoder_last_hidden_state", "last_hidden_state")
 _ROUNDING = 1e-5  # experts add up the same numbers in another order
-
-
-def without_logits(net: nn.Module, output: Any) -> str:
-    """Why what a network gives are no logits, where that is known; else nothing."""
-    if isinstance(output, Tensor):
-        return ""
-    if _gives_stages(unwrapped(net), output):
-        return "it gives the maps of its stages"
-    parts = fields(output)
-    named = [name for name in (*_POOLED, *_STATES) if parts.get(name) is not None]
-    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
 
 
 def embedding_field(net: nn.Module, output: Any, reduce: str | None, label: str) -> Any:
@@ -40,11 +28,11 @@ def embedding_field(net: nn.Module, output: Any, reduce: str | None, label: str)
     Where a reduction is asked for, states that can be reduced come before what is pooled.
     """
     parts = {} if isinstance(output, Tensor) else fields(output)
-    if _gives_stages(unwrapped(net), output):
+    if gives_stages(unwrapped(net), output):
         return list(parts)[-1]
-    pooled = [name for name in _POOLED if isinstance(parts.get(name), Tensor)]
-    states = [name for name in _STATES if isinstance(parts.get(name), Tensor)]
-    if pooled[:2] == list(_POOLED[:2]):
+    pooled = [name for name in POOLED if isinstance(parts.get(name), Tensor)]
+    states = [name for name in STATES if isinstance(parts.get(name), Tensor)]
+    if pooled[:2] == list(POOLED[:2]):
         raise InputError(
             f"{label} gives 'image_embeds' and 'text_embeds', and only one can be compared. Choose a part: "
             "'hf:NAME,part=vision' or 'hf:NAME,part=text'."
@@ -103,12 +91,6 @@ def _longest(inputs: Mapping[str, Any], words: Tensor) -> tuple[dict[str, Any], 
 
 def _is_per_token(value: Any, words: Tensor) -> bool:
     return isinstance(value, Tensor) and value.ndim == 2 and value.shape[1] == words.shape[1]
-
-
-def _gives_stages(net: nn.Module, output: Any) -> bool:
-    """Whether this is a network of timm made with `features_only`."""
-    listed = getattr(net, "feature_info", None)
-    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
 
 
 def _is_of_library(net: nn.Module) -> bool:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError, NoClassifierError
-from likewise.networks.forward import answer_field, first_tensor, possible_answers, tensor_at
+from likewise.networks.forward import answer_field, fields, first_tensor, possible_answers, tensor_at
 from likewise.networks.heads import (
     declared_head,
     head,
@@ -28,11 +28,13 @@ from likewise.networks.heads import (
 from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import has_matrix, named_parts, weighted_parts
 from likewise.views.blocks import blocks
-from likewise.views.embedding import without_logits
 from likewise.views.hooks import watch
 from likewise.views.selection import named_layers
 
 Calls = dict[str, Tensor | None]
+# the fields of an output, as transformers names them, that are an embedding
+POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
+STATES = ("encoder_last_hidden_state", "last_hidden_state")
 
 
 def classifier_calls(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ def find_call(
     one call after the other disturbed.
     """
     net = unwrapped(network)
-    reason = without_logits(net, whole)
+    reason = _without_logits(net, whole)
     if reason:
         raise no_classifier(net, reason)
     field = answer_among(net, calls, whole, type(net).__name__)
@@ -117,7 +119,24 @@ def gives_logits(net: nn.Module, output: Any) -> bool:
         _classifiers_of_timm(unwrapped(net))
     except NoClassifierError:
         return False
-    return not without_logits(net, output)
+    return not _without_logits(net, output)
+
+
+def _without_logits(net: nn.Module, output: Any) -> str:
+    """Why what a network gives are no logits, where that is known; else nothing."""
+    if isinstance(output, Tensor):
+        return ""
+    if gives_stages(unwrapped(net), output):
+        return "it gives the maps of its stages"
+    parts = fields(output)
+    named = [name for name in (*POOLED, *STATES) if parts.get(name) is not None]
+    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
+
+
+def gives_stages(net: nn.Module, output: Any) -> bool:
+    """Whether this is a network of timm made with `features_only`."""
+    listed = getattr(net, "feature_info", None)
+    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
 
 
 def answer_among(net: nn.Module, calls: Mapping[str, Tensor | None], whole: Any, label: str) -> Any:

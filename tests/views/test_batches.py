@@ -1,6 +1,10 @@
-"""Batches of whatever data is: arrays, tensors, datasets, loaders."""
+"""Batches of whatever data is, and in parts where they do not fit in memory: nothing but rounding depends on those."""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +12,12 @@ import torch
 from torch import Tensor, nn
 
 import likewise
+from likewise.errors import ForwardError, InputError
 from likewise.networks import Normalised
+from likewise.networks.normalise import record_transform
+from likewise.networks.preprocessing import shown_to
+from likewise.networks.transforms import Transform
+from likewise.views import batches
 from tests.views.helpers import _tiny, shown
 
 
@@ -57,3 +66,194 @@ def test_extraction_draws_nothing_from_the_callers_generator(form: str) -> None:
     before = torch.get_rng_state()
     shown(net, data, ["penultimate", "1"], "mean")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class Small(nn.Module):
+    """A network for whose memory only so many inputs are few enough."""
+
+    def __init__(
+        self, most: int, error: type[Exception] = torch.OutOfMemoryError, says: str = "CUDA out of memory."
+    ) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.fc = nn.Linear(6, 5), nn.Linear(5, 3)
+        self.most, self.error, self.says = most, error, says
+        self.sizes: list[int] = []
+
+    def forward(self, rows: Tensor) -> Tensor:
+        self.sizes.append(len(rows))
+        if len(rows) > self.most:
+            raise self.error(self.says)
+        return self.fc(torch.relu(self.body(rows)))
+
+
+ROWS = torch.rand(600, 6, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("layers", ["penultimate", "body", "all"])
+def test_what_does_not_fit_is_shown_in_halves_that_stay(layers: str) -> None:
+    small, large = Small(40), Small(10_000)
+    found, expected = (shown(net, ROWS, layers) for net in (small, large))
+    views = [found] if layers != "all" else [found[name] for name in expected]
+    others = [expected] if layers != "all" else list(expected.values())
+    for one, other in zip(views, others, strict=True):
+        torch.testing.assert_close(one.values, other.values)
+        torch.testing.assert_close(one.outputs.logits, other.outputs.logits)
+        assert one.probe == other.probe
+    first = small.sizes.index(32)
+    assert [size for size in small.sizes[:first] if size > 2] == [256, 128, 64]  # then it is known
+    assert max(small.sizes[first:]) == 32
+
+
+@pytest.mark.parametrize(
+    "says", ["MPS backend out of memory (allocated: 9 GB)", "DefaultCPUAllocator: can't allocate memory: 9 bytes"]
+)
+def test_other_devices_say_it_in_other_words(says: str) -> None:
+    found = shown(Small(40, RuntimeError, says), ROWS, "body")
+    torch.testing.assert_close(found.values, shown(Small(10_000), ROWS, "body").values)
+
+
+def test_a_batch_size_that_is_too_large_is_halved_too() -> None:
+    net = Small(40)
+    shown(net, ROWS, "body", batch_size=100)
+    assert net.sizes[:3] == [100, 50, 25]
+
+
+def test_a_network_too_large_for_one_input_is_refused() -> None:
+    with pytest.raises(ForwardError) as error:
+        shown(Small(0), ROWS, "body", name="big")
+    assert str(error.value) == (
+        "'big' does not fit in memory with one input at a time. Choose a smaller network, another device, or "
+        "dtype='bfloat16'."
+    )
+
+
+def test_other_errors_are_no_lack_of_memory() -> None:
+    with pytest.raises(ForwardError, match="RuntimeError: shapes cannot be multiplied"):
+        shown(Small(0, RuntimeError, "shapes cannot be multiplied"), ROWS, "body")
+
+
+def test_inputs_that_cannot_be_told_apart_are_refused_where_they_do_not_fit() -> None:
+    class Shared(Small):
+        def forward(self, rows: Tensor, scale: Tensor) -> Tensor:  # type: ignore[override]
+            return super().forward(rows * scale)
+
+    with pytest.raises(ForwardError) as error:
+        shown(Shared(10), [{"rows": ROWS[:20], "scale": torch.ones(1, 6)}], "body", name="big")
+    assert str(error.value) == (
+        "'big' does not fit in memory with 20 inputs, which cannot be shown in parts. Choose a smaller network, "
+        "another device, or dtype='bfloat16'."
+    )
+
+
+def test_debiased_cka_of_layers_does_not_depend_on_what_fits() -> None:
+    found, expected = (likewise.layerwise(Small(most), data=ROWS, progress=False) for most in (40, 10_000))
+    torch.testing.assert_close(torch.tensor(found.values), torch.tensor(expected.values))
+    assert found.about["batch_size"] == "512"
+    other = likewise.layerwise(Small(40), data=ROWS, batch_size=100, progress=False)
+    assert abs(other.values - expected.values).max() > 1e-6  # the batch does matter
+
+
+def test_on_a_cpu_a_part_is_as_large_as_the_largest_layer_lets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Wide(nn.Sequential):
+        def forward(self, images: Tensor) -> Tensor:  # type: ignore[override]
+            sizes.append(len(images))
+            return super().forward(images)
+
+    torch.manual_seed(0)
+    net = Wide(nn.Conv2d(3, 8, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3))
+    images = torch.rand(300, 3, 32, 32)
+    monkeypatch.setattr(batches, "_ROOM", 20 * 8 * 32 * 32 * 4)  # what the convolution gives for 20 inputs
+    found = shown(net, images, "2")
+    assert sizes == [2] + [20] * 12 + [16] + [20, 20, 4]  # 2 to find out, then batches of 256 and 44
+    sizes.clear()
+    torch.testing.assert_close(shown(net, images, "2", batch_size=256).values, found.values)
+    assert sizes == [256, 44]  # asked for, and done
+
+
+def test_texts_keep_the_padding_of_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: set[tuple[int, ...]] = set()
+
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.words = nn.Embedding(9, 4)
+
+        def tokenize(self, texts: list[str]) -> dict[str, Tensor]:
+            longest = max(map(len, texts))
+            ids = torch.tensor([[ord(letter) % 9 for letter in text.ljust(longest)] for text in texts])
+            mask = torch.tensor([[int(i < len(text)) for i in range(longest)] for text in texts])
+            return {"input_ids": ids, "attention_mask": mask}
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+            shapes.add(tuple(input_ids.shape))
+            return self.words(input_ids)
+
+    texts = ["a" * (1 + i % 7) for i in range(40)]
+    monkeypatch.setattr(batches, "_ROOM", 5 * 7 * 4 * 4)  # five texts of seven letters
+    found = shown(Words(), texts, "words", "mean").values
+    assert shapes == {(2, 7), (5, 7)}
+    torch.testing.assert_close(found, shown(Words(), texts, "words", "mean", batch_size=40).values)
+
+
+@pytest.mark.parametrize("layers", ["penultimate", "blocks"])
+def test_a_view_in_half_precision_says_so_and_is_kept_apart(tmp_path: Any, layers: str) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+    passes: list[int] = []
+    net[0].register_forward_hook(lambda *_: passes.append(1))
+
+    def view(dtype: str | None) -> Any:
+        found = shown(net, ROWS, layers, store=tmp_path, dtype=dtype)
+        return found if layers == "penultimate" else found["0"]
+
+    plain, half = view(None), view("bfloat16")
+    assert "precision" not in plain.about
+    assert half.about["precision"] == "bfloat16"
+    assert half.files != plain.files
+    assert half.digest != plain.digest
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        body = net[0](ROWS)
+    torch.testing.assert_close(half.values, (torch.relu(body) if layers == "penultimate" else body).float())
+    before = len(passes)
+    assert view("bfloat16").digest == half.digest
+    assert len(passes) == before  # answered from the store
+
+
+def test_comparisons_run_in_the_precision_asked_for() -> None:
+    nets = {"a": Small(10_000), "b": Small(10_000)}
+    nets["b"].body = nn.Linear(6, 5)
+    plain, half = (likewise.compare(nets, "cka", data=ROWS, dtype=dtype, progress=False) for dtype in (None, "float16"))
+    assert plain["a", "b"] != half["a", "b"]
+    assert plain["a", "b"] == pytest.approx(half["a", "b"], abs=0.01)
+    layers = likewise.layerwise(nets["a"], nets["b"], ROWS, dtype="bfloat16", progress=False)
+    assert layers.about["precision"] == "bfloat16"
+    assert abs(layers.values - likewise.layerwise(nets["a"], nets["b"], ROWS, progress=False).values).max() > 0
+
+
+@pytest.mark.parametrize(("side", "count"), [(8, 256), (224, 256), (384, 151), (1024, 21), (8000, 1)])
+def test_fewer_large_images_are_read_at_a_time(side: int, count: int) -> None:
+    images = likewise.dataset("digits:test[:20]")
+    assert batches.read_at_once(images) == batches.READ == 256
+    asked = likewise.dataset(f"digits:test[:20],size={side}")
+    assert batches.read_at_once(asked) == count  # 256 MB of three channels of floats
+    net = nn.Identity()
+    record_transform(net, Transform(lambda given: given, "its own", size=(side, side)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert batches.read_at_once(shown_to(net, images, "it")) == count
+    assert batches.read_at_once(ROWS) == 256
+
+
+def test_a_batch_of_nothing_is_refused() -> None:
+    acts: list[Callable[[], Any]] = [
+        lambda: likewise.extract(Small(10), ROWS, batch_size=0),
+        lambda: likewise.layerwise(Small(10), data=ROWS, batch_size=0),
+    ]
+    for act in acts:
+        with pytest.raises(InputError) as error:
+            act()
+        assert str(error.value) == "batch_size is 0. Give at least 1."

@@ -32,9 +32,8 @@ from likewise.measures.saturation import saturated
 from likewise.networks import recipe, unwrapped
 from likewise.networks.preprocessing import shown_to
 from likewise.views import Activations
-from likewise.views.batches import Batch, batches, known_length
+from likewise.views.batches import Batch, batches, check_batch_size, known_length
 from likewise.views.extract import data_name, extract, network_and_name
-from likewise.views.parts import check_batch_size
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"

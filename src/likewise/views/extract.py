@@ -31,10 +31,9 @@ from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
 from likewise.networks.preprocessing import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
-from likewise.views.batches import batches, domain_of, known_length
+from likewise.views.batches import batches, check_batch_size, domain_of, known_length, read_at_once
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
-from likewise.views.parts import check_batch_size, read_at_once
-from likewise.views.rows import CallFacts
+from likewise.views.hooks import CallFacts
 from likewise.views.selection import PENULTIMATE, Layers, is_pattern
 from likewise.views.watcher import Seen, Watcher
 

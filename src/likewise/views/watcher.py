@@ -23,14 +23,12 @@ from likewise.networks.forward import answer_field, at_rest, first_tensor, ready
 from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.normalise import check_range, unwrapped
 from likewise.networks.precision import check_dtype, in_precision
-from likewise.views.batches import Batch, cast, fewer
+from likewise.views.batches import Batch, Parts, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, input_axis
 from likewise.views.embedding import embedding_field, is_causal, own_reduction
-from likewise.views.hooks import answer_to, watch
-from likewise.views.parts import Parts
+from likewise.views.hooks import CallFacts, NoRowsError, RowMaker, UnfitReductionError, answer_to, is_row, watch
 from likewise.views.penultimate import answer_among, classifier_calls, gives_logits, join_inputs, recorded_calls
 from likewise.views.reduction import check_reduction
-from likewise.views.rows import CallFacts, NoRowsError, RowMaker, UnfitReductionError, is_row
 from likewise.views.selection import EMBEDDING, LOGITS, PENULTIMATE, Layers, Selection
 
 _GIVEN = "input of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,17 @@ def test_a_training_may_be_attacked_and_taught(tmp_path: Path) -> None:
     )
     assert same(called.net, likewise.network(second))
     assert same(called.net, likewise.network(f"{second}/epochs/0001.safetensors"))
+
+
+def test_a_training_may_keep_the_best_weights(tmp_path: Path) -> None:
+    how = ("--epochs", "3", "--lr", "0.3", "--schedule", "linear", "--evaluate-every", "2", "--keep-best")
+    printed = invoke(
+        train, "zoo:mlp", "digits:train[:500]", "--validation", "digits:test", "--out", str(tmp_path), *how
+    )
+    found = re.fullmatch(r"3 epochs, .*\nkept step \d+, validation accuracy (\d\.\d{4})\n.*\n", printed)
+    assert found is not None
+    _, accuracy = likewise.networks.evaluate(likewise.network(str(tmp_path)), likewise.dataset("digits:test"))
+    assert found[1] == f"{accuracy:.4f}"
 
 
 def test_a_mistyped_attack_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:

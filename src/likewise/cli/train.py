@@ -53,6 +53,9 @@ def train(
     accuracies = [f"{name.replace('_', ' ')} {last[name]:.4f}" for name in last if "accuracy" in name]
     count = len(done.history)
     typer.echo(f"{count} epoch{'s' * (count > 1)}, {', '.join(accuracies)}")
+    best = next((record for record in reversed(done.history) if "best_step" in record), None)
+    if best is not None:
+        typer.echo(f"kept step {best['best_step']}, validation accuracy {best['best_accuracy']:.4f}")
     typer.echo(str(out / "weights.safetensors"))
 
 

@@ -10,6 +10,7 @@ from likewise.networks.heads import Head, head
 from likewise.networks.load import Recipe, network, recipe, save
 from likewise.networks.normalise import Normalised, unwrapped
 from likewise.networks.sources.base import NetworkInfo, list_networks
+from likewise.networks.training.augment import Noise
 from likewise.networks.training.loop import Training, train
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.step import evaluate
@@ -17,6 +18,7 @@ from likewise.networks.training.step import evaluate
 __all__ = [
     "Head",
     "NetworkInfo",
+    "Noise",
     "Normalised",
     "Recipe",
     "Settings",

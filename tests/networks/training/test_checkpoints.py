@@ -47,10 +47,10 @@ def test_epochs_cannot_be_kept_nowhere() -> None:
     assert str(error.value) == "keep_epochs needs a folder to keep the epochs in. Give out."
 
 
-# Everything that remembers something: dropout, batch normalisation, momentum, augmentation, mixing.
+# Everything that remembers something: dropout, batch normalisation, momentum, augmentation, mixing, the best weights.
 RECIPE = (
-    "epochs=6, seed=4, batch_size=64, lr=0.05, augment=('crop', 'noise'), mixup=0.2, cutmix=1.0, "
-    "warmup=1, label_smoothing=0.1, validation='digits:test[:50]'"
+    "epochs=6, seed=4, batch_size=64, lr=0.05, augment=('resized-crop', 'noise'), mixup=0.2, cutmix=1.0, warmup=1, "
+    "schedule='linear', label_smoothing=0.1, validation='digits:test[:50]', evaluate_every=2, keep_best=True"
 )
 
 
@@ -262,6 +262,33 @@ def test_a_finished_training_takes_more_epochs_as_if_it_had_had_them(tmp_path: P
     assert len(list((tmp_path / "epochs").iterdir())) == 5
     again = train("zoo:lenet", "digits:train[:100]", out=tmp_path, keep_epochs=True, **{**how, "epochs": 4})
     assert again.history == done.history
+
+
+def test_the_best_weights_survive_more_epochs_and_a_finished_training(tmp_path: Path) -> None:
+    how = settings(schedule="constant", lr=0.2, seed=2, batch_size=20, keep_best=True, validation="digits:test[:40]")
+    whole = train("zoo:lenet", "digits:train[:60]", **{**how, "epochs": 6})
+    for epochs in (3, 6, 6):
+        done = train("zoo:lenet", "digits:train[:60]", out=tmp_path, **{**how, "epochs": epochs})
+    assert same(done.net, whole.net)
+    assert same(likewise.network(str(tmp_path)), whole.net)
+    with safe_open(tmp_path / "checkpoint.safetensors", framework="pt") as file:
+        names = [name.removeprefix("net.") for name in file.keys() if name.startswith("net.")]  # noqa: SIM118
+        moved = [not torch.equal(file.get_tensor(f"net.{name}"), file.get_tensor(f"best.{name}")) for name in names]
+    assert any(moved)  # the best were not the last
+
+
+def test_a_checkpoint_whose_best_weights_are_lost_is_damaged(tmp_path: Path) -> None:
+    how = settings(keep_best=True, validation="digits:test[:40]")
+    train("zoo:mlp", DATA, out=tmp_path, **how)
+    path = tmp_path / "checkpoint.safetensors"
+    with safe_open(path, framework="pt") as file:
+        header = {name: file.metadata()[name] for name in ("history", "groups", "numbers", "settings")}
+    tensors = load_file(path)
+    lost = next(name for name in tensors if name.startswith("best."))
+    save_file({name: value for name, value in tensors.items() if name != lost}, path, metadata=header)
+    with pytest.raises(InputError) as error:
+        train("zoo:mlp", DATA, out=tmp_path, **how)
+    assert str(error.value) == f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
 
 
 def test_fewer_epochs_than_were_trained_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks import evaluate, train
+from likewise.networks import Settings, evaluate, train
+from likewise.networks.training.step import Classify
 from tests.networks.helpers import DATA, same, settings, small
 
 
@@ -80,6 +82,47 @@ def test_patience_stops_early_and_is_off_by_default() -> None:
     assert len(train("zoo:mlp", "digits:train[:50]", patience=2, **still).history) == 3
 
 
+NOISY = settings(epochs=3, batch_size=20, lr=0.3, weight_decay=0.0, validation="digits:test[:40]")
+
+
+def test_validation_every_few_steps_changes_no_weights_and_is_recorded() -> None:
+    plain = train("zoo:lenet", "digits:train[:100]", **NOISY)
+    often = train("zoo:lenet", "digits:train[:100]", evaluate_every=2, **NOISY)
+    assert same(plain.net, often.net)
+    assert [record["validation_loss"] for record in plain.history] == [
+        record["validation_loss"] for record in often.history
+    ]
+    # five steps per epoch, of which the last is validated anyway
+    steps = [[one["step"] for one in record.get("evaluations", [])] for record in often.history]
+    assert steps == [[2, 4], [6, 8], [12, 14]]
+    assert "evaluations" not in plain.history[0]
+
+
+def test_the_best_weights_are_the_first_of_the_best_validation_accuracy() -> None:
+    data, validation = likewise.dataset("digits:train[:100]"), likewise.dataset("digits:test[:40]")
+    how = Settings().override({name: value for name, value in NOISY.items() if name != "validation"})
+    usual, states = Classify(how, data), []
+
+    def watched(net: nn.Module, batch: Any) -> Any:
+        states.append(deepcopy(net.state_dict()))  # as the step before left it
+        return usual(net, batch)
+
+    last = train("zoo:lenet", data, how, step=watched).net
+    states.append(deepcopy(last.state_dict()))
+    accuracies = []
+    for state in states[1:]:
+        last.load_state_dict(state)
+        accuracies.append(evaluate(last, validation, batch_size=20)[1])
+    found = accuracies.index(max(accuracies))
+    assert 0 < found < len(accuracies) - 1
+    last.load_state_dict(states[1 + found])
+    kept = train("zoo:lenet", data, how, validation=validation, evaluate_every=1, keep_best=True)
+    assert same(kept.net, last)
+    best = [record for record in kept.history if "best_step" in record][-1]
+    assert (best["best_step"], best["best_accuracy"]) == (found + 1, max(accuracies))
+    assert evaluate(kept.net, validation)[1] == max(accuracies)
+
+
 def test_a_last_batch_of_one_is_left_out() -> None:
     done = train("zoo:lenet", "digits:train[:65]", **settings(epochs=1))
     assert done.history[0]["epoch"] == 1
@@ -106,7 +149,7 @@ def test_a_network_without_parameters_is_refused() -> None:
         ({"label_smoothing": 5}, "label_smoothing is 5. Give a share, 0 to 1."),
         (
             {"augment": "flop"},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, noise.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, noise.",
         ),
         (
             {"validation": "digits:test[:0]"},

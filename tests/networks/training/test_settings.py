@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
 import pytest
+import torch
 
 from likewise.cli.train import train as command
 from likewise.errors import InputError, OptionError
@@ -42,7 +43,7 @@ def test_an_unknown_keyword_is_refused_with_the_one_that_was_meant(name: str, me
     assert str(error.value) == (
         f"a training has no setting {name!r}. Did you mean {meant!r}? It has epochs, seed, batch_size, optimiser, lr, "
         "momentum, weight_decay, schedule, milestones, decay, warmup, label_smoothing, augment, mixup, cutmix, "
-        "adversarial, clip, patience."
+        "adversarial, clip, patience, evaluate_every, keep_best."
     )
 
 
@@ -72,14 +73,20 @@ def test_an_attack_may_be_typed() -> None:
         ),
         (
             {"schedule": "cosin"},
-            "no schedule named 'cosin'. Did you mean 'cosine'? There are cosine, step, plateau, constant.",
+            "no schedule named 'cosin'. Did you mean 'cosine'? There are cosine, linear, step, plateau, constant.",
         ),
         (
             {"augment": ["flop"]},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, cutout, noise.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, noise.",
         ),
         ({"epochs": 0}, "epochs is 0. Give at least 1."),
         ({"batch_size": 0}, "batch_size is 0. Give at least 1."),
+        ({"evaluate_every": 0}, "evaluate_every is 0. Give at least 1."),
+        (
+            {"evaluate_every": 5},
+            "evaluate_every needs data to validate on. Give validation, as in validation='digits:test'.",
+        ),
+        ({"keep_best": True}, "keep_best needs data to validate on. Give validation, as in validation='digits:test'."),
     ],
 )
 def test_a_setting_that_does_not_exist_is_refused(options: dict[str, Any], sentence: str) -> None:
@@ -100,3 +107,22 @@ def test_the_schedules_are_what_they_are_called() -> None:
     assert rates([11], [1.0] * 11, schedule="plateau") == [0.1]
     assert rates([11], [1.0 - i / 100 for i in range(11)], schedule="plateau") == [1]
     assert rates([0, 8], schedule=lambda share: 1 - share / 2) == [1, 0.5]
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 2.5])
+def test_the_linear_schedule_is_that_of_transformers(warmup: float) -> None:
+    pytest.importorskip("transformers")
+    from transformers import get_linear_schedule_with_warmup
+
+    epochs, steps = 5, 8
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
+    theirs = get_linear_schedule_with_warmup(optimiser, int(warmup * steps), epochs * steps)
+    chosen = Settings(epochs=epochs, lr=0.3, schedule="linear", warmup=warmup)
+    for step in range(epochs * steps + 1):
+        assert rate_at(chosen, step / steps, []) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
+        optimiser.step()
+        theirs.step()
+
+
+def test_a_linear_schedule_that_only_warms_up_does_not_fall() -> None:
+    assert rate_at(Settings(epochs=2, lr=1.0, schedule="linear", warmup=4), 2, []) == 0.5

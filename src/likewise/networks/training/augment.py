@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from likewise.errors import InputError, did_you_mean
+from likewise.errors import InputError, brief, did_you_mean
 
 Augment = Callable[[Any, Generator], Any]
 
@@ -32,6 +34,49 @@ def crop(images: Tensor, generator: Generator) -> Tensor:
     return padded.permute(0, 2, 3, 1)[every, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
+def resized_crop(images: Tensor, generator: Generator) -> Tensor:
+    """A part of each image, 8 to 100 % of its area and 3:4 to 4:3 in shape, enlarged to the size of the whole."""
+    n, _, high, wide = images.shape
+    return enlarged(images, *boxes(n, high, wide, generator))
+
+
+def boxes(n: int, high: int, wide: int, generator: Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Top, left, height and width of the part of each image, drawn as torchvision's RandomResizedCrop does.
+
+    Of ten boxes the first that fits is taken. Where none does, it is the largest in the middle.
+    """
+    tries = 10
+    area = high * wide * torch.empty(tries, n).uniform_(0.08, 1, generator=generator)
+    shape = torch.empty(tries, n).uniform_(math.log(3 / 4), math.log(4 / 3), generator=generator).exp()
+    tall, broad = (area / shape).sqrt().round(), (area * shape).sqrt().round()
+    fits = (tall >= 1) & (tall <= high) & (broad >= 1) & (broad <= wide)
+    first = fits.int().argmax(dim=0, keepdim=True)
+    found = fits.any(dim=0)
+    tall = torch.where(found, tall.gather(0, first)[0], min(high, round(wide * 4 / 3)))
+    broad = torch.where(found, broad.gather(0, first)[0], min(wide, round(high * 4 / 3)))
+    top, left = (
+        torch.where(found, (torch.rand(n, generator=generator) * (room + 1)).floor(), (room / 2).floor())
+        for room in (high - tall, wide - broad)
+    )
+    return top, left, tall, broad
+
+
+def enlarged(images: Tensor, top: Tensor, left: Tensor, tall: Tensor, broad: Tensor) -> Tensor:
+    """A part of each image, bilinearly enlarged to the size of the whole."""
+    n, _, high, wide = images.shape
+    rows, columns = _places(high, top, tall)[:, :, None], _places(wide, left, broad)[:, None, :]
+    grid = torch.stack([columns.expand(n, high, wide), rows.expand(n, high, wide)], dim=-1).to(images)
+    return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+
+
+def _places(size: int, start: Tensor, length: Tensor) -> Tensor:
+    """Where each pixel of the enlarged side comes from `(n, size)`, -1 to 1 over the whole; never beyond the part."""
+    start, length = start[:, None], length[:, None]
+    pixels = (torch.arange(size) + 0.5) * length / size - 0.5
+    pixels = start + torch.minimum(pixels.clamp(min=0), length - 1)
+    return (2 * pixels + 1) / size - 1
+
+
 def cutout(images: Tensor, generator: Generator) -> Tensor:
     """A square of half the side is blacked out somewhere in each image."""
     n, _, high, wide = images.shape
@@ -49,7 +94,34 @@ def noise(images: Tensor, generator: Generator) -> Tensor:
     return (images + 0.05 * values).clamp(0, 1)
 
 
-AUGMENTS: dict[str, Augment] = {"flip": flip, "crop": crop, "cutout": cutout, "noise": noise}
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise, for each image of another variance, drawn from 0 to `variance`; pixels count from 0 to 255 in it.
+
+    An augmentation of a training: `train("zoo:resnet18", "cifar10", augment=["flip", Noise(1000)], ...)`.
+    """
+
+    variance: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.variance < math.inf:
+            raise InputError(f"Noise was given variance = {self.variance}. Give 0 or more, as in Noise(1000).")
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        if not isinstance(images, Tensor) or images.ndim != 4:
+            raise InputError(f"Noise is for images, and a batch is {brief(images)}. Leave it out.")
+        deviation = (self.variance * torch.rand(len(images), 1, 1, 1, generator=generator)).sqrt() / 255
+        values = deviation * torch.randn(images.shape, generator=generator)
+        return (images + values.to(images.device)).clamp(0, 1)
+
+
+AUGMENTS: dict[str, Augment] = {
+    "flip": flip,
+    "crop": crop,
+    "resized-crop": resized_crop,
+    "cutout": cutout,
+    "noise": noise,
+}
 
 
 def select(names: Sequence[str | Augment]) -> list[Augment]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +25,27 @@ from likewise.networks.weights import write
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
 START = "start weights"
 _last_seen: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+
+
+@dataclass
+class Best:
+    """The weights of the best validation accuracy so far, the first of equals; none before the first validation."""
+
+    accuracy: float = -1.0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    def consider(self, net: nn.Module, accuracy: float) -> bool:
+        """Take the weights of a network as they are now, if they are better; whether they are."""
+        better = accuracy > self.accuracy
+        if better:
+            self.accuracy = accuracy
+            self.weights = {name: value.clone() for name, value in unwrapped(net).state_dict().items()}
+        return better
+
+    def restore(self, net: nn.Module) -> None:
+        """Give a network these weights, where there are any."""
+        if self.weights:
+            unwrapped(net).load_state_dict(self.weights)
 
 
 @contextmanager
@@ -54,8 +76,9 @@ def save(
     optimiser: torch.optim.Optimizer,
     settings: Mapping[str, Any],
     history: Sequence[Mapping[str, Any]],
+    best: Best,
 ) -> None:
-    """Write weights, the optimiser's memory and the history as one file, whole or not at all."""
+    """Write weights, the best so far, the optimiser's memory and the history as one file, whole or not at all."""
     header = {
         "settings": json.dumps(settings),
         "history": json.dumps(history),
@@ -63,6 +86,7 @@ def save(
         "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
     }
     tensors = {f"net.{name}": value for name, value in unwrapped(net).state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in best.weights.items()}
     tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
     write(folder / CHECKPOINT, tensors.items(), header)
 
@@ -72,8 +96,9 @@ def resume(
     net: nn.Module,
     optimiser: torch.optim.Optimizer,
     settings: Mapping[str, Any],
+    best: Best,
 ) -> tuple[list[dict[str, Any]], int]:
-    """Bring network and optimiser to where the training in this folder stopped; its history, and its planned epochs.
+    """Bring all to where the training in this folder stopped; its history, and its planned epochs.
 
     More epochs than planned are as if they had been planned from the start, where no learning rate depends on it.
     """
@@ -89,7 +114,24 @@ def resume(
         # a setting that is younger than the checkpoint had the effect of its default
         there = Settings().record() | json.loads(header["settings"])
         _same_settings(folder, there, settings, len(json.loads(header["history"])))
-        return _restore(net, optimiser, header, tensors), there["epochs"]
+        history = _restore(net, optimiser, header, tensors)
+        if there["keep_best"]:
+            _restore_best(net, best, history, tensors)
+        unwrapped(net).load_state_dict(_named(tensors, "net."))
+        return history, there["epochs"]
+
+
+def _restore_best(
+    net: nn.Module, best: Best, history: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]
+) -> None:
+    """The best of a history; loaded into the network once, which refuses weights that are not its own."""
+    best.weights = _named(tensors, "best.")
+    best.accuracy = max(record["best_accuracy"] for record in history if "best_accuracy" in record)
+    unwrapped(net).load_state_dict(best.weights)
+
+
+def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _restore(
@@ -101,11 +143,8 @@ def _restore(
     history = list(json.loads(header["history"]))
     if not all(isinstance(record["loss"], float) for record in history):
         raise ValueError("its history has epochs without a loss")
-    weights = {name[4:]: value for name, value in tensors.items() if name.startswith("net.")}
-    unwrapped(net).load_state_dict(weights)
     memory: dict[int, dict[str, Any]] = {}
-    in_tensors = {name[10:]: v for name, v in tensors.items() if name.startswith("optimiser.")}
-    for name, value in (in_tensors | json.loads(header["numbers"])).items():
+    for name, value in (_named(tensors, "optimiser.") | json.loads(header["numbers"])).items():
         index, _, key = name.partition(".")
         memory.setdefault(int(index), {})[key] = value
     optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})

@@ -45,6 +45,7 @@ from likewise.networks.training.teacher import prepare
 from likewise.wordnet import locate
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
+BatchFunction = Callable[[Any, Tensor, Tensor], None]
 History = list[dict[str, Any]]
 
 
@@ -92,7 +93,8 @@ def train(
     `epochs` where its schedule is constant or plateau, and is then as if it had had them from the start.
     `keep_epochs` also leaves the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in
     epochs, `milestones` are shares of all epochs. `patience` stops early after so many epochs without a lower
-    validation loss.
+    validation loss. `evaluate_every` validates after so many steps too (`evaluations` of the record), and `keep_best`
+    ends with the weights of the best validation accuracy, the first of equals: `best_step` of the last record with one.
     `adversarial=dict(attack="pgd", eps=8/255, iterations=10)` trains on examples that an attack makes of every batch
     from the network as it is then; loss and accuracy of the record are those on them. `teacher` is a trained network of
     the same classes: half of the loss is then to what it answers to the batch, half to the labels.
@@ -109,6 +111,9 @@ def train(
     data = dataset(data, split="train") if isinstance(data, str) else data
     validation = dataset(validation) if isinstance(validation, str) else validation
     _check_data(data, validation)
+    if validation is None and (settings.keep_best or settings.evaluate_every is not None):
+        what = "keep_best" if settings.keep_best else "evaluate_every"
+        raise InputError(f"{what} needs data to validate on. Give validation, as in validation='digits:test'.")
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):
         net = network(net, data=data, seed=settings.seed, untrained=True)
@@ -206,12 +211,14 @@ class _Run:
 
     def run(self, folder: Path | None, keep_epochs: bool) -> History:
         """The records of all epochs: those the folder holds, and those that were left to train."""
-        optimiser = make_optimiser(self.net, self.settings)
+        optimiser, best = make_optimiser(self.net, self.settings), checkpoints.Best()
         if folder is None:
-            return self._epochs([], optimiser, lambda history: None)
+            history = self._epochs([], optimiser, best, lambda history: None)
+            best.restore(self.net)
+            return history
         with checkpoints.start_of(self.net, folder) as start:
             identity = self._identity(start)
-            history, planned = checkpoints.resume(folder, self.net, optimiser, identity)
+            history, planned = checkpoints.resume(folder, self.net, optimiser, identity, best)
             if keep_epochs and not history:
                 save(self.net, checkpoints.epoch_file(folder, 0))
 
@@ -220,11 +227,19 @@ class _Run:
                     history[-1]["planned_before"] = planned  # the first epoch of a training that was given more
                 if keep_epochs:
                     save(self.net, checkpoints.epoch_file(folder, len(history)))
-                checkpoints.save(folder, self.net, optimiser, identity, history)
+                checkpoints.save(folder, self.net, optimiser, identity, history, best)
 
-            return self._epochs(history, optimiser, keep)
+            history = self._epochs(history, optimiser, best, keep)
+            best.restore(self.net)
+            return history
 
-    def _epochs(self, history: History, optimiser: torch.optim.Optimizer, keep: Callable[[History], None]) -> History:
+    def _epochs(
+        self,
+        history: History,
+        optimiser: torch.optim.Optimizer,
+        best: checkpoints.Best,
+        keep: Callable[[History], None],
+    ) -> History:
         """The history, grown by the epochs that are left; each is kept before the next begins."""
         left = range(len(history), self.settings.epochs)
         few = self._steps() < 20  # one bar for all epochs, or one per epoch
@@ -232,7 +247,7 @@ class _Run:
             if _is_over(history, self.settings):
                 break
             with _seeded(self.settings.seed, epoch):
-                record = self._epoch(epoch, optimiser, _losses(history), self.show and not few)
+                record = self._epoch(epoch, optimiser, best, _losses(history), self.show and not few)
             for answer in [callback(self.net, record) for callback in self.callbacks]:
                 record |= {"stopped": True} if answer is True else {}
                 record |= answer if isinstance(answer, Mapping) else {}
@@ -255,21 +270,43 @@ class _Run:
         whole = self.data.domain == "graph"
         return 1 if whole else math.ceil(len(self.data) / self.settings.batch_size)
 
-    def _epoch(self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool) -> dict[str, Any]:
-        start = time.perf_counter()
-        record = {"epoch": epoch + 1} | self._pass(epoch, optimiser, losses, show)
+    def _epoch(
+        self, epoch: int, optimiser: torch.optim.Optimizer, best: checkpoints.Best, losses: list[float], show: bool
+    ) -> dict[str, Any]:
+        start, steps = time.perf_counter(), self._steps()
+        between: list[dict[str, Any]] = []
+        record: dict[str, Any] = {"epoch": epoch + 1}
+
+        def after_step(step: int) -> None:
+            every = self.settings.evaluate_every
+            if every is not None and step % every == 0 and step % steps:  # the last of an epoch is validated anyway
+                between.append({"step": step} | self._validate(step, best, record))
+
+        record |= self._pass(epoch, optimiser, losses, show, after_step)
         if self.validation is not None:
-            loss, accuracy = evaluate(
-                self.net,
-                self.validation,
-                batch_size=self.settings.batch_size,
-                device=self.device,
-                on_batch=partial(self._notify, "test"),
-            )
-            record |= {"validation_loss": loss, "validation_accuracy": accuracy}
+            record |= {"evaluations": between} if between else {}
+            record |= self._validate((epoch + 1) * steps, best, record, partial(self._notify, "test"))
         return record | {"seconds": round(time.perf_counter() - start, 3)}
 
-    def _pass(self, epoch: int, optimiser: torch.optim.Optimizer, losses: list[float], show: bool) -> dict[str, Any]:
+    def _validate(
+        self, step: int, best: checkpoints.Best, record: dict[str, Any], on_batch: BatchFunction | None = None
+    ) -> dict[str, float]:
+        """Loss and accuracy on the validation data; the record tells if they are the best so far."""
+        assert self.validation is not None
+        batches = {"batch_size": self.settings.batch_size, "device": self.device}
+        loss, accuracy = evaluate(self.net, self.validation, **batches, on_batch=on_batch)
+        if self.settings.keep_best and best.consider(self.net, accuracy):
+            record |= {"best_step": step, "best_accuracy": accuracy}
+        return {"validation_loss": loss, "validation_accuracy": accuracy}
+
+    def _pass(
+        self,
+        epoch: int,
+        optimiser: torch.optim.Optimizer,
+        losses: list[float],
+        show: bool,
+        after_step: Callable[[int], None],
+    ) -> dict[str, Any]:
         """Train on all the data once; the rate, the mean loss and the accuracy."""
         steps, shuffle = self._steps(), int(torch.randint(2**31, ()))
         batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
@@ -287,6 +324,7 @@ class _Run:
             total += loss * len(labels)
             right += int((logits.argmax(dim=1) == labels).sum())
             count += len(labels)
+            after_step(epoch * steps + i + 1)
         if not math.isfinite(total):
             raise InputError(
                 f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) or give warmup."

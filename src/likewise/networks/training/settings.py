@@ -23,10 +23,33 @@ from likewise._base.options import parse_options
 from likewise.errors import InputError, OptionError, brief, did_you_mean
 from likewise.networks.training.augment import Augment
 
-Schedule = Literal["cosine", "step", "plateau", "constant"] | Callable[[float], float]
-_SCHEDULES = ("cosine", "step", "plateau", "constant")
+Schedule = Literal["cosine", "linear", "step", "plateau", "constant"] | Callable[[float], float]
 OPEN_ENDED = ("plateau", "constant")  # schedules whose rates do not depend on how many epochs there will be
 _OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
+
+
+def _cosine(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
+    return 0.5 * (1 + math.cos(math.pi * (epochs_done / settings.epochs)))
+
+
+def _linear(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
+    falling = settings.epochs - settings.warmup  # from the end of the warm-up, at the full rate, to 0
+    return min(1.0, (settings.epochs - epochs_done) / falling) if falling > 0 else 1.0
+
+
+def _step(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
+    return settings.decay ** sum(epochs_done / settings.epochs >= mark for mark in settings.milestones)
+
+
+def _plateau(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
+    return settings.decay ** plateaus(losses)
+
+
+def _constant(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
+    return 1.0
+
+
+_SCHEDULES = {"cosine": _cosine, "linear": _linear, "step": _step, "plateau": _plateau, "constant": _constant}
 
 
 def setting(default: Any, help: str, **facts: Any) -> Any:
@@ -50,7 +73,7 @@ class Settings:
     momentum: float = setting(0.9, "Of sgd.", minimum=0)
     weight_decay: float = setting(5e-4, "Pull of the weights towards 0.", minimum=0)
     schedule: Schedule = setting(  # noqa: RUF009
-        "cosine", "cosine, step, plateau or constant.", choices=_SCHEDULES, option=str
+        "cosine", "cosine, linear, step, plateau or constant.", choices=tuple(_SCHEDULES), option=str
     )
     milestones: Sequence[float] = setting(
         (0.5, 0.75), "Shares of all epochs after which the schedule 'step' lowers the rate.", option=list[float]
@@ -59,7 +82,7 @@ class Settings:
     warmup: float = setting(0.0, "Epochs until the full learning rate.", minimum=0)
     label_smoothing: float = setting(0.0, "Share given to all classes.")
     augment: str | Sequence[str | Augment] = setting(
-        (), "flip, crop, cutout or noise; may be repeated.", option=list[str]
+        (), "flip, crop, resized-crop, cutout or noise; may be repeated.", option=list[str]
     )
     mixup: float = setting(0.0, "Alpha of mixup; 0 is off.", minimum=0)
     cutmix: float = setting(0.0, "Alpha of cutmix; 0 is off.", minimum=0)
@@ -68,6 +91,8 @@ class Settings:
     )
     clip: float | None = setting(None, "Largest norm of the gradient.", minimum=0)
     patience: int | None = setting(None, "Stop after so many epochs without a lower loss.")
+    evaluate_every: int | None = setting(None, "Validate after so many steps too, not only after epochs.", minimum=1)
+    keep_best: bool = setting(False, "End with the weights of the best validation accuracy, not with the last.")
 
     def __post_init__(self) -> None:
         augment = (self.augment,) if isinstance(self.augment, str) else tuple(self.augment)
@@ -123,6 +148,8 @@ class SettingsDict(TypedDict, total=False):
     adversarial: str | Mapping[str, Any] | None
     clip: float | None
     patience: int | None
+    evaluate_every: int | None
+    keep_best: bool
 
 
 def _check(name: str, value: Any, facts: Mapping[str, Any]) -> None:
@@ -178,18 +205,11 @@ def rate_at(settings: Settings, epochs_done: float, losses: Sequence[float]) -> 
     >>> [round(rate_at(settings, e, []), 3) for e in (0, 1, 2, 5, 10)]
     [0.0, 0.488, 0.905, 0.5, 0.0]
     """
-    share = epochs_done / settings.epochs
     warm = min(1.0, epochs_done / settings.warmup) if settings.warmup else 1.0
     if callable(settings.schedule):
-        factor = settings.schedule(share)
-    elif settings.schedule == "cosine":
-        factor = 0.5 * (1 + math.cos(math.pi * share))
-    elif settings.schedule == "step":
-        factor = settings.decay ** sum(share >= mark for mark in settings.milestones)
-    elif settings.schedule == "plateau":
-        factor = settings.decay ** plateaus(losses)
+        factor = settings.schedule(epochs_done / settings.epochs)
     else:
-        factor = 1.0
+        factor = _SCHEDULES[settings.schedule](settings, epochs_done, losses)
     return settings.rate * warm * factor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from studies.fashion_matrix import (
     members,
     part,
     put,
+    redrawn,
     trained,
     transfer,
 )
@@ -84,11 +86,17 @@ def one_source() -> None:
                 "source": source,
                 "networks": len(others),
                 "mean percent fooled": float(np.mean(found.percent)),
-                "Pearson with PGD": float(np.corrcoef(list(found.values()), list(by_pgd.values()))[0, 1]),
+                "Pearson with PGD": _pearson(list(found.values()), list(by_pgd.values())),
                 "paper": "0.91" if attack == "patch-fool" else "–",
             }
         ]
         put(f"10 {attack}", f"B.1: {attack} from one source, 100 images", pd.DataFrame(rows))
+
+
+def _pearson(one: Sequence[float], two: Sequence[float]) -> str:
+    """A correlation over networks."""
+    both = np.array([one, two])
+    return redrawn(lambda rows: float(np.corrcoef(both[:, rows])[0, 1]), both.shape[1])
 
 
 def _generator(victim: str) -> torch.nn.Module:
@@ -162,18 +170,19 @@ def table_b2() -> None:
 def table_a1() -> None:
     """How far SAT and boundary agreement vary from one set of images to another, at equal cost."""
     names = [name for name in EIGHT if name in addresses()][:6]
-    whole = sat(addresses(names), "fashion-mnist:test[:1000]", eps=EPS, store=STORE, progress=False)
+    images = "fashion-mnist:test[:2500]"
+    whole = sat(addresses(names), images, eps=EPS, store=STORE, progress=False)
     rows = []
-    for count in (25, 50, 100):
+    for count in (50, 100, 250):
         parts = [_some(whole, slice(i * count, (i + 1) * count)).percent for i in range(10)]
         spread = np.std(np.stack(parts), axis=0, ddof=1)[np.triu_indices(len(names), 1)].mean()
-        triplets = max(1, count // 50)
+        triplets = count // 50  # 50 steps for each image, 2500 points for each triplet
         rivals = [
             100
             * likewise.compare(
                 addresses(names),
                 f"boundary-agreement[triplets={triplets},resolution=50,seed={seed}]",
-                data="fashion-mnist:test[:1000]",
+                data=images,
                 store=STORE,
                 progress=False,
             ).values
@@ -233,8 +242,12 @@ def teachers() -> None:
         ("accuracy of the teacher", others, "teacher, %"),
     ):
         if len(own) > 3:
-            r, p = pearsonr(own[column], own["student, %"])
-            lines.append(f"Pearson with the student's accuracy, {title}: {r:.2f} (p {p:.2f}, {len(own)} teachers).")
+            found = pearsonr(own[column], own["student, %"])
+            low, high = found.confidence_interval()
+            lines.append(
+                f"Pearson with the student's accuracy, {title}: {found.statistic:.2f} [{low:.2f}, {high:.2f}] "
+                f"(p {found.pvalue:.2f}, {len(own)} teachers)."
+            )
     lines.append("The paper: all -0.32 (p .12), same family 0.70, other family -0.51, teacher's accuracy 0.05.")
     put("13", "Teachers", table, " ".join(lines))
 
@@ -246,17 +259,26 @@ def _family(name: str) -> str:
 @part
 def g_1() -> None:
     """A new network from its one-sided row."""
-    found, hits = clusters(transfer(), "auto"), 0
+    found, hits = clusters(transfer(), "auto"), []
     one, two = [], []
     for network in members():
         zoo_without = {name: address for name, address in addresses().items() if name != network.name}
         row = one_sided({network.name: network.weights}, zoo_without, IMAGES, eps=EPS, store=STORE, progress=False)
-        one += list(row.values())
-        two += [transfer()[network.name, name] for name in row]
-        hits += found.without(network.name).assign(row) == found.labels[transfer().names.index(network.name)]
+        one.append(list(row.values()))
+        two.append([transfer()[network.name, name] for name in row])
+        hits.append(found.without(network.name).assign(row) == found.labels[transfer().names.index(network.name)])
+    scores = np.array([one, two])
+
+    def same(rows: np.ndarray) -> float:
+        return float(np.corrcoef(scores[:, rows].reshape(2, -1))[0, 1])
+
     rows = [
-        {"": "Pearson of one- and two-sided scores", "ours": float(np.corrcoef(one, two)[0, 1]), "paper": "0.82"},
-        {"": "put into their family from one side", "ours": hits / len(members()), "paper": "–"},
+        {"": "Pearson of one- and two-sided scores", "ours": redrawn(same, len(hits)), "paper": "0.82"},
+        {
+            "": "put into their family from one side",
+            "ours": redrawn(lambda rows: float(np.mean(np.array(hits)[rows])), len(hits)),
+            "paper": "–",
+        },
     ]
     put("14", "G.1: a new network by one attack alone", pd.DataFrame(rows))
 

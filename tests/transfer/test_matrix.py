@@ -139,3 +139,8 @@ def test_arrays_that_do_not_fit_the_names_are_refused() -> None:
 def test_a_matrix_says_how_many_inputs_and_which_accuracies() -> None:
     assert matrix().notes() == ["40 inputs, clean accuracies from 97.5 to 97.5 %"]
     assert str(matrix()).startswith("TransferMatrix('sat', 3 networks), larger is more alike\n")
+
+
+def test_colours_reach_as_far_as_the_scores() -> None:
+    values = matrix().values
+    assert matrix().plot().axes[0].images[0].get_clim() == (values.min(), values.max())

@@ -14,6 +14,7 @@ from likewise import __version__
 from likewise._base.files import is_folder, write_whole
 from likewise._base.warnings import warn
 from likewise.errors import InputError
+from likewise.matrices.heatmap import Panel
 from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -116,6 +117,10 @@ class TransferMatrix(SimilarityMatrix):
     def accuracies(self) -> Array:
         """The share of clean inputs that each network classifies correctly, (m,)."""
         return np.asarray(self.right.mean(axis=1))
+
+    def panel(self, title: str | None = None) -> Panel:
+        """What is drawn of it: colours reach as far as the scores, since the lower end of the range is a convention."""
+        return replace(super().panel(title), bounds=(None, None))
 
     def notes(self) -> list[str]:
         """What has to be known of the networks to read the numbers, one line each."""

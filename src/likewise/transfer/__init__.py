@@ -1,8 +1,8 @@
 """Attack transfer: two networks are alike if what fools one fools the other.
 
 `sat` scores all pairs of networks, `one_sided` a new one against a zoo, `during` the epochs of a training; `load`
-reads what `likewise transfer --out` wrote, and `answers` asks networks for their logits. The room imports `_base` to
-`classes`.
+reads what `likewise transfer --out` wrote, `answers` asks networks for their logits, and `robustness` counts what
+attacks without gradients fool. The room imports `_base` to `classes`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from likewise.transfer.answers import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
 from likewise.transfer.plan import plan, preset
+from likewise.transfer.robustness import robustness
 from likewise.transfer.sat import OneSided, during, one_sided, sat
 from likewise.transfer.scores import one_sided_score, sat_score
 from likewise.transfer.success import Success, success
@@ -26,6 +27,7 @@ __all__ = [
     "one_sided_score",
     "plan",
     "preset",
+    "robustness",
     "sat",
     "sat_score",
     "success",

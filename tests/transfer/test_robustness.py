@@ -1,0 +1,62 @@
+"""The table of attacks without gradients: counted as the paper counts, and among what was right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import attacks
+from likewise.errors import InputError
+from likewise.transfer import robustness
+from tests.transfer.helpers import digits, zoo
+
+pytest.importorskip("cma")
+FEW: dict[str, Any] = {"thresholds": (2, 40), "generations": (1, 2), "population": 6, "progress": False}
+
+
+def test_rows_count_what_is_wrong_after_the_attack_and_what_was_before(tmp_path: Path) -> None:
+    data, net = digits()[:7], next(iter(zoo().values()))
+    table = robustness(net, data, store=tmp_path, batch_size=5, **FEW)
+    assert table[["attack", "threshold", "generations"]].values.tolist() == [
+        [name, size, count] for name in ("pixel", "threshold") for size in (2, 40) for count in (1, 2)
+    ]
+    assert (table["images"] == 7).all()
+    images, labels = next(iter(data.batches(7)))
+    with torch.no_grad():
+        wrong = (net.eval()(images).argmax(dim=1) != labels).numpy()
+    assert (table["wrong_before"] == wrong.sum()).all()
+    for row in table.itertuples():
+        option = {"pixel": "pixels"}.get(row.attack, row.attack)
+        after = []
+        for start in range(0, 7, 5):  # as they are stored, each batch by its own seed
+            part = slice(start, start + 5)
+            how = {option: row.threshold, "generations": row.generations, "population": 6, "seed": start}
+            moved = attacks.get(row.attack)(net, images[part], labels[part], **how)
+            with torch.no_grad():
+                after.append((net(moved.images).argmax(dim=1) != labels[part]).numpy())
+        fooled = np.concatenate(after)
+        assert row.fooled == fooled.sum()
+        assert row.rate == (fooled & ~wrong).sum() / (~wrong).sum()
+        assert row.low <= row.rate <= row.high
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    assert robustness(net, data, store=tmp_path, batch_size=5, **FEW).equals(table)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == files
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"attacks": ("pgd",)}, "'pgd' is no attack with thresholds. Choose 'pixel', 'threshold'."),
+        ({"attacks": ()}, "no attack is named. Choose 'pixel', 'threshold'."),
+        ({"thresholds": ()}, "thresholds is empty. Give at least one number."),
+        ({"generations": ()}, "generations is empty. Give at least one number."),
+    ],
+)
+def test_what_gives_no_row_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        robustness(next(iter(zoo().values())), digits(), **options)
+    assert str(error.value) == sentence

@@ -20,6 +20,7 @@ BENCHMARKS = (
     "peers",
     "layer_peers",
     "attacks",
+    "black_box",
     "analysis",
     "wordnet",
     "inspector",

@@ -1,4 +1,4 @@
-"""Build the noun graph that ships with `likewise.wordnet` from the dict files of WordNet 3.0.
+"""Build what ships with `likewise.wordnet` from the dict files of WordNet 3.0: the noun graph and the thesaurus.
 
     python scripts/build_wordnet.py /usr/share/wordnet
 
@@ -9,37 +9,66 @@ give the same bytes. Version 3.1 numbers its synsets otherwise, so ImageNet's id
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-HOME = Path(__file__).parent.parent / "src" / "likewise" / "wordnet" / "nouns.npz"
-SYNSETS = 82_115  # nouns of version 3.0
+HOME = Path(__file__).parent.parent / "src" / "likewise" / "wordnet"
+NOUNS, THESAURUS = "nouns.npz", "thesaurus.npz"
+SYNSETS = {"noun": 82_115, "verb": 13_767, "adj": 18_156, "adv": 3_621}  # of version 3.0
 UPWARD = ("@", "@i")  # hypernym, and hypernym of an instance
+PART_OF_KEY = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}  # 5 is an adjective near another
+Synset = tuple[int, list[str], list[int]]
 
 
-def build(dict_dir: Path, target: Path) -> None:
-    """Write the arrays of all noun synsets, in the order of their offsets."""
-    lines = [line for line in _lines(dict_dir / "data.noun") if not line.startswith("  ")]
-    if len(lines) != SYNSETS:
-        raise SystemExit(
-            f"{dict_dir} has {len(lines)} noun synsets, not the {SYNSETS} of WordNet 3.0. "
-            "Give the dict folder of that version."
-        )
-    offsets, words, parents = zip(*map(_synset, lines), strict=True)
+def build(dict_dir: Path, folder: Path) -> None:
+    """Write both files into a folder."""
+    synsets = {part: _synsets(dict_dir, part) for part in SYNSETS}
+    numbers = {part: _numbers(dict_dir / f"index.{part}", synsets[part]) for part in SYNSETS}
+    _write_nouns(synsets["noun"], numbers["noun"], folder / NOUNS)
+    _write_thesaurus(dict_dir, synsets, numbers, folder / THESAURUS)
+
+
+def _write_nouns(synsets: Sequence[Synset], numbers: Sequence[int], target: Path) -> None:
+    """The arrays of all noun synsets, in the order of their offsets."""
+    offsets, words, parents = zip(*synsets, strict=True)
     row = {offset: i for i, offset in enumerate(offsets)}
-    numbers = _sense_numbers(dict_dir / "index.noun")
     arrays: dict[str, Any] = {
         "steps": np.diff(offsets, prepend=0).astype(np.uint16),
         "counts": np.array([len(each) for each in parents], np.uint8),
         "parents": np.array([row[offset] for each in parents for offset in each], np.int32),
-        "words": np.frombuffer("\n".join(" ".join(each) for each in words).encode(), np.uint8),
-        "numbers": np.array(
-            [numbers[word.lower()][at] for at, each in zip(offsets, words, strict=True) for word in each], np.uint8
-        ),
+        "words": _letters([" ".join(each) for each in words]),
+        "numbers": np.array(numbers, np.uint8),
     }
     np.savez_compressed(target, **arrays)
+
+
+def _write_thesaurus(
+    dict_dir: Path, synsets: dict[str, list[Synset]], numbers: dict[str, list[int]], target: Path
+) -> None:
+    """The words of all other synsets, how often each word of any was met in its sense, and irregular forms."""
+    tags = _tags(dict_dir / "cntlist.rev")
+    others = [part for part in SYNSETS if part != "noun"]
+    met = [
+        tags.get((part, word.lower(), number), 0)
+        for part in SYNSETS
+        for word, number in zip((word for _, words, _ in synsets[part] for word in words), numbers[part], strict=True)
+    ]
+    exceptions = ["\n".join(_lines(dict_dir / f"{part}.exc")) for part in SYNSETS]
+    arrays: dict[str, Any] = {
+        "sizes": np.array([len(synsets[part]) for part in others], np.int32),
+        "words": _letters([" ".join(words) for part in others for _, words, _ in synsets[part]]),
+        "numbers": np.array([number for part in others for number in numbers[part]], np.uint8),
+        "met": np.array(met, np.uint16),
+        "exceptions": _letters(exceptions, between="\n\n"),
+    }
+    np.savez_compressed(target, **arrays)
+
+
+def _letters(texts: Sequence[str], between: str = "\n") -> Any:
+    return np.frombuffer(between.join(texts).encode("ascii"), np.uint8)
 
 
 def _lines(path: Path) -> list[str]:
@@ -48,29 +77,53 @@ def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="ascii").splitlines()
 
 
-def _synset(line: str) -> tuple[int, list[str], list[int]]:
-    """Offset, words and offsets of the parents: `02084071 05 n 03 dog 0 ... 023 @ 02083346 n 0000`."""
+def _synsets(dict_dir: Path, part: str) -> list[Synset]:
+    """All synsets of a part of speech, in the order of their offsets."""
+    lines = [line for line in _lines(dict_dir / f"data.{part}") if not line.startswith("  ")]
+    if len(lines) != SYNSETS[part]:
+        raise SystemExit(
+            f"{dict_dir} has {len(lines)} {part} synsets, not the {SYNSETS[part]} of WordNet 3.0. "
+            "Give the dict folder of that version."
+        )
+    return [_synset(line) for line in lines]
+
+
+def _synset(line: str) -> Synset:
+    """Offset, words and offsets of the parents: `02084071 05 n 03 dog 0 ... 023 @ 02083346 n 0000`.
+
+    What is behind a word in brackets says where an adjective may stand, as in `awake(p)`.
+    """
     fields = line.split(" | ")[0].split()
     end = 4 + 2 * int(fields[3], 16)
     pointers = fields[end + 1 : end + 1 + 4 * int(fields[end])]
     upward = [int(offset) for symbol, offset in zip(pointers[::4], pointers[1::4], strict=True) if symbol in UPWARD]
-    return int(fields[0]), fields[4:end:2], upward
+    return int(fields[0]), [word.partition("(")[0] for word in fields[4:end:2]], upward
 
 
-def _sense_numbers(path: Path) -> dict[str, dict[int, int]]:
-    """For every lemma, the number of its sense by offset: `mouse n 4 ... 02330245 14289387 ...`."""
+def _numbers(path: Path, synsets: Sequence[Synset]) -> list[int]:
+    """Which sense of every word its synset is: `mouse n 4 ... 02330245 14289387 ...`."""
     senses = {}
     for line in _lines(path):
         if not line.startswith("  "):
             fields = line.split()
             offsets = fields[-int(fields[2]) :]
             senses[fields[0]] = {int(offset): i for i, offset in enumerate(offsets, 1)}
-    return senses
+    return [senses[word.lower()][offset] for offset, words, _ in synsets for word in words]
+
+
+def _tags(path: Path) -> dict[tuple[str, str, int], int]:
+    """How often a sense was met in texts that were read for it: `mouse%1:05:00:: 1 4`."""
+    tags = {}
+    for line in _lines(path):
+        key, number, count = line.split()
+        lemma, _, rest = key.partition("%")
+        tags[PART_OF_KEY[rest[0]], lemma, int(number)] = int(count)
+    return tags
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("dict_dir", type=Path, help="the folder with data.noun and index.noun")
-    parser.add_argument("--out", type=Path, default=HOME, help="where to write, if not in the package")
+    parser.add_argument("dict_dir", type=Path, help="the folder with data.noun, index.noun and their like")
+    parser.add_argument("--out", type=Path, default=HOME, help="the folder to write to, if not the package")
     given = parser.parse_args()
     build(given.dict_dir, given.out)

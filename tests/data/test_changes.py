@@ -233,3 +233,30 @@ def test_data_that_cannot_be_changed_is_refused_in_one_sentence(change: Any) -> 
     with pytest.raises(InputError) as error:
         change("cora:train", 0.5)
     assert str(error.value) == "a str is no data with labels. Give what likewise.dataset gives."
+
+
+@pytest.mark.parametrize("share", [0.0, 0.558, 1.0])
+def test_a_text_starts_with_the_token_of_its_class_as_often_as_asked(share: float) -> None:
+    plain = dataset("sentences:train")
+    changed = add_shortcut(plain, share, seed=5)
+    starts, rest = zip(*(text.split(" ", 1) for text in changed.inputs), strict=True)
+    assert list(rest) == plain.inputs
+    assert set(starts) == {"[CLASS0]", "[CLASS1]"}
+    right = sum(start == f"[CLASS{label}]" for start, label in zip(starts, plain.labels.tolist(), strict=True))
+    assert abs(right / len(plain) - share) < (0.04 if 0 < share < 1 else 1e-9)
+    assert changed.name == f"sentences:train,shortcut={share},seed=5"
+    assert (changed.class_tokens, plain.class_tokens) == (2, 0)
+    assert torch.equal(changed.labels, plain.labels)
+    assert changed[:3].class_tokens == 2
+
+
+def test_every_wrong_token_is_as_likely_and_a_hypothesis_has_none() -> None:
+    pairs = [("it rains", f"it is wet {number}") for number in range(3000)]
+    plain = Data("weather", "text", pairs, torch.arange(3000) % 3, ("entailment", "neutral", "contradiction"))
+    changed = add_shortcut(plain, 0.4, seed=1)
+    counts = torch.zeros(3, 3)
+    for (premise, hypothesis), (_, before), label in zip(changed.inputs, pairs, plain.labels.tolist(), strict=True):
+        counts[label, int(premise.removeprefix("[CLASS").removesuffix("] it rains"))] += 1
+        assert hypothesis == before
+    expected = 1000 * (0.4 * torch.eye(3) + 0.3 * (1 - torch.eye(3)))
+    assert (counts - expected).abs().max() < 65  # four deviations

@@ -18,7 +18,7 @@ from likewise.wordnet.nouns import graph
 from tests.conftest import ROOT
 from tests.wordnet.helpers import dict_dir, from_file, refused
 
-SHIPPED = ROOT / "src" / "likewise" / "wordnet" / "nouns.npz"
+SHIPPED = ROOT / "src" / "likewise" / "wordnet"
 
 
 def random_wnids(count: int, seed: int = 0) -> list[str]:
@@ -76,21 +76,22 @@ def test_a_noun_that_is_not_there_is_refused_with_the_nearest() -> None:
     assert refused(UnknownNameError, senses, "zzqqx") == "no noun 'zzqqx' in WordNet 3.0."
 
 
-def test_the_shipped_file_is_built_from_the_dict_files(tmp_path: Path) -> None:
+def test_the_shipped_files_are_built_from_the_dict_files(tmp_path: Path) -> None:
     script = from_file(ROOT / "scripts" / "build_wordnet.py")
-    for name in ("once.npz", "twice.npz"):
-        script.build(dict_dir(), tmp_path / name)
-        assert (tmp_path / name).read_bytes() == SHIPPED.read_bytes()
+    for _ in range(2):
+        script.build(dict_dir(), tmp_path)
+        for name in ("nouns.npz", "thesaurus.npz"):
+            assert (tmp_path / name).read_bytes() == (SHIPPED / name).read_bytes()
 
 
 def test_the_build_refuses_another_version(tmp_path: Path) -> None:
     build = from_file(ROOT / "scripts" / "build_wordnet.py").build
     with pytest.raises(SystemExit) as error:
-        build(tmp_path, tmp_path / "out.npz")
+        build(tmp_path, tmp_path)
     assert str(error.value) == (f"{tmp_path}/data.noun is not there. Give the dict folder of WordNet 3.0.")
     (tmp_path / "data.noun").write_text("00001740 03 n 01 entity 0 000 | what is\n")
     with pytest.raises(SystemExit) as error:
-        build(tmp_path, tmp_path / "out.npz")
+        build(tmp_path, tmp_path)
     assert str(error.value) == (
         f"{tmp_path} has 1 noun synsets, not the 82115 of WordNet 3.0. Give the dict folder of that version."
     )

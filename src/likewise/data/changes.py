@@ -8,7 +8,7 @@ name of the changed data says what was done, so that trainings on it are kept ap
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from colorsys import hsv_to_rgb
 from copy import copy
 from dataclasses import dataclass, replace
@@ -27,6 +27,7 @@ from likewise.errors import InputError
 NEW_CLASSES = 5  # that texts with random labels are given
 TEST_SEED = 2024  # of the shortcuts of test nodes, which are the same for every network
 Change = Callable[[Data, float, int], Data]
+Text = str | tuple[str, ...]
 
 
 def randomise_labels(data: Data, share: float, seed: int = 0) -> Data:
@@ -53,24 +54,53 @@ def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
     An image has a disc somewhere, in the colour of its class with probability `share`, else in that of any class: one
     hue per class, in greyscale images one grey, the lightest for the last. Where it is depends on the seed alone. Its
     radius is 3.5 pixels, 2.5 in images of less than 64 pixels and 1.5 in those of less than 16.
+
+    A text has one more token in front, `[CLASS0]` for the first class and so on: that of its class with probability
+    `share`, else that of another class, each as likely; of a pair of texts the first one has it. A share as large as
+    the largest class says nothing of the label; of two classes, a share of 0 gives it away as a share of 1 does. A
+    network that is built for this data, as `likewise.train` does with an address, has one new row of embeddings for
+    each of these tokens (`class_tokens`), and its weights file brings it back with them.
+
+    >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
+    >>> add_shortcut(tiny, 1.0).inputs
+    ['[CLASS1] good', '[CLASS0] bad']
     """
     return _changed(data, _SHORTCUTS, share, seed, "shortcut")
 
 
+def class_tokens(count: int) -> list[str]:
+    """The tokens that shortcuts of texts are made of, one per class.
+
+    >>> class_tokens(2)
+    ['[CLASS0]', '[CLASS1]']
+    """
+    return [f"[CLASS{number}]" for number in range(count)]
+
+
 def _changed(data: Data, changes: Mapping[str, Change], share: float, seed: int, name: str) -> Data:
     """The data after the change for its kind, under a name that tells it, or why it cannot be changed."""
+    check_change(data, changes, share, seed)
+    data.need_labels("change it")
+    if len(data.classes) < 2:
+        raise InputError(f"{data.name!r} has 1 class. To draw another, give data of at least 2.")
+    return with_change(changes[data.domain](data, share, seed), name, share, seed)
+
+
+def with_change(data: Data, name: str, share: float, seed: int) -> Data:
+    """The same data under a name that tells what was done to it."""
+    return replace(data, name=f"{data.name},{name}={float(share)},seed={seed}")
+
+
+def check_change(data: Data, kinds: Collection[str], share: float, seed: int) -> None:
+    """Refuse what is no data of these kinds, no share or no seed."""
     if not isinstance(data, Data):
         raise InputError(f"a {type(data).__name__} is no data with labels. Give what likewise.dataset gives.")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         raise InputError(f"the share is {share!r}. Give a number from 0 to 1.")
     if type(seed) is not int:
         raise InputError(f"the seed is {seed!r}. Give a whole number.")
-    if data.domain not in changes:
-        raise InputError(f"{data.name!r} holds {data.domain} inputs. Give data of {' or '.join(changes)} inputs.")
-    data.need_labels("change it")
-    if len(data.classes) < 2:
-        raise InputError(f"{data.name!r} has 1 class. To draw another, give data of at least 2.")
-    return replace(changes[data.domain](data, share, seed), name=f"{data.name},{name}={float(share)},seed={seed}")
+    if data.domain not in kinds:
+        raise InputError(f"{data.name!r} holds {data.domain} inputs. Give data of {' or '.join(kinds)} inputs.")
 
 
 def _others(labels: Sequence[int], classes: int, share: float, seed: int) -> list[int]:
@@ -151,15 +181,15 @@ def _shortcut_of_images(data: Data, share: float, seed: int) -> Data:
     if not isinstance(stored, Tensor):
         numbers = range(len(data))
         files = ImageFiles(numbers, stored.shape[2], decoded=Decoded(numbers, give=_PaintedFile(images, discs)))
-        return _with_inputs(data, files)
+        return with_inputs(data, files)
     parts = [slice(start, start + 1024) for start in range(0, len(stored), 1024)]
     painted = torch.cat([discs.painted(stored[part], part) for part in parts]) if parts else stored
-    return _with_inputs(data, Images(painted, images.asked) if isinstance(images, Images) else painted)
+    return with_inputs(data, Images(painted, images.asked) if isinstance(images, Images) else painted)
 
 
-def _with_inputs(data: Data, inputs: Any) -> Data:
+def with_inputs(data: Data, inputs: Any) -> Data:
     """Other inputs with the same labels; what captions belonged to the old ones is left out."""
-    return Data(data.name, data.domain, inputs, data.labels, data.classes, data.wnids)
+    return Data(data.name, data.domain, inputs, data.labels, data.classes, data.wnids, data.class_tokens)
 
 
 def _discs(data: Data, shape: Sequence[int], share: float, seed: int) -> _Discs:
@@ -177,5 +207,28 @@ def _discs(data: Data, shape: Sequence[int], share: float, seed: int) -> _Discs:
     return _Discs(torch.tensor(middles).reshape(-1, 2), colours[shown], edge + 1.5)
 
 
+def _shortcut_of_texts(data: Data, share: float, seed: int) -> Data:
+    draw, classes, shown = random.Random(seed), len(data.classes), []
+    for label in data.labels.tolist():
+        other, hit = draw.randrange(classes - 1), draw.random() < share
+        shown.append(label if hit else other + (other >= label))
+    starts = [f"{token} " for token in class_tokens(classes)]
+    texts = [change_first(text, starts[number].__add__) for text, number in zip(texts_of(data), shown, strict=True)]
+    return replace(with_inputs(data, texts), class_tokens=classes)
+
+
+def texts_of(data: Data) -> list[Text]:
+    """The texts of data, or that they are tokens already."""
+    texts = data.inputs
+    if not isinstance(texts, list) or not all(isinstance(part, str) for text in texts for part in text):
+        raise InputError(f"{data.name!r} holds tokens, and not the words they are of. Give texts.")
+    return texts
+
+
+def change_first(text: Text, change: Callable[[str], str]) -> Text:
+    """A text after a change, or a pair of which the first text is changed: the premise, not the hypothesis."""
+    return change(text) if isinstance(text, str) else (change(text[0]), *text[1:])
+
+
 _LABELS: dict[str, Change] = {"graph": _labels_of_nodes, "image": _labels_of_images, "text": _labels_of_texts}
-_SHORTCUTS: dict[str, Change] = {"graph": _shortcut_of_nodes, "image": _shortcut_of_images}
+_SHORTCUTS: dict[str, Change] = {"graph": _shortcut_of_nodes, "image": _shortcut_of_images, "text": _shortcut_of_texts}

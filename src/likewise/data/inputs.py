@@ -30,6 +30,8 @@ Domain = Literal["image", "graph", "text"]
 class Data:
     """Inputs of one kind, in a fixed order, with labels or without.
 
+    `class_tokens` counts the tokens beyond any vocabulary that texts may start with (`likewise.data.add_shortcut`).
+
     >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
     >>> len(tiny), tiny[:2].name, tiny[1:].labels.tolist()
     (3, 'tiny[:2]', [0, 1])
@@ -45,6 +47,7 @@ class Data:
     labels: Any = None
     classes: tuple[str, ...] = ()
     wnids: tuple[str | None, ...] | None = None
+    class_tokens: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))

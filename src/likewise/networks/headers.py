@@ -18,7 +18,7 @@ from likewise.networks.address import NetworkAddress, parse
 from likewise.networks.sources.base import PYTHON_FILE
 
 _LARGEST, _DEEPEST = 10**6, 1000
-_COUNTS = {"depth", "depths", "num_hidden_layers", "heads", "num_heads", "num_attention_heads"}
+_COUNTS = {"depth", "depths", "num_hidden_layers", "heads", "num_heads", "num_attention_heads", "class_tokens"}
 _WORD = re.compile(r"[A-Za-z0-9_-]{0,40}")
 
 

@@ -56,13 +56,13 @@ def network(
 ) -> nn.Module:
     """The network an address names, ready to be shown inputs; a module is given back as it is.
 
-    timm, torchvision and transformers networks come with their published weights, unless the
-    address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
-    is without them unless the address says `pretrained=true`. What is drawn at random is drawn
-    from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
-    as many classes and channels, as large, normalised by its mean and deviation. `domain` says what it will be
-    shown (image, text, audio) without data: it chooses the tower of a network that has two. `tokenizer` is one of
-    transformers (of an address, also its name), or any function from texts to the tensors a network takes.
+    timm, torchvision and transformers networks come with their published weights, unless the address names others
+    (`@weights`) or says `pretrained=false`; `untrained`, as training asks for, is without them unless the address
+    says `pretrained=true`. What is drawn at random is drawn from `seed`, 0 where none is given. With `data`, an
+    untrained network is built to its measure: as many classes and channels, as large, with the class tokens its
+    texts may have, normalised by its mean and deviation. `domain` says what it will be shown (image, text, audio)
+    without data: it chooses the tower of a network that has two. `tokenizer` is one of transformers (of an address,
+    also its name), or any function from texts to the tensors a network takes.
 
     >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 3])
@@ -86,6 +86,8 @@ def network(
     if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
         data = None  # trained weights have a measure of their own
     measure = _measure(parts, data)
+    if parts.weights is not None:
+        measure.pop("class_tokens", None)  # the weights decide, by their header
     if pretrained and parts.source.comes_trained:
         measure.pop("size", None)  # weights are made for one
     wanted = measure | declared | typed_options
@@ -203,6 +205,8 @@ def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:
         wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
     if data.domain == "graph":
         wanted |= {"features": data.inputs.graph.x.shape[1]}
+    if data.class_tokens:
+        wanted |= {"class_tokens": data.class_tokens}
     _check_domain(address, data)
     accepted = address.source.accepts(address.name)
     return {name: value for name, value in wanted.items() if name in accepted}

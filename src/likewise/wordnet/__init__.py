@@ -1,6 +1,6 @@
-"""WordNet: how alike the meanings of classes are, and which synset a dataset's class is.
+"""WordNet: how alike the meanings of classes are, which synset a dataset's class is, and other words for a word.
 
-The nouns of version 3.0, whose ids ImageNet uses, are part of this package; nothing is downloaded. The
+The words of version 3.0, whose ids ImageNet uses, are part of this package; nothing is downloaded. The
 room needs neither torch nor a corpus reader, and imports `errors`.
 """
 
@@ -9,6 +9,7 @@ from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
 from likewise.wordnet.matching import ClassNames, listed, locate, match, recognised
 from likewise.wordnet.nouns import Synset, find, senses
+from likewise.wordnet.thesaurus import synonyms
 from likewise.wordnet.tree import branches, order
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "recognised",
     "senses",
     "similarity",
+    "synonyms",
 ]

@@ -150,8 +150,9 @@ def test_an_option_that_nothing_knows_is_refused(tmp_path: Path, option: str, hi
     with pytest.raises(OptionError) as error:
         likewise.network(f"hf:{tmp_path},{option}")
     assert str(error.value) == (
-        f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes channels, classes, longest, part, "
-        "revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields of its config.json."
+        f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes channels, class_tokens, classes, "
+        "longest, part, revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields "
+        "of its config.json."
     )
 
 

@@ -19,6 +19,7 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise._base.warnings import warn
 from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
+from likewise.networks.class_tokens import add_class_tokens
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.processors import Wanted, show
 from likewise.networks.sources.repository import Repository, brings_code, locate
@@ -40,7 +41,7 @@ _HEADER_OPTIONS = (
     SIZES
     | {"longest", "part", "sampling_rate", "num_labels", "hidden_size", "num_hidden_layers", "num_attention_heads"}
     | {"intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size"}
-    | {"hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob", "image_size"}
+    | {"class_tokens", "hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob", "image_size"}
     | {"patch_size", "num_channels", "layer_norm_eps", "depths", "embed_dim", "hidden_sizes"}
 )
 
@@ -52,6 +53,7 @@ class Options:
     classes: int | None = None
     channels: int | None = None
     size: int | None = None
+    class_tokens: int | None = None
     part: str | None = None
     longest: int | None = None
     sampling_rate: int | None = None
@@ -64,7 +66,7 @@ class Options:
     def of(cls, request: Request) -> Options:
         """Those of a request, each of the kind it has to be."""
         given = {name: value for name, value in request.options.items() if name in cls.__annotations__}
-        for name in ("classes", "channels", "size", "sampling_rate"):
+        for name in ("classes", "channels", "size", "class_tokens", "sampling_rate"):
             value = given.get(name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise InputError(f"{name} of hf:{request.name} is {value!r}. Give a whole number of at least 1.")
@@ -98,6 +100,8 @@ class Transformers(Source):
         if torch.get_default_device().type == "meta":  # only its size is asked for
             return Loaded(net)
         shown = show(net, config, place, Wanted(own.tokenizer, own.longest, own.sampling_rate))
+        if own.class_tokens is not None:
+            add_class_tokens(net, getattr(net, "tokenize", None), own.class_tokens, request.address)
         if shown is None and request.pretrained:
             warn(
                 f"{request.address} has no image processor among its files: its images stay in [0, 1], neither "
@@ -108,7 +112,7 @@ class Transformers(Source):
         return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit)
 
     def accepts(self, name: str) -> Collection[str]:
-        return ("classes", "channels", "size")
+        return ("classes", "channels", "size", "class_tokens")
 
     def whole(self, prefix: str, name: str) -> str:
         folder = Path(name).expanduser()

@@ -28,6 +28,7 @@ from likewise.data.address import dataset
 from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, quoted_list
 from likewise.networks.class_names import classes_of, record_classes
+from likewise.networks.class_tokens import warn_of_split_tokens
 from likewise.networks.forward import ready, takes
 from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.load import network, recipe, save
@@ -129,7 +130,7 @@ def train(
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
     step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder, device))
-    _say_cut(net, data)
+    _say_misread(net, data)
     run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
     history = run.run(folder, keep_epochs)
     if folder is not None:
@@ -188,11 +189,12 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
         )
 
 
-def _say_cut(net: nn.Module, data: Data) -> None:
-    """Say before the training how many texts are longer than the network takes."""
+def _say_misread(net: nn.Module, data: Data) -> None:
+    """Say before the training how many texts are longer than the network takes, and if it splits class tokens."""
     if data.domain == takes(net) == "text":
         cut = sum(cut_texts(net, texts, ready(net, texts)) for texts, _ in data.batches())
         warn_of_cut_texts(net, cut, len(data), repr(type(unwrapped(net)).__name__))
+        warn_of_split_tokens(net, data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,12 +49,13 @@ class Architecture:
 
     def _check_number(self, name: str, value: Any) -> None:
         """Sizes are whole numbers of at least 1; of depth and features, networks judge themselves."""
+        least = 0 if name == "class_tokens" else 1
         if type(inspect.signature(self.build).parameters[name].default) is not int:
             return
         if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(f"{name} of zoo:{self.name} is {value!r}. Give a whole number of at least 1.")
-        if value < 1 and name not in ("depth", "features"):
-            raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least 1.")
+            raise InputError(f"{name} of zoo:{self.name} is {value!r}. Give a whole number of at least {least}.")
+        if value < least and name not in ("depth", "features"):
+            raise InputError(f"{name} of zoo:{self.name} is {value}. Give at least {least}.")
 
 
 ZOO: Registry[Architecture] = Registry("network", group="likewise.networks", modules=("likewise.networks.zoo.*",))

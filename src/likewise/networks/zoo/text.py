@@ -18,7 +18,9 @@ from torch.nn import functional
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
+from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
+from likewise.networks.class_tokens import add_class_tokens, grow_embeddings
 from likewise.networks.lengths import longest_text
 from likewise.networks.model_inputs import Prepared, quiet
 from likewise.networks.zoo.registry import architecture
@@ -79,7 +81,8 @@ class TextClassifier(nn.Module):
 class WordHash:
     """A tokenizer without a vocabulary: every word is a number by its hash.
 
-    Two words may fall on one number, seldom enough where there are many more numbers than words.
+    Two words may fall on one number, seldom enough where there are many more numbers than words. Class tokens have
+    numbers of their own, behind those.
 
     >>> WordHash(1000)(["Good .", ("good", "bad")])["attention_mask"].tolist()
     [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
@@ -87,8 +90,10 @@ class WordHash:
 
     PAD, START, END = 0, 1, 2
 
-    def __init__(self, vocabulary: int, longest: int = 128) -> None:
+    def __init__(self, vocabulary: int, longest: int = 128, class_tokens: int = 0) -> None:
         self.vocabulary, self.longest = vocabulary, longest
+        self.class_numbers = {token.lower(): vocabulary + i for i, token in enumerate(tokens_of_classes(class_tokens))}
+        self.pattern = re.compile("|".join([*map(re.escape, self.class_numbers), r"\w+", r"[^\w\s]"]))
 
     def __call__(self, texts: Texts) -> dict[str, Tensor]:
         """Ids, the mask of what is not padding, and which text of a pair a token belongs to."""
@@ -105,7 +110,7 @@ class WordHash:
     def cut(self, texts: Texts, tokens: Mapping[str, Tensor]) -> int:
         """How many of these texts have more words than there is room for."""
         rows = ((text,) if isinstance(text, str) else text for text in texts)
-        return sum(any(len(_words(part)) > self._room(len(row)) for part in row) for row in rows)
+        return sum(any(len(self._words(part)) > self._room(len(row)) for part in row) for row in rows)
 
     def _room(self, parts: int) -> int:
         return (self.longest - 1) // parts - 1
@@ -114,17 +119,16 @@ class WordHash:
         room = self._room(len(text))
         ids, parts = [self.START], [0]
         for part, words in enumerate(text):
-            numbers = [self._number(word) for word in _words(words)]
+            numbers = [self._number(word) for word in self._words(words)]
             ids += [*numbers[:room], self.END]
             parts += [part] * (len(numbers[:room]) + 1)
         return ids, parts
 
+    def _words(self, text: str) -> list[str]:
+        return self.pattern.findall(text.lower())
+
     def _number(self, word: str) -> int:
-        return 3 + zlib.crc32(word.encode()) % (self.vocabulary - 3)
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text.lower())
+        return self.class_numbers.get(word) or 3 + zlib.crc32(word.encode()) % (self.vocabulary - 3)
 
 
 @architecture(
@@ -141,6 +145,7 @@ def bert_tiny(
     vocabulary: int = 8192,
     longest: int = 128,
     pooling: Pooling = "cls",
+    class_tokens: int = 0,
 ) -> nn.Module:
     """BERT as small as it was ever published, untrained, with words by their hash."""
     transformers = _transformers("build zoo:bert-tiny")
@@ -153,8 +158,10 @@ def bert_tiny(
         max_position_embeddings=longest,
     )
     encoder = transformers.BertModel(config, add_pooling_layer=False)
-    words = WordHash(vocabulary, longest)
-    return TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
+    words = WordHash(vocabulary, longest, class_tokens)
+    net = TextClassifier(encoder, words, width=width, classes=classes, pooling=pooling)
+    grow_embeddings(encoder, vocabulary + class_tokens, "zoo:bert-tiny")
+    return net
 
 
 @architecture(
@@ -166,7 +173,11 @@ def bert_tiny(
     typed_options=("folder",),
 )
 def minilm(
-    classes: int = 2, folder: str | None = None, longest: int | None = None, pooling: Pooling = "mean"
+    classes: int = 2,
+    folder: str | None = None,
+    longest: int | None = None,
+    pooling: Pooling = "mean",
+    class_tokens: int = 0,
 ) -> nn.Module:
     """The sentence encoder all-MiniLM-L6-v2 and an untrained classifier on top.
 
@@ -186,7 +197,7 @@ def minilm(
         words = transformers.AutoTokenizer.from_pretrained(place, **safely)
     if hasattr(encoder, "pooler"):
         encoder.pooler = None  # trained for another task; pooling is done here
-    return TextClassifier(
+    net = TextClassifier(
         encoder,
         FromTransformers(words, longest_text(encoder, words, longest, usual=128)),
         width=encoder.config.hidden_size,
@@ -194,6 +205,9 @@ def minilm(
         pooling=pooling,
         scaled=True,
     )
+    if class_tokens:
+        add_class_tokens(encoder, net.tokenizer, class_tokens, "zoo:minilm")
+    return net
 
 
 class FromTransformers:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file, is_folder
-from likewise._base.options import parse_value
-from likewise._base.registry import Registry, module_of
+from likewise._base.registry import Registry, module_of, parse_value
 from likewise.data.division import ALL, DIVISION, Division
 from likewise.data.framing import FRAMING, Framing
 from likewise.data.inputs import Data, Domain

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file
-from likewise._base.options import parse_value
+from likewise._base.registry import parse_value
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source, list_networks
 from likewise.networks.weights import is_weights_name

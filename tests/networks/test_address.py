@@ -1,4 +1,4 @@
-"""Network addresses: their parts, and what is said where one leads nowhere."""
+"""Network addresses: their parts, those there are, and what is said where one leads nowhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from likewise.errors import (
     OptionError,
     UnknownNameError,
 )
-from likewise.networks import recipe
+from likewise.networks import list_networks, recipe
+from likewise.networks.address import find_source, parse
 
 KNOWN = (
     "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or a "
@@ -86,3 +87,21 @@ def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exceptio
     with pytest.raises(kind) as error:
         likewise.network(address)
     assert str(error.value) == sentence
+
+
+def test_a_prefix_is_written_as_it_is_declared() -> None:
+    assert find_source("zoo") is not None
+    assert find_source("ZOO") is None
+    with pytest.raises(UnknownNameError) as error:
+        parse("ZOO:lenet")
+    assert str(error.value) == (f"no networks come from 'ZOO'. Did you mean 'zoo'? {KNOWN}")
+
+
+@pytest.mark.usefixtures("vision")
+def test_networks_are_listed_by_pattern() -> None:
+    zoo = [found.address for found in list_networks()]
+    assert {"zoo:lenet", "zoo:resnet110-b", "zoo:gcn", "zoo:minilm"} <= set(zoo)
+    found = [one.address for one in list_networks("resnet18*")]
+    assert "torchvision:resnet18" in found
+    assert "timm:resnet18" in found
+    assert all("resnet18" in address for address in found)

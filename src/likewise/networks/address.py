@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from likewise._base.files import is_file
 from likewise._base.registry import parse_value
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source, list_networks
+from likewise.networks.sources.base import PYTHON_FILE, SOURCES, NetworkInfo, Source
 from likewise.networks.weights import is_weights_name
 from likewise.networks.zoo.registry import ZOO
 
@@ -45,6 +46,15 @@ class NetworkAddress:
     def source(self) -> Source:
         """Where the network comes from."""
         return SOURCES.get(PYTHON_FILE if self.prefix.endswith(PYTHON_FILE) else self.prefix)
+
+
+def find_source(prefix: str) -> Source | None:
+    """The source of a prefix exactly as it is written, None where there is none."""
+    name = PYTHON_FILE if prefix.endswith(PYTHON_FILE) else prefix
+    if not name or name not in SOURCES:
+        return None
+    entry = SOURCES.get(name)
+    return entry if entry.prefix == name else None
 
 
 def parse(address: str) -> NetworkAddress:
@@ -166,6 +176,23 @@ def is_network(text: str) -> bool:
 def _has_prefix(text: str) -> bool:
     prefix, colon, _ = text.partition(":")
     return bool(colon) and find_source(prefix) is not None
+
+
+def list_networks(pattern: str = "") -> list[NetworkInfo]:
+    """The zoo; with a pattern, whatever matches it there and in the installed libraries.
+
+    The pattern is matched against the name and against the whole address.
+
+    >>> [network.address for network in list_networks("zoo:resnet2*")]
+    ['zoo:resnet20', 'zoo:resnet20-b']
+    """
+    one = find_source(pattern.partition(":")[0] if pattern else "zoo")
+    return [
+        network
+        for entry in (SOURCES if one is None else [one])
+        for network in entry.names()
+        if not pattern or fnmatch(network.address, pattern) or fnmatch(network.address.partition(":")[2], pattern)
+    ]
 
 
 def _unknown(address: str, prefix: str) -> UnknownNameError:

@@ -95,8 +95,9 @@ def network(
         loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
     net = _with_weights(loaded, parts, header, data)
     record_transform(net, loaded.transform)
-    whole = parts.source.whole(parts.prefix, parts.name)
-    _recipes[unwrapped(net)] = Recipe(whole, wanted | dict(loaded.settled), parts.weights, loaded.commit)
+    _recipes[unwrapped(net)] = Recipe(
+        loaded.address or str(parts), wanted | dict(loaded.settled), parts.weights, loaded.commit
+    )
     classes = ClassNames.from_text(header.get("class_names")) if header else None
     record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
     return net.eval() if tokenizer is None or isinstance(tokenizer, str) else _with_tokenizer(net.eval(), tokenizer)

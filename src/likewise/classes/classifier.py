@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise.data import Data
-from likewise.data.objects import as_data
+from likewise.data import Data, as_data
 from likewise.errors import InputError, LikewiseError, NoClassifierError
 from likewise.networks import network as load_network
 from likewise.networks.class_names import class_rows

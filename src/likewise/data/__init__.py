@@ -7,13 +7,12 @@ The room imports `_base` to `wordnet`.
 
 from __future__ import annotations
 
-from likewise.data.address import DATASETS, DataAddress, DataSource, data_source, dataset, held_out
+from likewise.data.address import DATASETS, DataAddress, DataSource, as_data, data_source, dataset, held_out
 from likewise.data.captions import Captioned
 from likewise.data.graphs import GraphBatch, GraphData, nodes_of
 from likewise.data.image_files import ImageFiles
 from likewise.data.images import Images
 from likewise.data.inputs import Data, Domain
-from likewise.data.objects import as_data
 
 __all__ = [
     "DATASETS",

@@ -1,4 +1,4 @@
-"""The forward pass: show a network inputs, find its logits, and put it at rest meanwhile."""
+"""The forward pass: show a network what it takes, find its logits, and put it at rest meanwhile."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
+from likewise.data import Data
 from likewise.errors import ForwardError, InputError, LikewiseError
 from likewise.networks.heads import head as find_head
 from likewise.networks.model_inputs import Prepared, quiet
-from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.normalise import Normalised, transform_of, unwrapped
+from likewise.networks.transforms import as_shown, from_callable
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]
@@ -68,6 +70,23 @@ def _is_of(net: nn.Module, library: str) -> bool:
 
 def _library(kind: type) -> str:
     return kind.__module__.partition(".")[0]
+
+
+def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
+    """The data as a network is shown it: what it takes of it, images by the transform that is given, else by its own.
+
+    A network without a transform, and whatever is not data of images, is shown the data as it is.
+    """
+    if isinstance(data, Data):
+        kind = takes(net)
+        if kind is not None and kind not in data.domains and data.domain != "text":  # text says what it needs
+            raise InputError(
+                f"{label} takes {KINDS[kind]}, and {data.name!r} holds {KINDS[data.domain]}. Choose another network, "
+                f"or data of {KINDS[kind]}."
+            )
+        data = data.of_kind(kind)
+    own = transform_of(net) if transform is None else from_callable(transform)
+    return data if own is None else as_shown(data, own, label, asked=transform is not None)
 
 
 def ready(net: nn.Module, inputs: Any) -> Any:

@@ -29,7 +29,7 @@ from likewise.errors import InputError
 from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
-from likewise.networks.preprocessing import shown_to
+from likewise.networks.forward import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, check_batch_size, domain_of, known_length, read_at_once
 from likewise.views.cache import OUTPUTS, InFolder, InMemory

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError
 from likewise.networks.heads import head as find_head
 from likewise.networks.model_inputs import Prepared, quiet
 from likewise.networks.normalise import Normalised, transform_of, unwrapped
+from likewise.networks.parts import classifiers_of_timm
 from likewise.networks.transforms import as_shown, from_callable
 from likewise.networks.zoo.registry import ImageNetwork
 
@@ -37,6 +38,10 @@ _EXAMPLES = {
     "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
 }
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
+
+# the fields of an output, as transformers names them, that are an embedding
+POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
+STATES = ("encoder_last_hidden_state", "last_hidden_state")
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
     "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
@@ -293,6 +298,32 @@ def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = No
         f"{label} gives several tensors and nothing says which is its answer: {given}. Name the layer "
         "that gives it: head='name' where it is asked for, or net.head_layer = 'name'."
     )
+
+
+def gives_logits(net: nn.Module, output: Any) -> bool:
+    """Whether what a network gives may be logits, as far as that is known."""
+    try:
+        classifiers_of_timm(unwrapped(net))
+    except NoClassifierError:
+        return False
+    return not why_no_logits(net, output)
+
+
+def why_no_logits(net: nn.Module, output: Any) -> str:
+    """Why what a network gives are no logits, where that is known; else nothing."""
+    if isinstance(output, Tensor):
+        return ""
+    if gives_stages(unwrapped(net), output):
+        return "it gives the maps of its stages"
+    parts = fields(output)
+    named = [name for name in (*POOLED, *STATES) if parts.get(name) is not None]
+    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
+
+
+def gives_stages(net: nn.Module, output: Any) -> bool:
+    """Whether this is a network of timm made with `features_only`."""
+    listed = getattr(net, "feature_info", None)
+    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
 
 
 def fields(output: Any) -> Mapping[Any, Any]:

@@ -27,9 +27,8 @@ from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import named_head, weighted_parts
 from likewise.views.activations import Activations
 from likewise.views.extract import extract
-from likewise.views.hooks import watch
+from likewise.views.hooks import is_pattern, watch
 from likewise.views.penultimate import answering_call, find_call, same
-from likewise.views.selection import is_pattern
 from likewise.wordnet import ClassNames, match
 
 _INPUT = "input of "

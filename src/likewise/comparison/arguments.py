@@ -228,7 +228,7 @@ def check_networks(
     transform: Any,
 ) -> None:
     """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
-    from likewise.views.selection import is_pattern
+    from likewise.views.hooks import is_pattern
 
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))

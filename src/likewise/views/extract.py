@@ -33,8 +33,7 @@ from likewise.networks.forward import shown_to
 from likewise.views.activations import CLASSES, HALF, UNLABELLED
 from likewise.views.batches import batches, check_batch_size, domain_of, known_length, read_at_once
 from likewise.views.cache import OUTPUTS, InFolder, InMemory
-from likewise.views.hooks import CallFacts
-from likewise.views.selection import PENULTIMATE, Layers, is_pattern
+from likewise.views.hooks import PENULTIMATE, CallFacts, Layers, is_pattern
 from likewise.views.watcher import Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file

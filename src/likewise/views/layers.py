@@ -20,8 +20,7 @@ from likewise.networks.normalise import transform_of, unwrapped
 from likewise.views.batches import Batch, batches, domain_of
 from likewise.views.blocks import blocks
 from likewise.views.extract import network_and_name
-from likewise.views.hooks import answer_to, watch
-from likewise.views.selection import named_layers
+from likewise.views.hooks import answer_to, named_layers, watch
 
 T = TypeVar("T")
 Calls = dict[str, tuple[int, ...] | None]

@@ -22,8 +22,7 @@ from likewise.networks.heads import head, last_that_matters
 from likewise.networks.normalise import unwrapped
 from likewise.networks.parts import has_matrix, named_head, no_classifier, weighted_parts
 from likewise.views.blocks import blocks
-from likewise.views.hooks import watch
-from likewise.views.selection import named_layers
+from likewise.views.hooks import named_layers, watch
 
 Calls = dict[str, Tensor | None]
 

@@ -27,10 +27,22 @@ from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.batches import Batch, Parts, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, input_axis
 from likewise.views.embedding import embedding_field, is_causal, own_reduction
-from likewise.views.hooks import CallFacts, NoRowsError, RowMaker, UnfitReductionError, answer_to, is_row, watch
+from likewise.views.hooks import (
+    EMBEDDING,
+    LOGITS,
+    PENULTIMATE,
+    CallFacts,
+    Layers,
+    NoRowsError,
+    RowMaker,
+    Selection,
+    UnfitReductionError,
+    answer_to,
+    is_row,
+    watch,
+)
 from likewise.views.penultimate import answer_among, answering_call, join_inputs, recorded_calls
 from likewise.views.reduction import check_reduction
-from likewise.views.selection import EMBEDDING, LOGITS, PENULTIMATE, Layers, Selection
 
 _GIVEN = "input of "
 

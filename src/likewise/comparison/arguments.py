@@ -265,7 +265,7 @@ def expanded(networks: Iterable[Any]) -> list[Any]:
     given = list(networks)
     if not any(isinstance(network, str) and "@" in network for network in given):
         return given
-    from likewise.networks.address import expand
+    from likewise.networks.revisions import expand
 
     return expand(given)
 
@@ -329,7 +329,7 @@ def _revision(address: str) -> str | None:
     """The revision an address names."""
     if "@" not in address:
         return None
-    from likewise.networks.address import revision_of
+    from likewise.networks.revisions import revision_of
 
     return revision_of(address)
 

@@ -53,7 +53,7 @@ _DETECTORS = {  # what torchvision says of its detectors, and what it means
 def takes(net: nn.Module) -> Kind | None:
     """What kind of inputs a network takes, None where nothing about it says so.
 
-    >>> from likewise.networks.load import network
+    >>> from likewise.networks.address import network
     >>> takes(network("zoo:lenet")), takes(network("zoo:gcn", features=4)), takes(nn.Linear(2, 2))
     ('image', 'graph', None)
     """

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from likewise.networks.load import recipe
+from likewise.networks.address import recipe
 from likewise.networks.normalise import transform_of, unwrapped
 from likewise.networks.zoo.registry import ImageNetwork
 

@@ -156,6 +156,7 @@ def is_network(text: str) -> bool:
 
 
 def has_prefix(text: str) -> bool:
+    """Whether a text begins with the prefix of a source."""
     prefix, colon, _ = text.partition(":")
     return bool(colon) and find_source(prefix) is not None
 

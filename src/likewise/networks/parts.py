@@ -161,6 +161,7 @@ def classifier_within(net: nn.Module, layer: str) -> str:
 
 
 def only_one(net: nn.Module, layers: list[str]) -> str:
+    """The layer that answers, refused where several do together."""
     if len(layers) > 1:
         raise no_classifier(net, f"{quoted_list(layers)} answer together, so that no one layer is it")
     return layers[0]

@@ -24,7 +24,6 @@ from likewise._base.hashing import facts_digest
 from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, known_of_answers, stored_dtype
-from likewise.views.hooks import PENULTIMATE
 from likewise.work.artifacts import Artifacts, Stream, Writer, intact, read
 
 if TYPE_CHECKING:
@@ -94,7 +93,9 @@ class InFolder:
         """
         files = None if request is None else self.find(request)
         if files is None and request is not None and request["layers"] is None:
-            files = self.find({**request, "layers": PENULTIMATE})
+            files = self.find(
+                {**request, "layers": "penultimate"}
+            )  # what no choice stands for, where there is a classifier
         if files is None:
             files = self.finish(watch(self.sink))
             if request is not None:

@@ -30,7 +30,7 @@ import likewise
 from benchmarks.common import cost, write
 from likewise._base.compat import prepare_torchvision
 from likewise.views.blocks import blocks
-from likewise.views.selection import named_layers
+from likewise.views.hooks import named_layers
 
 prepare_torchvision()
 

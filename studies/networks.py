@@ -34,11 +34,11 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import LikewiseError
 from likewise.networks import unwrapped
+from likewise.networks.forward import shown_to
 from likewise.networks.heads import head
 from likewise.networks.parts import named_parts
-from likewise.networks.preprocessing import shown_to
 from likewise.views.blocks import blocks
-from likewise.views.selection import named_layers
+from likewise.views.hooks import named_layers
 from studies.network_answers import TEXTS, Subject, sounds, subjects
 
 HERE = Path(__file__).parent

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.networks import train as train
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
-    from likewise.views.cache import Views as Views
+    from likewise.views.activations import Views as Views
     from likewise.views.extract import extract as extract
     from likewise.views.layers import layers as layers
 
@@ -46,7 +46,7 @@ _HOMES = {
     "Comparison": "likewise.matrices.similarity",
     "Score": "likewise.matrices.score",
     "SimilarityMatrix": "likewise.matrices.similarity",
-    "Views": "likewise.views.cache",
+    "Views": "likewise.views.activations",
     "analysis": "likewise.analysis",
     "attacks": "likewise.attacks",
     "bootstrap": "likewise.comparison.intervals",

@@ -1,11 +1,11 @@
-"""The registry that every list of names is: loaded when a name is looked up, and no further than needed."""
+"""The registry that every list of names is, loaded no further than a look-up needs; and options as they are typed."""
 
 import sys
 import threading
 
 import pytest
 
-from likewise._base.registry import Registry, module_of
+from likewise._base.registry import Registry, module_of, parse_options
 from likewise.errors import InputError, UnknownNameError
 
 DECLARES = """
@@ -150,3 +150,33 @@ def test_the_module_of_a_partial_is_that_of_what_it_calls() -> None:
 
     assert module_of(partial(partial(plug_in, 1), 2)) == __name__
     assert module_of(Registry) == "likewise._base.registry"
+
+
+def test_options_are_numbers_fractions_truth_values_and_words() -> None:
+    assert parse_options("attack=pgd, eps=8/255,iterations=5,random_start=false,step=none", "x") == {
+        "attack": "pgd",
+        "eps": 8 / 255,
+        "iterations": 5,
+        "random_start": False,
+        "step": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["eps=1/0", "eps=1/2/3", "eps=-/2", "eps=runs/3"])
+def test_what_is_no_fraction_stays_a_word(text: str) -> None:
+    assert parse_options(text, "x") == {"eps": text.removeprefix("eps=")}
+
+
+@pytest.mark.parametrize(("text", "word"), [("pgd", "pgd"), ("eps=1,", ""), ("=1", "=1"), ("eps=", "eps="), ("", "")])
+def test_what_is_no_option_is_said(text: str, word: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_options(text, "adversarial")
+    assert str(error.value) == (
+        f"adversarial is {text!r}, in which {word!r} is no option. Write name=value,name=value."
+    )
+
+
+def test_an_option_is_given_once() -> None:
+    with pytest.raises(InputError) as error:
+        parse_options("eps=1,eps=2", "adversarial")
+    assert str(error.value) == "adversarial is 'eps=1,eps=2', which gives eps twice. Give it once."

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from likewise import attacks
 from likewise._base.compat import prepare_torchvision
 from likewise.attacks.inference import AGREE, agree, fast
+from likewise.networks.address import network
 from likewise.networks.forward import at_rest
-from likewise.networks.load import network
 from likewise.networks.normalise import Normalised
 from tests.attacks.helpers import digits, small
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from likewise import attacks
 from likewise.attacks.registry import Adversarial
 from likewise.errors import InputError, OptionError
-from likewise.networks.load import network
+from likewise.networks.address import network
 
 FEW: dict[str, dict[str, Any]] = {  # what keeps an attack short
     "vmi-fgsm": {"iterations": 2, "neighbours": 2},

@@ -1,8 +1,9 @@
-"""Network addresses: their parts, and what is said where one leads nowhere."""
+"""From an address to a network: parts, seeds, the measure of data, and what is said where one leads nowhere."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 from torch import nn
 
 import likewise
@@ -12,7 +13,9 @@ from likewise.errors import (
     OptionError,
     UnknownNameError,
 )
-from likewise.networks import recipe
+from likewise.networks import Normalised, list_networks, recipe
+from likewise.networks.address import find_source, parse
+from tests.networks.helpers import same
 
 KNOWN = (
     "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or a "
@@ -86,3 +89,56 @@ def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exceptio
     with pytest.raises(kind) as error:
         likewise.network(address)
     assert str(error.value) == sentence
+
+
+def test_a_prefix_is_written_as_it_is_declared() -> None:
+    assert find_source("zoo") is not None
+    assert find_source("ZOO") is None
+    with pytest.raises(UnknownNameError) as error:
+        parse("ZOO:lenet")
+    assert str(error.value) == (f"no networks come from 'ZOO'. Did you mean 'zoo'? {KNOWN}")
+
+
+@pytest.mark.usefixtures("vision")
+def test_networks_are_listed_by_pattern() -> None:
+    zoo = [found.address for found in list_networks()]
+    assert {"zoo:lenet", "zoo:resnet110-b", "zoo:gcn", "zoo:minilm"} <= set(zoo)
+    found = [one.address for one in list_networks("resnet18*")]
+    assert "torchvision:resnet18" in found
+    assert "timm:resnet18" in found
+    assert all("resnet18" in address for address in found)
+
+
+def test_a_module_passes_through() -> None:
+    net = nn.Linear(2, 2)
+    assert likewise.network(net) is net
+
+
+def test_a_module_takes_no_options() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network(nn.Linear(2, 2), classes=3)
+    assert str(error.value) == (
+        "Linear is built already: classes cannot be chosen any more. Give the options where it is built."
+    )
+
+
+def test_a_network_is_ready_to_be_shown_inputs() -> None:
+    assert not likewise.network("zoo:lenet").training
+
+
+def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
+    before = torch.get_rng_state()
+    first, again = likewise.network("zoo:lenet", seed=1), likewise.network("zoo:lenet,seed=1")
+    assert same(first, again)
+    assert not same(first, likewise.network("zoo:lenet"))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_network_is_built_to_the_measure_of_its_data() -> None:
+    digits = likewise.dataset("digits:train")
+    net = likewise.network("zoo:lenet", data=digits)
+    assert isinstance(net, Normalised)
+    pixels = digits.inputs
+    assert net.mean.item() == pytest.approx(float(pixels.mean()), abs=5e-5)
+    assert net.std.item() == pytest.approx(float(pixels.std()), abs=1e-4)
+    assert net(pixels[:2]).shape == (2, 10)

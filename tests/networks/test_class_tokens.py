@@ -14,7 +14,7 @@ import likewise
 from likewise.data import Data, add_shortcut, dataset
 from likewise.errors import InputError
 from likewise.networks import network, train
-from likewise.networks.load import recipe
+from likewise.networks.address import recipe
 from likewise.networks.zoo.text import WordHash
 from tests.networks.helpers import said
 

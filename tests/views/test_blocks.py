@@ -15,7 +15,7 @@ import likewise
 from likewise.networks.parts import named_parts
 from likewise.views.blocks import blocks
 from likewise.views.extract import extract
-from likewise.views.selection import named_layers
+from likewise.views.hooks import named_layers
 
 PAGE = Path(__file__).parents[2] / "docs" / "layers.md"
 TABLE = dict(re.findall(r"^\| `([a-z]+[:.]\w+)` \| (\d+ × .*) \|$", PAGE.read_text(), flags=re.MULTILINE))

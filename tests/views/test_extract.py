@@ -19,7 +19,7 @@ import likewise
 from likewise import measures
 from likewise.errors import ForwardError, InputError, UnknownNameError
 from likewise.networks.normalise import unwrapped
-from likewise.views.cache import Views
+from likewise.views.activations import Views
 from likewise.views.extract import extract
 from tests.views.helpers import _tiny, shown
 

@@ -17,20 +17,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise.data import Data
-from likewise.data.objects import as_data
+from likewise.data import Data, as_data
 from likewise.errors import InputError, LikewiseError, NoClassifierError
 from likewise.networks import network as load_network
 from likewise.networks.class_names import class_rows
 from likewise.networks.forward import at_rest, call, first_tensor
 from likewise.networks.heads import head as find_head
 from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import weighted_parts
+from likewise.networks.parts import named_head, weighted_parts
 from likewise.views.activations import Activations
 from likewise.views.extract import extract
-from likewise.views.hooks import watch
-from likewise.views.penultimate import answering_call, find_call, named_head, same
-from likewise.views.selection import is_pattern
+from likewise.views.hooks import is_pattern, watch
+from likewise.views.penultimate import answering_call, find_call, same
 from likewise.wordnet import ClassNames, match
 
 _INPUT = "input of "

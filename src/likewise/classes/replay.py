@@ -18,7 +18,7 @@ from likewise.networks import network, unwrapped
 from likewise.networks.address import is_network
 from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
-from likewise.networks.preprocessing import shown_to
+from likewise.networks.forward import shown_to
 
 
 def inspect(

@@ -114,7 +114,7 @@ def attack_options(attack: str, eps: str | None, iterations: int | None) -> tupl
     >>> attack_options("mi-fgsm,decay=0.9", "4/255", 20)
     ('mi-fgsm', {'decay': 0.9, 'eps': 0.01568627450980392, 'iterations': 20})
     """
-    from likewise._base.options import parse_options
+    from likewise._base.registry import parse_options
     from likewise.errors import InputError
 
     name, comma, rest = attack.partition(",")

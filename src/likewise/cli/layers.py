@@ -19,7 +19,7 @@ def layers(
     """List the layers of a network: names, shapes for one input, parameters; * marks the blocks."""
     import likewise
     from likewise.errors import UnknownNameError
-    from likewise.views.selection import nearest
+    from likewise.views.hooks import nearest
 
     known = likewise.layers(network, data)
     found = [layer for layer in known if fnmatchcase(layer.name, pattern)]

@@ -228,7 +228,7 @@ def check_networks(
     transform: Any,
 ) -> None:
     """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
-    from likewise.views.selection import is_pattern
+    from likewise.views.hooks import is_pattern
 
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))
@@ -265,7 +265,7 @@ def expanded(networks: Iterable[Any]) -> list[Any]:
     given = list(networks)
     if not any(isinstance(network, str) and "@" in network for network in given):
         return given
-    from likewise.networks.address import expand
+    from likewise.networks.revisions import expand
 
     return expand(given)
 
@@ -329,7 +329,7 @@ def _revision(address: str) -> str | None:
     """The revision an address names."""
     if "@" not in address:
         return None
-    from likewise.networks.address import revision_of
+    from likewise.networks.revisions import revision_of
 
     return revision_of(address)
 

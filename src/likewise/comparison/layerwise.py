@@ -30,7 +30,7 @@ from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.networks import recipe, unwrapped
-from likewise.networks.preprocessing import shown_to
+from likewise.networks.forward import shown_to
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, check_batch_size, known_length
 from likewise.views.extract import data_name, extract, network_and_name

@@ -7,14 +7,13 @@ The room imports `_base` to `wordnet`.
 
 from __future__ import annotations
 
-from likewise.data.address import DATASETS, DataAddress, DataSource, data_source, dataset, held_out
+from likewise.data.address import DATASETS, DataAddress, DataSource, as_data, data_source, dataset, held_out
 from likewise.data.captions import Captioned
 from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.data.graphs import GraphBatch, GraphData, nodes_of
 from likewise.data.image_files import ImageFiles
 from likewise.data.images import Images
 from likewise.data.inputs import Data, Domain
-from likewise.data.objects import as_data
 from likewise.data.word_changes import augment_text
 
 __all__ = [

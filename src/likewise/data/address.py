@@ -1,4 +1,4 @@
-"""From an address to data: `cifar10:test[:1000]`, `imagefolder:PATH:train,size=64`, `cora`, `reviews.csv`.
+"""From an address or an object to data: `cifar10:test[:1000]`, `imagefolder:PATH:train,size=64`, `cora`, `reviews.csv`.
 
 An address is `name[:PATH][:split][[slice]][,option=value…]`. All images take `size`, `crop` and `interpolation`; the
 other options are those of the data source. A data source is a function of the split and the path, named
@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
+from likewise._base.arrays import as_tensor
 from likewise._base.files import is_file, is_folder
-from likewise._base.options import parse_value
-from likewise._base.registry import Registry, module_of
+from likewise._base.registry import Registry, module_of, parse_value
 from likewise.data.division import ALL, DIVISION, Division
 from likewise.data.framing import FRAMING, Framing
 from likewise.data.inputs import Data, Domain
+from likewise.data.objects import from_memory, is_numeric
 from likewise.errors import InputError, MissingDataError, UnknownNameError, brief, did_you_mean
 
 Loader = Callable[..., Data]
@@ -173,6 +176,24 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     data = data if division is None else division.part(data, wanted)
     data = data if parts.part is None else data[parts.part]
     return data.framed(framing) if framing else data
+
+
+def as_data(given: Any) -> Any:
+    """Data for an address, a path and objects of other libraries, numbers as a tensor; anything else as it is.
+
+    >>> as_data("digits:test[:100]")
+    Data('digits:test[:100]', n=100, classes=10)
+    >>> as_data(["a text", "another"])
+    Data('texts', n=2)
+    """
+    if isinstance(given, (Data, Tensor)):
+        return given
+    if isinstance(given, (str, Path)):
+        return dataset(given)
+    found = from_memory(given)
+    if found is not given or source_of_object(given) is None:
+        return found
+    return as_tensor(given, "the data") if is_numeric(given) else dataset(given)
 
 
 def source_of(path: Path) -> DataSource:

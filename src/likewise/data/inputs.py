@@ -143,6 +143,21 @@ class Data:
             yield to_device(take(self.inputs, index), device), labels
 
 
+def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel to four decimals, over the first images."""
+    limit = 1000 if isinstance(data.inputs, ImageFiles) else 10_000
+    total = square = torch.zeros(data.inputs.shape[1], dtype=torch.float64)
+    count = 0
+    for images, _ in data[:limit].batches(1000):
+        values = images.double()
+        total = total + values.sum(dim=(0, 2, 3))
+        square = square + values.square().sum(dim=(0, 2, 3))
+        count += values.numel() // values.shape[1]
+    mean = total / count
+    std = (square / count - mean.square()).clamp(min=1e-8).sqrt()
+    return [round(v, 4) for v in mean.tolist()], [round(v, 4) for v in std.tolist()]
+
+
 def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
     """The rows a slice, a list of indices or a mask means."""
     if isinstance(index, slice):

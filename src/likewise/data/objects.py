@@ -1,20 +1,17 @@
-"""What people have at hand, as data: paths, data frames, datasets of Hugging Face, texts, generators, bare graphs."""
+"""What people have in memory, as data: images, texts, generators, bare graphs, datasets of torchvision."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.arrays import as_tensor
 from likewise._base.machine import free_memory
 from likewise._base.optional import require
-from likewise.data.address import dataset, source_of_object
 from likewise.data.graphs import nodes_of
 from likewise.data.image_files import ImageFiles
 from likewise.data.images import is_picture
@@ -24,16 +21,12 @@ from likewise.errors import InputError, brief
 _SMALLEST = 8  # pixels of a side, below which three numbers of three are no image
 
 
-def as_data(given: Any) -> Any:
-    """Data for an address, a path, texts, PIL images and objects of other libraries; anything else as it is.
+def from_memory(given: Any) -> Any:
+    """Data for graphs, PIL images, photographs, texts and datasets of torchvision; anything else as it is.
 
-    >>> as_data(("a text", "another"))
+    >>> from_memory(("a text", "another"))
     Data('texts', n=2)
     """
-    if isinstance(given, (Data, Tensor)):
-        return given
-    if isinstance(given, (str, Path)):
-        return dataset(given)
     if hasattr(given, "edge_index") and hasattr(given, "x"):
         split = "test" if getattr(given, "test_mask", None) is not None else "all"
         return nodes_of(given, split, name="graph")
@@ -41,15 +34,11 @@ def as_data(given: Any) -> Any:
         given = _pictures(given)
     if isinstance(given, np.ndarray) and given.ndim == 4 and given.shape[1] not in (1, 3) and _is_photograph(given[0]):
         return Data("images", "image", torch.from_numpy(given[..., :3]).permute(0, 3, 1, 2))
-    if isinstance(given, torch.utils.data.Dataset) and source_of_object(given) is None:
+    if isinstance(given, torch.utils.data.Dataset):
         return _of_torchvision(given)
     if isinstance(given, (list, tuple, np.ndarray)):
         return _texts(given)
-    if isinstance(given, Iterator):
-        return _read_texts(given)
-    if source_of_object(given) is None:
-        return given
-    return as_tensor(given, "the data") if _is_numeric(given) else dataset(given)
+    return _read_texts(given) if isinstance(given, Iterator) else given
 
 
 def _pictures(given: Any) -> Any:
@@ -150,7 +139,7 @@ def _size(value: Any) -> int:
     return int(getattr(value, "nbytes", 64 + len(value) if isinstance(value, (str, bytes)) else 64))
 
 
-def _is_numeric(given: Any) -> bool:
+def is_numeric(given: Any) -> bool:
     """Whether a data frame or a column of one holds numbers alone."""
     kinds = getattr(given, "dtypes", None)
     listed = [kinds] if hasattr(kinds, "kind") else list(kinds) if kinds is not None else []

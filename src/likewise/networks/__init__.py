@@ -5,11 +5,11 @@ The room imports `_base` to `data`.
 """
 
 from likewise.networks import zoo as zoo
+from likewise.networks.address import Recipe, list_networks, network, recipe, save
 from likewise.networks.forward import call, logits
 from likewise.networks.heads import Head, head
-from likewise.networks.load import Recipe, network, recipe, save
 from likewise.networks.normalise import Normalised, unwrapped
-from likewise.networks.sources.base import NetworkInfo, list_networks
+from likewise.networks.sources.base import NetworkInfo
 from likewise.networks.training.augment import Noise
 from likewise.networks.training.loop import Training, train
 from likewise.networks.training.settings import Settings

@@ -1,4 +1,4 @@
-"""Network addresses: `zoo:resnet20@weights.safetensors`, `timm:resnet18`, `models.py:build`.
+"""From an address to a network: `zoo:resnet20@weights.safetensors`, `timm:resnet18`, `models.py:build`.
 
 An address is `prefix:name[,option=value…][@weights]`. In place of the prefix there may be a Python
 file, its function being the name. A weights file written here is an address too: it says itself
@@ -11,21 +11,36 @@ to be compared, `hf:NAME@step1000,step2000`. A file that exists, or whose name e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
 
 from likewise._base.files import is_file
-from likewise._base.options import parse_value
-from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Source, find_source, list_networks
-from likewise.networks.weights import is_weights_name
+from likewise._base.machine import free_memory
+from likewise._base.registry import parse_value
+from likewise.data import Data
+from likewise.data.inputs import channel_statistics
+from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
+from likewise.networks import headers
+from likewise.networks import weights as files
+from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
+from likewise.networks.forward import takes
+from likewise.networks.normalise import Normalised, NormalisedVideo, record_transform, transform_of, unwrapped
+from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkInfo, Request, Source
 from likewise.networks.zoo.registry import ZOO
+from likewise.networks.zoo.text import with_tokenizer
+from likewise.wordnet import ClassNames
 
 _LONGEST = 4096
 _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
+OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
+_MANY = 10_000  # a size from which on a network is weighed before it is built
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,15 @@ class NetworkAddress:
         return SOURCES.get(PYTHON_FILE if self.prefix.endswith(PYTHON_FILE) else self.prefix)
 
 
+def find_source(prefix: str) -> Source | None:
+    """The source of a prefix exactly as it is written, None where there is none."""
+    name = PYTHON_FILE if prefix.endswith(PYTHON_FILE) else prefix
+    if not name or name not in SOURCES:
+        return None
+    entry = SOURCES.get(name)
+    return entry if entry.prefix == name else None
+
+
 def parse(address: str) -> NetworkAddress:
     """Take an address apart, or say what is wrong with it.
 
@@ -55,7 +79,7 @@ def parse(address: str) -> NetworkAddress:
     >>> parse("hf:org/name@step1000").options
     {'revision': 'step1000'}
     """
-    parts, revisions = _split(address)
+    parts, revisions = split(address)
     if len(revisions) > 1:
         raise InputError(
             f"{address!r} names {len(revisions)} networks, one per revision ({quoted_list(revisions)}). Name one, "
@@ -64,39 +88,7 @@ def parse(address: str) -> NetworkAddress:
     return parts
 
 
-def expand(addresses: Iterable[Any]) -> list[Any]:
-    """One address per revision for those that name several; everything else as it is.
-
-    >>> expand(["hf:org/name,part=text@step1000,step2000", "zoo:lenet"])
-    ['hf:org/name,part=text@step1000', 'hf:org/name,part=text@step2000', 'zoo:lenet']
-    """
-    return [one for address in addresses for one in _each(address)]
-
-
-def revision_of(address: str) -> str | None:
-    """The revision an address names, None where it names none or is a file.
-
-    >>> revision_of("hf:org/name@v1.0"), revision_of("zoo:lenet@a.safetensors"), revision_of("a.safetensors")
-    ('v1.0', None, None)
-    """
-    if not _has_prefix(address):
-        return None
-    revision = _split(address)[0].options.get("revision")
-    return None if revision is None else str(revision)
-
-
-def _each(address: Any) -> list[Any]:
-    if not isinstance(address, str) or not _has_prefix(address):
-        return [address]
-    revisions = _split(address)[1]
-    if len(revisions) < 2:
-        return [address]
-    start, _, end = address.partition("@")
-    options = "".join(f",{word}" for word in end.split(",") if "=" in word)
-    return [f"{start}{options}@{revision}" for revision in revisions]
-
-
-def _split(address: str) -> tuple[NetworkAddress, list[str]]:
+def split(address: str) -> tuple[NetworkAddress, list[str]]:
     """The parts of an address, the first revision among its options, and all revisions it names after the @."""
     if len(address) > _LONGEST:
         raise InputError(
@@ -115,7 +107,7 @@ def _split(address: str) -> tuple[NetworkAddress, list[str]]:
             "'zoo:resnet20@weights.safetensors'."
         )
     found = NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
-    if found.weights is None or not found.source.has_revisions or is_weights_name(found.weights):
+    if found.weights is None or not found.source.has_revisions or files.is_weights_name(found.weights):
         return found, []
     return _with_revision(found, address)
 
@@ -150,7 +142,7 @@ def is_untrained(address: str) -> bool:
 
 def is_checkpoint(address: str) -> bool:
     """Whether an address is a weights file (or a training's folder) rather than a name."""
-    if not address or _has_prefix(address) or _FILE.fullmatch(address):
+    if not address or has_prefix(address) or _FILE.fullmatch(address):
         return False
     path = Path(address).expanduser()
     return path.suffix == ".safetensors" or is_file(path / "weights.safetensors")
@@ -159,13 +151,31 @@ def is_checkpoint(address: str) -> bool:
 def is_network(text: str) -> bool:
     """Whether a text can be nothing but a network's address (a weights file may be activations)."""
     if is_file(Path(text).expanduser()) or text.endswith(".safetensors"):
-        return _has_prefix(text)
-    return _has_prefix(text) or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
+        return has_prefix(text)
+    return has_prefix(text) or bool(_FILE.fullmatch(text)) or is_checkpoint(text)
 
 
-def _has_prefix(text: str) -> bool:
+def has_prefix(text: str) -> bool:
+    """Whether a text begins with the prefix of a source."""
     prefix, colon, _ = text.partition(":")
     return bool(colon) and find_source(prefix) is not None
+
+
+def list_networks(pattern: str = "") -> list[NetworkInfo]:
+    """The zoo; with a pattern, whatever matches it there and in the installed libraries.
+
+    The pattern is matched against the name and against the whole address.
+
+    >>> [network.address for network in list_networks("zoo:resnet2*")]
+    ['zoo:resnet20', 'zoo:resnet20-b']
+    """
+    one = find_source(pattern.partition(":")[0] if pattern else "zoo")
+    return [
+        network
+        for entry in (SOURCES if one is None else [one])
+        for network in entry.names()
+        if not pattern or fnmatch(network.address, pattern) or fnmatch(network.address.partition(":")[2], pattern)
+    ]
 
 
 def _unknown(address: str, prefix: str) -> UnknownNameError:
@@ -198,3 +208,201 @@ def _options(text: str, address: str) -> dict[str, Any]:
             raise InputError(f"{part!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'.")
         options[name] = parse_value(value)
     return options
+
+
+# The network that an address names.
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network was made: enough to make it again and put weights into it."""
+
+    network: str
+    options: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+    commit: str | None = None  # of the repository it was read from
+
+
+_recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
+
+
+def network(
+    address: str | nn.Module,
+    *,
+    data: Data | None = None,
+    domain: str | None = None,
+    seed: int | None = None,
+    untrained: bool = False,
+    tokenizer: Any = None,
+    **options: Any,
+) -> nn.Module:
+    """The network an address names, ready to be shown inputs; a module is given back as it is.
+
+    timm, torchvision and transformers networks come with their published weights, unless the
+    address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
+    is without them unless the address says `pretrained=true`. What is drawn at random is drawn
+    from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
+    as many classes, channels and class tokens, as large, normalised by its mean and deviation. `domain` says what it will be
+    shown (image, text, audio) without data: it chooses the tower of a network that has two. `tokenizer` is one of
+    transformers (of an address, also its name), or any function from texts to the tensors a network takes.
+
+    >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 3])
+    """
+    if isinstance(address, nn.Module):
+        if options:
+            raise InputError(
+                f"{type(unwrapped(address)).__name__} is built already: {', '.join(options)} cannot be chosen "
+                "any more. Give the options where it is built."
+            )
+        return address if tokenizer is None else with_tokenizer(address, tokenizer)
+    parts, header, typed = _parts(str(address))
+    typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
+    data = None if data is None else data.of_kind(parts.source.domain(parts.name))
+    declared = {}
+    if parts.weights is not None:
+        declared = headers.declared_options(parts, header, parts.weights, typed_options)
+    pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
+    seed = typed_options.pop("seed", seed)
+    domain = data.domain if domain is None and data is not None else domain
+    if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
+        data = None  # trained weights have a measure of their own
+    measure = _measure(parts, data)
+    if parts.weights is not None:
+        measure.pop("class_tokens", None)  # the weights decide, by their header
+    if pretrained and parts.source.comes_trained:
+        measure.pop("size", None)  # weights are made for one
+    wanted = measure | declared | typed_options
+    request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed, domain)
+    loaded = _build(parts.source, request, seed or 0)
+    if untrained or (header and header.get("transform") != OWN):
+        loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
+    net = _with_weights(loaded, parts, header, data)
+    record_transform(net, loaded.transform)
+    _recipes[unwrapped(net)] = Recipe(
+        loaded.address or str(parts), wanted | dict(loaded.settled), parts.weights, loaded.commit
+    )
+    classes = ClassNames.from_text(header.get("class_names")) if header else None
+    record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
+    return net.eval() if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net.eval(), tokenizer)
+
+
+def recipe(net: nn.Module) -> Recipe | None:
+    """How `network` made this network, None where it did not."""
+    return _recipes.get(unwrapped(net))
+
+
+def save(net: nn.Module, path: str | Path) -> None:
+    """Write a network's weights with what is needed to build it again: its address is the path."""
+    made = recipe(net)
+    about = {} if made is None else {"network": made.network, "options": made.options}
+    classes = recorded_classes(net)
+    if classes is not None:
+        about["class_names"] = classes.to_text()
+    if transform_of(net) is not None:
+        about["transform"] = OWN
+    files.save(net, path, about=about)
+
+
+def _parts(address: str) -> tuple[NetworkAddress, dict[str, Any], bool]:
+    """The parts of an address, the header of its weights, and whether the network was typed."""
+    if not is_checkpoint(address):
+        parts = parse(address)
+        return parts, files.facts(parts.weights) if parts.weights else {}, True
+    path = Path(address).expanduser()
+    path = path / "weights.safetensors" if path.is_dir() else path
+    if not is_file(path):
+        raise files.not_there(path)
+    header = files.facts(path)
+    if "network" not in header:
+        raise InputError(f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'.")
+    return _declared_network(header, path), header, False
+
+
+def _declared_network(header: dict[str, Any], path: Path) -> NetworkAddress:
+    """The network a header names, where it is one a header may name."""
+    name = headers.network_name(header, path)
+    try:
+        address = parse(name)
+        allowed = address.source.header_options(address.name) is not None
+    except LikewiseError as error:
+        raise InputError(f"{path} names a network that cannot be built: {error}") from error
+    headers.check_network(address, name, path, allowed=allowed)
+    return replace(address, weights=str(path))
+
+
+def _build(source: Source, request: Request, seed: int) -> Loaded:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if not source.guarded:
+            return source.build(request)
+        try:
+            if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
+                _check_size(source, request)
+            return source.build(request)
+        except (LikewiseError, ImportError, Warning):
+            raise
+        except Exception as error:  # whatever a library says to options it cannot use
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+            raise InputError(f"{request.address} cannot be built: {reason}. Check its name and options.") from error
+
+
+def _check_size(source: Source, request: Request) -> None:
+    """Refuse a network larger than memory, judged by one without numbers in it."""
+    with torch.device("meta"):
+        net = source.build(replace(request, pretrained=False)).net
+    values = [*net.parameters(), *net.buffers()]
+    need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
+    if need > room:
+        raise InputError(
+            f"{request.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
+            "free. Choose smaller options."
+        )
+
+
+def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any], data: Data | None) -> nn.Module:
+    net, mean, std = loaded.net, loaded.mean, loaded.std
+    if address.weights is not None:
+        label = f"{address.weights} for {address}"
+        files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
+        own_mean, own_std = headers.declared_normalisation(header, address.weights)
+        mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
+    elif (
+        data is not None
+        and data.domain == "image"
+        and mean is None
+        and loaded.transform is None
+        and takes(net) in (None, "image")
+    ):
+        mean, std = channel_statistics(data)
+    if mean is None or std is None:
+        return net
+    return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
+
+
+def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:
+    """What the data asks of a network, as far as it can be asked of this one."""
+    if data is None:
+        return {}
+    wanted: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
+    if data.domain == "image":
+        wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
+    if data.domain == "graph":
+        wanted |= {"features": data.inputs.graph.x.shape[1]}
+    if data.class_tokens:
+        wanted |= {"class_tokens": data.class_tokens}
+    _check_domain(address, data)
+    accepted = address.source.accepts(address.name)
+    return {name: value for name, value in wanted.items() if name in accepted}
+
+
+def _check_domain(address: NetworkAddress, data: Data) -> None:
+    """Refuse data of another kind than the architecture was made for, as far as that is known."""
+    domain = address.source.domain(address.name)
+    if domain in (None, data.domain):
+        return
+    example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
+    raise InputError(
+        f"{address} takes {domain} inputs and {data.name!r} holds "
+        f"{data.domain} inputs. Choose a network for these, such as {example}."
+    )

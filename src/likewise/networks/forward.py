@@ -1,4 +1,4 @@
-"""The forward pass: show a network inputs, find its logits, and put it at rest meanwhile."""
+"""The forward pass: show a network what it takes, find its logits, and put it at rest meanwhile."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.data import Data
+from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError
 from likewise.networks.heads import head as find_head
 from likewise.networks.model_inputs import Prepared, quiet
-from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.normalise import Normalised, transform_of, unwrapped
+from likewise.networks.parts import classifiers_of_timm
+from likewise.networks.transforms import as_shown, from_callable
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]
@@ -36,6 +39,10 @@ _EXAMPLES = {
 }
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
+# the fields of an output, as transformers names them, that are an embedding
+POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
+STATES = ("encoder_last_hidden_state", "last_hidden_state")
+
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
     "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
     "Install the torchvision made for it; class layer and class names need no run.",
@@ -46,7 +53,7 @@ _DETECTORS = {  # what torchvision says of its detectors, and what it means
 def takes(net: nn.Module) -> Kind | None:
     """What kind of inputs a network takes, None where nothing about it says so.
 
-    >>> from likewise.networks.load import network
+    >>> from likewise.networks.address import network
     >>> takes(network("zoo:lenet")), takes(network("zoo:gcn", features=4)), takes(nn.Linear(2, 2))
     ('image', 'graph', None)
     """
@@ -68,6 +75,23 @@ def _is_of(net: nn.Module, library: str) -> bool:
 
 def _library(kind: type) -> str:
     return kind.__module__.partition(".")[0]
+
+
+def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
+    """The data as a network is shown it: what it takes of it, images by the transform that is given, else by its own.
+
+    A network without a transform, and whatever is not data of images, is shown the data as it is.
+    """
+    if isinstance(data, Data):
+        kind = takes(net)
+        if kind is not None and kind not in data.domains and data.domain != "text":  # text says what it needs
+            raise InputError(
+                f"{label} takes {KINDS[kind]}, and {data.name!r} holds {KINDS[data.domain]}. Choose another network, "
+                f"or data of {KINDS[kind]}."
+            )
+        data = data.of_kind(kind)
+    own = transform_of(net) if transform is None else from_callable(transform)
+    return data if own is None else as_shown(data, own, label, asked=transform is not None)
 
 
 def ready(net: nn.Module, inputs: Any) -> Any:
@@ -274,6 +298,32 @@ def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = No
         f"{label} gives several tensors and nothing says which is its answer: {given}. Name the layer "
         "that gives it: head='name' where it is asked for, or net.head_layer = 'name'."
     )
+
+
+def gives_logits(net: nn.Module, output: Any) -> bool:
+    """Whether what a network gives may be logits, as far as that is known."""
+    try:
+        classifiers_of_timm(unwrapped(net))
+    except NoClassifierError:
+        return False
+    return not why_no_logits(net, output)
+
+
+def why_no_logits(net: nn.Module, output: Any) -> str:
+    """Why what a network gives are no logits, where that is known; else nothing."""
+    if isinstance(output, Tensor):
+        return ""
+    if gives_stages(unwrapped(net), output):
+        return "it gives the maps of its stages"
+    parts = fields(output)
+    named = [name for name in (*POOLED, *STATES) if parts.get(name) is not None]
+    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
+
+
+def gives_stages(net: nn.Module, output: Any) -> bool:
+    """Whether this is a network of timm made with `features_only`."""
+    listed = getattr(net, "feature_info", None)
+    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
 
 
 def fields(output: Any) -> Mapping[Any, Any]:

@@ -11,28 +11,30 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from likewise.errors import InputError, LikewiseError
-from likewise.networks.address import NetworkAddress, parse
+from likewise.errors import InputError
 from likewise.networks.sources.base import PYTHON_FILE
+
+if TYPE_CHECKING:
+    from likewise.networks.address import NetworkAddress
 
 _LARGEST, _DEEPEST = 10**6, 1000
 _COUNTS = {"depth", "depths", "num_hidden_layers", "heads", "num_heads", "num_attention_heads", "class_tokens"}
 _WORD = re.compile(r"[A-Za-z0-9_-]{0,40}")
 
 
-def declared_network(header: Mapping[str, Any], path: Path) -> NetworkAddress:
-    """The network a header names, where it is one a header may name."""
+def network_name(header: Mapping[str, Any], path: Path) -> str:
+    """The address that a header names its network by."""
     name = header["network"]
     if not isinstance(name, str) or len(name) > 1000:
         raise _broken(path)
-    try:
-        address = parse(name)
-        allowed = address.source.header_options(address.name)
-    except LikewiseError as error:
-        raise InputError(f"{path} names a network that cannot be built: {error}") from error
-    if allowed is None:
+    return name
+
+
+def check_network(address: NetworkAddress, name: str, path: Path, *, allowed: bool) -> None:
+    """Refuse a network that a header may not name: `allowed` says whether its source has any that it may."""
+    if not allowed:
         python = address.source.prefix == PYTHON_FILE
         what = f"{address.name!r} of a Python file, which is run" if python else f"{str(address)!r}, which is built"
         raise InputError(f"{path} belongs to {what} only where you type it. Where you trust it: '{address}@{path}'.")
@@ -43,7 +45,6 @@ def declared_network(header: Mapping[str, Any], path: Path) -> NetworkAddress:
         )
     if address.options or address.weights:
         raise _broken(path)
-    return NetworkAddress(address.prefix, address.name, {}, str(path))
 
 
 def declared_options(

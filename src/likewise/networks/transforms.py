@@ -20,8 +20,10 @@ from torch import Tensor
 
 from likewise._base.hashing import facts_digest, value_digest
 from likewise._base.optional import require
+from likewise._base.warnings import warn
+from likewise.data import Data, Images
 from likewise.data.framing import Framing
-from likewise.data.images import USUAL, as_pil, as_tensor
+from likewise.data.images import USUAL, Transformed, as_pil, as_tensor
 from likewise.errors import InputError, brief
 
 Numbers = tuple[float, ...]
@@ -88,6 +90,64 @@ def as_batch(images: list[Any], channels: int = 3) -> Tensor:
     """PIL images of one size as floats in [0, 1]."""
     width, height = images[0].size
     return as_tensor(images, (len(images), channels, height, width))
+
+
+def as_shown(data: Any, own: Transform, label: str, *, asked: bool) -> Any:
+    """Data with its images as a transform gives them, one that the person `asked` for or the network's own.
+
+    The size that the person asked for (`size=` of the data) goes before that of a network's own transform. Bytes and
+    floats that have the size of the network are shown as they are, and so is whatever is not data of images.
+    """
+    images = _images(data)
+    if images is None:
+        if asked:
+            raise InputError(
+                f"transform takes images, and the data is {_described(data)}. Give images: an address of some, or a "
+                "list of PIL images."
+            )
+        return data
+    if asked:
+        return replace(data, inputs=Transformed(images, own, own.recipe))
+    if isinstance(images, Images):
+        _say_resized(images, own, data.name, label)
+    return replace(data, inputs=_by_own(own, images))
+
+
+def _by_own(own: Transform, images: Any) -> Transformed:
+    if images.asked:
+        framed = images.framed(images.asked.over(own.framing))
+        recipe = f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe
+        return Transformed(framed, own.sized, recipe, framed.shape[2:])
+    if isinstance(images, Images) and (not own.resizes or images.shape[2:] == own.size):
+        return Transformed(images, own.sized, own.recipe if own.whole else "", images.shape[2:])
+    return Transformed(images, own, own.recipe, own.size)
+
+
+def _images(data: Any) -> Any:
+    """The images of data, None where it has none that could be brought to another size."""
+    if not isinstance(data, Data) or data.domain != "image":
+        return None
+    if isinstance(data.inputs, Tensor):
+        return Images(data.inputs)
+    return data.inputs if hasattr(data.inputs, "pictures") else None
+
+
+def _described(data: Any) -> str:
+    if isinstance(data, Data):
+        return f"{data.domain} inputs" if data.domain != "image" else f"a {type(data.inputs).__name__}"
+    return f"a {type(data).__name__}, which is shown as it is"
+
+
+def _say_resized(images: Images, own: Transform, name: str, label: str) -> None:
+    """Say so where images that lie in memory are brought to another size that nobody asked for."""
+    given, size = images.shape[2:], own.size
+    if images.asked or size is None or given == size:
+        return
+    how = "enlarged" if given[0] * given[1] < size[0] * size[1] else "reduced"
+    warn(
+        f"images of {given[1]} × {given[0]} are {how} to {size[1]} × {size[0]} for {label}, by its own transform. "
+        f"To show all networks one size, choose it with the data: '{name},size={given[0]}'."
+    )
 
 
 def from_callable(transform: Any) -> Transform:

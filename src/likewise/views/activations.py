@@ -9,9 +9,9 @@ whose powers a float could not hold is taken out once, as a power of two (`Activ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 16  # entries whose sums need no care
 CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the outputs
+OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
 LOGITS = "the matrix of logits"
 ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to the eighth power
@@ -279,3 +280,84 @@ def wrong_rank(values: Tensor, label: str) -> str:
 
 def _shape(values: Tensor) -> str:
     return "(" + ", ".join(str(size) for size in values.shape) + ")"
+
+
+class Views(Mapping[str, Activations]):
+    """Views of one network by layer, in the order of the request; opened when first asked for."""
+
+    def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
+        self._openers = dict(openers)
+        self._open: dict[str, Activations] = {}
+
+    def __getitem__(self, layer: str) -> Activations:
+        if layer not in self._open:
+            self._open[layer] = self._openers[layer]()
+        return self._open[layer]
+
+    def __reduce__(self) -> Any:
+        views = dict(self)  # files may be elsewhere, or nowhere, where they are unpickled
+        return Views, ({layer: partial(views.__getitem__, layer) for layer in views},)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._openers)
+
+    def __len__(self) -> int:
+        return len(self._openers)
+
+    def __repr__(self) -> str:
+        return f"Views({list(self._openers)})"
+
+
+def known_of_answers(answers: Mapping[str, str]) -> dict[str, str]:
+    """What is recorded of the answers, without what is empty."""
+    return {key: answers[key] for key in (CLASSES, UNLABELLED) if answers.get(key)}
+
+
+# Rows as they come, batch by batch.
+
+
+class MemorySink:
+    """Rows in memory, in one piece from the start: a second copy is never made."""
+
+    def __init__(self, label: str, n: int | None) -> None:
+        self.label = label
+        self._expected = n
+        self._values: Tensor | None = None
+        self.n = 0
+
+    def append(self, rows: Tensor) -> None:
+        """Take the rows of one batch."""
+        end = self.n + len(rows)
+        if self._values is None:
+            size = max(end, self._expected or 0)
+            self._values = torch.empty(size, rows.shape[1], dtype=stored_dtype(rows))
+        check_width(self.label, self._values.shape[1], rows)
+        if end > len(self._values):
+            grown = self._values.new_empty(max(end, 2 * self.n), rows.shape[1])
+            grown[: self.n] = self._values[: self.n]
+            self._values = grown
+        self._values[self.n : end] = rows
+        self.n = end
+
+    def finish(self) -> Tensor:
+        """All rows as one tensor."""
+        assert self._values is not None  # a pass without batches was refused before
+        return self._values if self.n == len(self._values) else self._values[: self.n].clone()
+
+    def abort(self) -> None:
+        """Drop what was taken."""
+        self._values = None
+
+
+def stored_dtype(rows: Tensor) -> torch.dtype:
+    """What rows are stored in: half precision holds too few digits for sums over many inputs."""
+    return torch.float64 if rows.dtype == torch.float64 else torch.float32
+
+
+def check_width(label: str, width: int, rows: Tensor) -> None:
+    """Refuse rows of another width than those before."""
+    if rows.shape[1] != width:
+        raise InputError(
+            f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
+            "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
+        )

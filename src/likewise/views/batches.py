@@ -24,8 +24,7 @@ from likewise.data.images import Transformed
 from likewise.data.inputs import Data, take, to_device
 from likewise.errors import ForwardError, InputError, LikewiseError, brief
 from likewise.networks.forward import first_tensor
-from likewise.views.hooks import answer_to, watch
-from likewise.views.selection import named_layers
+from likewise.views.hooks import answer_to, named_layers, watch
 
 READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take
 _ROOM = 64 * 2**20  # bytes that the largest layer may give at a time on a CPU

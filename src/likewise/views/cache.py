@@ -1,4 +1,4 @@
-"""Views in memory and on disk: `STORE/views` holds one file per layer of a network, and one per array.
+"""Views on disk: `STORE/views` holds one file per layer of a network, and one per array.
 
 A file of a layer is named by what the view depends on: the network's weights and code, the layer, the reduction and
 the probe. One JSON note per request lists the files that answer it. It is written last, and a request is answered
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from torch import Tensor
 from likewise._base.files import is_file, write_whole
 from likewise._base.hashing import facts_digest
 from likewise._base.warnings import warn
-from likewise.errors import DamagedStoreWarning, InputError
-from likewise.views.activations import CLASSES, UNLABELLED, Activations, Outputs
+from likewise.errors import DamagedStoreWarning
+from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, known_of_answers, stored_dtype
 from likewise.work.artifacts import Artifacts, Stream, Writer, intact, read
 
 if TYPE_CHECKING:
@@ -31,70 +31,10 @@ if TYPE_CHECKING:
 
 Title = Callable[[str], str]
 Answers = tuple[Outputs | None, Mapping[str, str]]
-OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 VIEWS = "views"  # the folder of a store
 _RULES = 5  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head", "precision", "transform", "commit")
-
-
-class Views(Mapping[str, Activations]):
-    """Views of one network by layer, in the order of the request; opened when first asked for."""
-
-    def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
-        self._openers = dict(openers)
-        self._open: dict[str, Activations] = {}
-
-    def __getitem__(self, layer: str) -> Activations:
-        if layer not in self._open:
-            self._open[layer] = self._openers[layer]()
-        return self._open[layer]
-
-    def __reduce__(self) -> Any:
-        views = dict(self)  # files may be elsewhere, or nowhere, where they are unpickled
-        return Views, ({layer: partial(views.__getitem__, layer) for layer in views},)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._openers)
-
-    def __len__(self) -> int:
-        return len(self._openers)
-
-    def __repr__(self) -> str:
-        return f"Views({list(self._openers)})"
-
-
-class MemorySink:
-    """Rows in memory, in one piece from the start: a second copy is never made."""
-
-    def __init__(self, label: str, n: int | None) -> None:
-        self.label = label
-        self._expected = n
-        self._values: Tensor | None = None
-        self.n = 0
-
-    def append(self, rows: Tensor) -> None:
-        """Take the rows of one batch."""
-        end = self.n + len(rows)
-        if self._values is None:
-            size = max(end, self._expected or 0)
-            self._values = torch.empty(size, rows.shape[1], dtype=stored_dtype(rows))
-        check_width(self.label, self._values.shape[1], rows)
-        if end > len(self._values):
-            grown = self._values.new_empty(max(end, 2 * self.n), rows.shape[1])
-            grown[: self.n] = self._values[: self.n]
-            self._values = grown
-        self._values[self.n : end] = rows
-        self.n = end
-
-    def finish(self) -> Tensor:
-        """All rows as one tensor."""
-        assert self._values is not None  # a pass without batches was refused before
-        return self._values if self.n == len(self._values) else self._values[: self.n].clone()
-
-    def abort(self) -> None:
-        """Drop what was taken."""
-        self._values = None
 
 
 class FileSink:
@@ -127,51 +67,6 @@ class FileSink:
         self._stream.abort()
 
 
-def stored_dtype(rows: Tensor) -> torch.dtype:
-    """What rows are stored in: half precision holds too few digits for sums over many inputs."""
-    return torch.float64 if rows.dtype == torch.float64 else torch.float32
-
-
-def check_width(label: str, width: int, rows: Tensor) -> None:
-    """Refuse rows of another width than those before."""
-    if rows.shape[1] != width:
-        raise InputError(
-            f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
-            "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
-        )
-
-
-class InMemory:
-    """Views in memory, checked when the pass is over."""
-
-    def __init__(self, facts: Mapping[str, str], title: Title, n: int | None) -> None:
-        self._facts, self._title, self._n = dict(facts), title, n
-
-    def sink(self, layer: str) -> MemorySink:
-        """Where the rows of a layer go."""
-        return MemorySink(_label(layer, self._facts), self._n)
-
-    def finish(self, done: Pass) -> Views:
-        """The views of a finished pass."""
-        outputs: Outputs | None = None
-        answered: Mapping[str, str] = {}
-        if OUTPUTS in done.sinks:
-            logits = done.sinks.pop(OUTPUTS).finish()
-            labels, answered = done.labelled(len(logits), logits.shape[1])
-            outputs = Outputs(logits, labels)
-        views = {}
-        for layer, sink in done.sinks.items():
-            about = self._facts | done.facts(layer) | _known(answered)
-            views[layer] = Activations(
-                sink.finish(),
-                name=self._title(layer),
-                probe=about["probe"],
-                outputs=outputs if sink.n == done.n else None,
-                about=about,
-            )
-        return Views({layer: partial(views.__getitem__, layer) for layer in views})
-
-
 class InFolder:
     """Views in `STORE/views`: streamed there, mapped from there, found there again."""
 
@@ -189,7 +84,23 @@ class InFolder:
     def sink(self, layer: str) -> FileSink:
         """Where the rows of a layer go."""
         facts = self._facts | (self._answered if layer == OUTPUTS else {})
-        return FileSink(_label(layer, self._facts), Stream(self.folder, facts, self._writer))
+        return FileSink(f"{layer!r} of {self._facts['network']!r}", Stream(self.folder, facts, self._writer))
+
+    def views(self, request: Mapping[str, Any] | None, watch: Callable[[Callable[[str], FileSink]], Pass]) -> Views:
+        """What answers a request: the files of an earlier one, else those of a pass, noted for the next time.
+
+        Without a request, since inputs show only as they are read, there is always a pass.
+        """
+        files = None if request is None else self.find(request)
+        if files is None and request is not None and request["layers"] is None:
+            files = self.find(
+                {**request, "layers": "penultimate"}
+            )  # what no choice stands for, where there is a classifier
+        if files is None:
+            files = self.finish(watch(self.sink))
+            if request is not None:
+                self.note(request, files)
+        return self.open(files)
 
     def finish(self, done: Pass) -> dict[str, str]:
         """Name every file by its facts; which file holds which layer."""
@@ -289,7 +200,7 @@ def _view(path: Path, outputs: Path | None, answers: Answers, name: str | None) 
         name=facts.get("name", "") if name is None else name,
         probe=facts["probe"] or None,
         outputs=given,
-        about=json.loads(facts["about"]) if "about" in facts else facts | _known(recorded),
+        about=json.loads(facts["about"]) if "about" in facts else facts | known_of_answers(recorded),
     )
     return view.stored_in((path,) if outputs is None else (path, outputs))
 
@@ -314,12 +225,3 @@ def _holds(path: Path, layer: str) -> bool:
     """Whether a file is whole and of a layer."""
     facts = intact(path)
     return facts is not None and facts.get("layer") == layer
-
-
-def _known(answers: Mapping[str, str]) -> dict[str, str]:
-    """What is recorded of the answers, without what is empty."""
-    return {key: answers[key] for key in (CLASSES, UNLABELLED) if answers.get(key)}
-
-
-def _label(layer: str, facts: Mapping[str, str]) -> str:
-    return f"{layer!r} of {facts['network']!r}"

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
-from likewise.networks.forward import fields
+from likewise.networks.forward import POOLED, STATES, fields, gives_stages
 from likewise.networks.normalise import unwrapped
-from likewise.views.penultimate import POOLED, STATES, gives_stages
 
 _ROUNDING = 1e-5  # experts add up the same numbers in another order
 

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -29,12 +30,21 @@ from likewise.errors import InputError
 from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
-from likewise.networks.preprocessing import shown_to
-from likewise.views.activations import CLASSES, HALF, UNLABELLED
+from likewise.networks.forward import shown_to
+from likewise.views.activations import (
+    CLASSES,
+    HALF,
+    OUTPUTS,
+    UNLABELLED,
+    Activations,
+    MemorySink,
+    Outputs,
+    Views,
+    known_of_answers,
+)
 from likewise.views.batches import batches, check_batch_size, domain_of, known_length, read_at_once
-from likewise.views.cache import OUTPUTS, InFolder, InMemory
-from likewise.views.hooks import CallFacts
-from likewise.views.selection import PENULTIMATE, Layers, is_pattern
+from likewise.views.cache import InFolder
+from likewise.views.hooks import CallFacts, Layers, is_pattern
 from likewise.views.watcher import Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file
@@ -140,15 +150,7 @@ def extract_without_note(
     else:
         facts["fingerprint"] = fingerprint(module)
         folder = InFolder(store, facts, title, room(module))
-        request = _request(facts, layers, shown, module)
-        files = None if request is None else folder.find(request)
-        if files is None and request is not None and layers is None:
-            files = folder.find(request | {"layers": PENULTIMATE})
-        if files is None:
-            files = folder.finish(watch(folder.sink))
-            if request is not None:
-                folder.note(request, files)
-        views = folder.open(files)
+        views = folder.views(_request(facts, layers, shown, module), watch)
     return views if several else views[next(iter(views))]
 
 
@@ -348,3 +350,34 @@ def _joined(labels: list[Tensor | None]) -> Tensor | None:
     known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
     of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
     return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
+
+
+class InMemory:
+    """Views in memory, checked when the pass is over."""
+
+    def __init__(self, facts: Mapping[str, str], title: Callable[[str], str], n: int | None) -> None:
+        self._facts, self._title, self._n = dict(facts), title, n
+
+    def sink(self, layer: str) -> MemorySink:
+        """Where the rows of a layer go."""
+        return MemorySink(f"{layer!r} of {self._facts['network']!r}", self._n)
+
+    def finish(self, done: Pass) -> Views:
+        """The views of a finished pass."""
+        outputs: Outputs | None = None
+        answered: Mapping[str, str] = {}
+        if OUTPUTS in done.sinks:
+            logits = done.sinks.pop(OUTPUTS).finish()
+            labels, answered = done.labelled(len(logits), logits.shape[1])
+            outputs = Outputs(logits, labels)
+        views = {}
+        for layer, sink in done.sinks.items():
+            about = self._facts | done.facts(layer) | known_of_answers(answered)
+            views[layer] = Activations(
+                sink.finish(),
+                name=self._title(layer),
+                probe=about["probe"],
+                outputs=outputs if sink.n == done.n else None,
+                about=about,
+            )
+        return Views({layer: partial(views.__getitem__, layer) for layer in views})

@@ -15,14 +15,12 @@ from likewise.data import Data, as_data
 from likewise.errors import ForwardError
 from likewise.networks import network as load_network
 from likewise.networks.address import is_checkpoint, is_untrained, parse
-from likewise.networks.forward import at_rest, first_tensor, ready, takes
+from likewise.networks.forward import at_rest, first_tensor, ready, shown_to, takes
 from likewise.networks.normalise import transform_of, unwrapped
-from likewise.networks.preprocessing import shown_to
 from likewise.views.batches import Batch, batches, domain_of
 from likewise.views.blocks import blocks
 from likewise.views.extract import network_and_name
-from likewise.views.hooks import answer_to, watch
-from likewise.views.selection import named_layers
+from likewise.views.hooks import answer_to, named_layers, watch
 
 T = TypeVar("T")
 Calls = dict[str, tuple[int, ...] | None]

@@ -1,51 +1,35 @@
 """What is penultimate: the input of the layer that answers, found by what the network does.
 
 The one answer to that question, for extraction and for class similarity. A layer that was named or that the
-network declares is believed. Otherwise the network is watched in a forward pass: the call of a layer (`fc`,
-or `fc#2` for the second one) whose output is the answer, else the last call the answer changes with. The
-order in which layers are declared is no evidence, and a layer inside the last block is no classifier. Several
+network declares (`networks/parts.py`) is believed. Otherwise the network is watched in a forward pass: the call of
+a layer (`fc`, or `fc#2` for the second one) whose output is the answer, else the last call the answer changes with.
+The order in which layers are declared is no evidence, and a layer inside the last block is no classifier. Several
 classifiers of timm answer together; then all they are given is penultimate (`join_inputs`).
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import ForwardError, InputError, NoClassifierError
-from likewise.networks.forward import answer_field, fields, first_tensor, possible_answers, tensor_at
-from likewise.networks.heads import (
-    declared_head,
-    head,
-    last_that_matters,
-    no_classifier,
-)
+from likewise.errors import ForwardError, InputError
+from likewise.networks.forward import answer_field, first_tensor, possible_answers, tensor_at, why_no_logits
+from likewise.networks.heads import head, last_that_matters
 from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import has_matrix, named_parts, weighted_parts
+from likewise.networks.parts import has_matrix, named_head, no_classifier, weighted_parts
 from likewise.views.blocks import blocks
-from likewise.views.hooks import watch
-from likewise.views.selection import named_layers
+from likewise.views.hooks import named_layers, watch
 
 Calls = dict[str, Tensor | None]
-# the fields of an output, as transformers names them, that are an embedding
-POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
-STATES = ("encoder_last_hidden_state", "last_hidden_state")
 
 
-def classifier_calls(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> tuple[str, ...]:
-    """The calls whose inputs are penultimate: of the layer named, of those timm names, else of the one that answers."""
-    declared = () if layer is not None else _classifiers_of_timm(unwrapped(network))
-    return declared or (answering_call(network, ask, layer),)
-
-
-def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None = None) -> str:
-    """The call of the layer that answers: the layer named, else found by a pass that `ask` starts."""
-    named = named_head(network, layer)
+def answering_call(network: nn.Module, ask: Callable[[], Any]) -> str:
+    """The call of the layer that answers: the layer the network declares, else found by a pass that `ask` starts."""
+    named = named_head(network)
     if named is not None:
         return named
     found = None
@@ -53,12 +37,6 @@ def answering_call(network: nn.Module, ask: Callable[[], Any], layer: str | None
         calls, whole = recorded_calls(network, ask)
         found = find_call(network, calls, whole, ask)
     return found if found is not None else head(network).layer_name
-
-
-def named_head(network: nn.Module, layer: str | None = None) -> str | None:
-    """The classifier that was named, or that the network declares; None where neither is."""
-    named = layer if layer is not None else declared_head(network)
-    return None if named is None else head(network, layer=named).layer_name
 
 
 def recorded_calls(network: nn.Module, ask: Callable[[], Any]) -> tuple[Calls, Any]:
@@ -86,7 +64,7 @@ def find_call(
     one call after the other disturbed.
     """
     net = unwrapped(network)
-    reason = _without_logits(net, whole)
+    reason = why_no_logits(net, whole)
     if reason:
         raise no_classifier(net, reason)
     field = answer_among(net, calls, whole, type(net).__name__)
@@ -111,32 +89,6 @@ def find_call(
     if within is not None:
         raise no_classifier(net, f"the last layer its answer needs, {found!r}, is a part of the block {within!r}")
     return found
-
-
-def gives_logits(net: nn.Module, output: Any) -> bool:
-    """Whether what a network gives may be logits, as far as that is known."""
-    try:
-        _classifiers_of_timm(unwrapped(net))
-    except NoClassifierError:
-        return False
-    return not _without_logits(net, output)
-
-
-def _without_logits(net: nn.Module, output: Any) -> str:
-    """Why what a network gives are no logits, where that is known; else nothing."""
-    if isinstance(output, Tensor):
-        return ""
-    if gives_stages(unwrapped(net), output):
-        return "it gives the maps of its stages"
-    parts = fields(output)
-    named = [name for name in (*POOLED, *STATES) if parts.get(name) is not None]
-    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
-
-
-def gives_stages(net: nn.Module, output: Any) -> bool:
-    """Whether this is a network of timm made with `features_only`."""
-    listed = getattr(net, "feature_info", None)
-    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
 
 
 def answer_among(net: nn.Module, calls: Mapping[str, Tensor | None], whole: Any, label: str) -> Any:
@@ -168,44 +120,6 @@ def join_inputs(given: Sequence[Tensor]) -> Tensor:
     if len({value.shape for value in distinct}) == 1:
         return torch.stack(distinct).mean(dim=0)
     return torch.cat(distinct, dim=-1)
-
-
-def _classifiers_of_timm(net: nn.Module) -> tuple[str, ...]:
-    """The classifiers that a network of timm names; of its own kinds of head, the layer that classifies."""
-    ask: Any = getattr(net, "get_classifier", None)
-    parts = list(_each_module(ask())) if callable(ask) else []
-    names = {part: name for name, part in named_parts(net).items()}
-    if not parts or any(part not in names for part in parts):
-        return ()
-    if all(isinstance(part, nn.Identity) for part in parts):
-        raise no_classifier(net, f"its layer {names[parts[0]]!r} is an Identity")
-    return tuple(dict.fromkeys(_whole_head(net, part, names[part]) for part in parts))
-
-
-def _each_module(given: Any) -> Iterator[nn.Module]:
-    if isinstance(given, (tuple, list, nn.ModuleList)):
-        for entry in given:
-            yield from _each_module(entry)
-    elif isinstance(given, nn.Module):
-        yield given
-
-
-def _whole_head(net: nn.Module, part: nn.Module, name: str) -> str:
-    """The part of a head of timm that classifies, as its `pre_logits` counts it.
-
-    A head that takes `pre_logits` pools before its layer `fc`, any other is all classifier: a norm in it too.
-    """
-    above = name.rpartition(".")[0]
-    if above and "." not in above:
-        whole = net.get_submodule(above)
-        if type(whole) not in (nn.Sequential, nn.ModuleList) and not _takes_pre_logits(whole):
-            return above
-    pools = isinstance(getattr(part, "fc", None), nn.Module) and _takes_pre_logits(part)
-    return f"{name}.fc" if pools else name
-
-
-def _takes_pre_logits(part: nn.Module) -> bool:
-    return "pre_logits" in inspect.signature(part.forward).parameters
 
 
 def _answer_disturbed(layers: Mapping[str, nn.Module], call: str, ask: Callable[[], Any]) -> Any:

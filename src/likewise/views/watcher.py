@@ -19,17 +19,30 @@ from torch import Tensor, nn
 
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
-from likewise.networks.forward import answer_field, at_rest, first_tensor, ready, tensor_at
+from likewise.networks.forward import answer_field, at_rest, first_tensor, gives_logits, ready, tensor_at
 from likewise.networks.lengths import cut_texts, warn_of_cut_texts
 from likewise.networks.normalise import check_range, unwrapped
+from likewise.networks.parts import declared_classifiers
 from likewise.networks.precision import check_dtype, in_precision
 from likewise.views.batches import Batch, Parts, cast, fewer
 from likewise.views.channel_axis import ChannelAxes, input_axis
 from likewise.views.embedding import embedding_field, is_causal, own_reduction
-from likewise.views.hooks import CallFacts, NoRowsError, RowMaker, UnfitReductionError, answer_to, is_row, watch
-from likewise.views.penultimate import answer_among, classifier_calls, gives_logits, join_inputs, recorded_calls
+from likewise.views.hooks import (
+    EMBEDDING,
+    LOGITS,
+    PENULTIMATE,
+    CallFacts,
+    Layers,
+    NoRowsError,
+    RowMaker,
+    Selection,
+    UnfitReductionError,
+    answer_to,
+    is_row,
+    watch,
+)
+from likewise.views.penultimate import answer_among, answering_call, join_inputs, recorded_calls
 from likewise.views.reduction import check_reduction
-from likewise.views.selection import EMBEDDING, LOGITS, PENULTIMATE, Layers, Selection
 
 _GIVEN = "input of "
 
@@ -230,7 +243,7 @@ class FirstBatch:
 
     def _find_classifiers(self, ask: Callable[[], Any]) -> None:
         try:
-            calls = classifier_calls(self.net, ask, self.watcher.head)
+            calls = declared_classifiers(self.net, self.watcher.head) or (answering_call(self.net, ask),)
         except NoClassifierError as error:
             if PENULTIMATE in self.selection.asked and not self.selection.default:
                 raise InputError(

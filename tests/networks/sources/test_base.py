@@ -17,11 +17,10 @@ import likewise
 from likewise.errors import (
     InputError,
     MissingDependencyError,
-    UnknownNameError,
 )
 from likewise.networks import list_networks
 from likewise.networks.address import is_network, parse
-from likewise.networks.sources.base import SOURCES, Loaded, NetworkInfo, Request, Source, find_source, source
+from likewise.networks.sources.base import SOURCES, Loaded, NetworkInfo, Request, Source, source
 
 
 class Linear(Source):
@@ -98,17 +97,6 @@ def test_an_error_of_a_library_is_told_with_the_address(declare) -> None:
     )
 
 
-def test_a_prefix_is_written_as_it_is_declared() -> None:
-    assert find_source("zoo") is not None
-    assert find_source("ZOO") is None
-    with pytest.raises(UnknownNameError) as error:
-        parse("ZOO:lenet")
-    assert str(error.value) == (
-        "no networks come from 'ZOO'. Did you mean 'zoo'? An address is zoo:NAME, timm:NAME, torchvision:NAME, "
-        "hf:NAME, file.py:function, a .safetensors file or a training's folder."
-    )
-
-
 def test_one_prefix_has_one_source() -> None:
     with pytest.raises(InputError) as error:
         source("timm")(Linear)
@@ -168,13 +156,3 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, 
     with pytest.raises(MissingDependencyError) as error:
         likewise.network(address)
     assert str(error.value) == sentence
-
-
-@pytest.mark.usefixtures("vision")
-def test_networks_are_listed_by_pattern() -> None:
-    zoo = [found.address for found in list_networks()]
-    assert {"zoo:lenet", "zoo:resnet110-b", "zoo:gcn", "zoo:minilm"} <= set(zoo)
-    found = [one.address for one in list_networks("resnet18*")]
-    assert "torchvision:resnet18" in found
-    assert "timm:resnet18" in found
-    assert all("resnet18" in address for address in found)

@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from typing import Any, ClassVar, TypeVar
 
 from torch import nn
@@ -50,8 +49,9 @@ class Loaded:
 
     `transform` is how its makers bring images to size; a network trained on data as it is has none.
     `renames` are regular expressions from the keys of published weights to the keys of the network. `settled` are
-    options that the source has chosen, `commit` is the state of the repository it was read from.
-    `video` says that its inputs have frames.
+    options that the source has chosen, `commit` is the state of the repository it was read from, `address` the
+    name under which it is found from anywhere, where that is another: a path in it is made absolute. `video` says
+    that its inputs have frames.
     """
 
     net: nn.Module
@@ -62,6 +62,7 @@ class Loaded:
     video: bool = False
     settled: Mapping[str, Any] = field(default_factory=dict)
     commit: str | None = None
+    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,6 @@ class Source:
         """What kind of inputs a network takes, None where that is not known before it is built."""
         return None
 
-    def whole(self, prefix: str, name: str) -> str:
-        """The address of a network wherever it is read again: a path in it is made absolute."""
-        return f"{prefix}:{name}"
-
     def header_options(self, name: str) -> Collection[str] | None:
         """The options a header of a weights file may set; None where no header may name this source.
 
@@ -135,32 +132,6 @@ def source(prefix: str) -> Callable[[S], S]:
         return kind
 
     return register
-
-
-def find_source(prefix: str) -> Source | None:
-    """The source of a prefix exactly as it is written, None where there is none."""
-    name = PYTHON_FILE if prefix.endswith(PYTHON_FILE) else prefix
-    if not name or name not in SOURCES:
-        return None
-    entry = SOURCES.get(name)
-    return entry if entry.prefix == name else None
-
-
-def list_networks(pattern: str = "") -> list[NetworkInfo]:
-    """The zoo; with a pattern, whatever matches it there and in the installed libraries.
-
-    The pattern is matched against the name and against the whole address.
-
-    >>> [network.address for network in list_networks("zoo:resnet2*")]
-    ['zoo:resnet20', 'zoo:resnet20-b']
-    """
-    one = find_source(pattern.partition(":")[0] if pattern else "zoo")
-    return [
-        network
-        for entry in (SOURCES if one is None else [one])
-        for network in entry.names()
-        if not pattern or fnmatch(network.address, pattern) or fnmatch(network.address.partition(":")[2], pattern)
-    ]
 
 
 # What the sources on libraries share.

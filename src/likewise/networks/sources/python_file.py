@@ -42,10 +42,7 @@ class PythonFile(Source):
             raise InputError(
                 f"{request.name} of {path} returned {type(net).__name__}. It should return a torch.nn.Module."
             )
-        return Loaded(net)
-
-    def whole(self, prefix: str, name: str) -> str:
-        return f"{Path(prefix).expanduser().resolve()}:{name}"
+        return Loaded(net, address=f"{Path(path).expanduser().resolve()}:{request.name}")
 
 
 def _call(build: Callable[..., Any], request: Request) -> Any:

@@ -109,14 +109,12 @@ class Transformers(Source):
             )
         mean, std, transform = (None, None, None) if shown is None else (shown.mean, shown.std, shown.transform)
         transform = transform if own.size is None else None  # it is built for images of this size as they are
-        return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit)
+        folder = Path(request.name).expanduser()
+        address = f"hf:{folder.resolve()}" if folder.is_dir() else None
+        return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit, address=address)
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes", "channels", "size", "class_tokens")
-
-    def whole(self, prefix: str, name: str) -> str:
-        folder = Path(name).expanduser()
-        return f"hf:{folder.resolve()}" if folder.is_dir() else f"hf:{name}"
 
     def header_options(self, name: str) -> Collection[str]:
         return _HEADER_OPTIONS

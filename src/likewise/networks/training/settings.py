@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from likewise._base.hashing import value_digest
-from likewise._base.options import parse_options
+from likewise._base.registry import parse_options
 from likewise.errors import InputError, OptionError, brief, did_you_mean
 from likewise.networks.training.augment import Augment
 

@@ -12,9 +12,8 @@ from torch.nn import functional
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
-from likewise.networks.forward import at_rest, checked_logits, explained
+from likewise.networks.forward import at_rest, checked_logits, explained, shown_to
 from likewise.networks.normalise import unwrapped
-from likewise.networks.preprocessing import shown_to
 from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.settings import Settings

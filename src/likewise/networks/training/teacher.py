@@ -12,12 +12,11 @@ from likewise._base.hashing import fingerprint, weights_digest
 from likewise._base.warnings import warn
 from likewise.data import Data
 from likewise.errors import InputError, brief
-from likewise.networks.address import is_untrained
+from likewise.networks.address import is_untrained, network, recipe
 from likewise.networks.class_names import output_indices
 from likewise.networks.forward import KINDS, at_rest, checked_logits, takes
-from likewise.networks.load import network, recipe
+from likewise.networks.image_size import fitted
 from likewise.networks.normalise import unwrapped
-from likewise.networks.preprocessing import fitted
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
 
 

@@ -21,8 +21,9 @@ from likewise._base.optional import require
 from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
 from likewise.networks.class_tokens import add_class_tokens, grow_embeddings
-from likewise.networks.lengths import longest_text
-from likewise.networks.model_inputs import Prepared, quiet
+from likewise.networks.lengths import longest_text, takes_padding
+from likewise.networks.model_inputs import Prepared, accepted_names, quiet
+from likewise.networks.normalise import unwrapped
 from likewise.networks.zoo.registry import architecture
 
 Texts = Sequence[str | tuple[str, str]]
@@ -244,6 +245,17 @@ class FromTransformers:
         rows = range(len(texts)) if full is None else full.nonzero()[:, 0].tolist()
         whole = self.tokenizer(*_parts([texts[row] for row in rows]), verbose=False)["input_ids"] if rows else []
         return sum(len(ids) > self.longest for ids in whole)
+
+
+def with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
+    """The network with what turns texts into its inputs: `net.tokenize`."""
+    inside: Any = unwrapped(net)
+    of_transformers = hasattr(tokenizer, "pad_token") and hasattr(tokenizer, "batch_decode")
+    if of_transformers:
+        longest = longest_text(inside, tokenizer)
+        tokenizer = FromTransformers(tokenizer, longest, accepted_names(inside), full=takes_padding(inside))
+    inside.tokenize = tokenizer
+    return net
 
 
 def _parts(texts: Texts) -> list[list[str]]:

@@ -18,9 +18,9 @@ from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
+from likewise.networks.forward import shown_to
 from likewise.networks.normalise import record_transform, transform_of
-from likewise.networks.preprocessing import fitted, shown_to
-from likewise.networks.transforms import Transform, from_callable, from_processor
+from likewise.networks.transforms import Transform, from_processor
 from likewise.views.layers import layers
 from tests.data.helpers import mixed_photos
 
@@ -457,24 +457,3 @@ def test_a_network_of_text_is_not_shown_images(photos: Data) -> None:
     assert str(error.value) == (
         f"'it' takes text, and {photos.name!r} holds images. Choose another network, or data of text."
     )
-
-
-def test_a_batch_for_one_network_is_fitted_to_another_whole() -> None:
-    images = torch.rand(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    published = likewise.network("timm:test_vit,pretrained=false")
-    shown = fitted(published, images)
-    larger = nn.functional.interpolate(images, (160, 160), mode="bilinear", antialias=True)
-    torch.testing.assert_close(shown, larger.clamp(0, 1).expand(-1, 3, -1, -1), rtol=0, atol=1e-6)
-    for any_size in (nn.Flatten(), likewise.network("zoo:resnet20", channels=1)):
-        assert fitted(any_size, images) is images
-    assert fitted(published, ["a text"]) == ["a text"]
-
-
-def test_a_batch_is_fitted_by_a_persons_transform_where_that_is_the_networks_own() -> None:
-    def halved(image: Any) -> Tensor:
-        return torch.from_numpy(np.array(image, dtype=np.float32))[None, :, :, 0] / 510
-
-    net = nn.Flatten()
-    record_transform(net, from_callable(halved))
-    images = torch.tensor([0.0, 1.0]).view(2, 1, 1, 1).expand(2, 1, 4, 4)
-    torch.testing.assert_close(fitted(net, images), images / 2)

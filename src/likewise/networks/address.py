@@ -238,13 +238,13 @@ def network(
 ) -> nn.Module:
     """The network an address names, ready to be shown inputs; a module is given back as it is.
 
-    timm, torchvision and transformers networks come with their published weights, unless the
-    address names others (`@weights`) or says `pretrained=false`; `untrained`, as training asks for,
-    is without them unless the address says `pretrained=true`. What is drawn at random is drawn
-    from `seed`, 0 where none is given. With `data`, an untrained network is built to its measure:
-    as many classes, channels and class tokens, as large, normalised by its mean and deviation. `domain` says what it will be
-    shown (image, text, audio) without data: it chooses the tower of a network that has two. `tokenizer` is one of
-    transformers (of an address, also its name), or any function from texts to the tensors a network takes.
+    timm, torchvision and transformers networks come with their published weights, unless the address names others
+    (`@weights`) or says `pretrained=false`; `untrained`, as training asks for, is without them unless the address
+    says `pretrained=true`. What is drawn at random is drawn from `seed`, 0 where none is given. With `data`, an
+    untrained network is built to its measure: as many classes and channels, as large, with the class tokens its
+    texts may have, normalised by its mean and deviation. `domain` says what it will be shown (image, text, audio)
+    without data: it chooses the tower of a network that has two. `tokenizer` is one of transformers (of an address,
+    also its name), or any function from texts to the tensors a network takes.
 
     >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 3])

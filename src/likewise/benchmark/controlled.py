@@ -21,6 +21,7 @@ from torch import nn
 from likewise._base.files import reading, write_whole
 from likewise._base.progress import Progress
 from likewise.benchmark.domains import Case, Domain, Spec, Stack
+from likewise.data import Data
 from likewise.errors import InputError, WorkerError
 from likewise.networks import evaluate, train
 from likewise.networks import network as load_network
@@ -86,11 +87,17 @@ def make(task: Task) -> Record:
         if task.layered:
             stack_of(task, net)
         record = {"name": spec.name, "key": spec.key, "accuracy": evaluate(net, probe)[1], **spent}
-        record |= {"classes": len(data.classes)}
+        record |= {"chance": _chance(probe), "fit_chance": _chance(data)}
         record |= {name: evaluate(net, data)[1] for name, data in domain.checks(spec, task.case).items()}
     write_whole(task.folder / RECORD, json.dumps(record, indent=1).encode())
     (task.folder / CHECKPOINT).unlink(missing_ok=True)  # three times the weights, and no longer needed
     return record
+
+
+def _chance(data: Data) -> float:
+    """How often the most frequent label is right."""
+    counts = torch.bincount(data.need_labels("score a network"))
+    return float(counts.max() / counts.sum())
 
 
 def view_of(task: Task, net: nn.Module | None = None) -> Activations:
@@ -104,7 +111,7 @@ def stack_of(task: Task, net: nn.Module | None = None) -> Stack:
     """The layers of a network on the probe, from the store where they were looked at before."""
     probe = task.domain.probe(task.spec, task.case)
     how = {"store": task.store, "name": task.spec.name, "progress": False}
-    return task.domain.stack(net or load_network(str(task.folder)), probe, **how)
+    return task.domain.stack(net or load_network(str(task.folder)), probe, task.case, **how)
 
 
 def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str, Record]:

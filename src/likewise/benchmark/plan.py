@@ -85,8 +85,7 @@ def chosen(measures: Any) -> list[Measure]:
     if blind:
         raise InputError(f"{blind[0].key} looks at networks, and a benchmark compares representations. Leave it out.")
     every = measures == "all"
-    usable = [m for m in found if not (every and (m.missing((1000, 64, 64)) or m.info.on == "outputs"))]
-    return usable
+    return [m for m in found if not (every and (m.missing((1000, 64, 64)) or m.info.on == "outputs"))]
 
 
 def plan(
@@ -103,26 +102,28 @@ def plan(
     """What a run would train, and how long it would take: one row per group of networks.
 
     `seconds` are CPU seconds of one training: as measured where networks of the group are in `out`, else from three
-    steps of the first network of the group. `left` are those of all trainings that are not done. Nothing is kept.
+    steps of the first network that is built the same. `left` are those of all trainings that are not done. Nothing is
+    kept.
     """
     import pandas as pd
 
     design = Design.of(domain, data, network, groundings, measures, preset, seed)
-    rows: dict[str, dict[str, Any]] = {}
-    for task in design.tasks(Path("." if out is None else out)):
-        record = None if out is None else read_record(task.folder)
-        row = rows.setdefault(
-            task.spec.group, {"group": task.spec.group, "networks": 0, "done": 0, "seconds": [], "task": task}
-        )
-        row["groundings"] = ", ".join(design.groundings_of(task.spec))
-        row["networks"] += 1
-        row["done"] += record is not None
-        row["seconds"] += [] if record is None else [record["cpu"]]
-    for row in rows.values():
-        task, known = row.pop("task"), row["seconds"]
-        row["seconds"] = round(sum(known) / len(known) if known else estimate(task), 1)
-        row["left"] = round(row["seconds"] * (row["networks"] - row["done"]), 1)
-    frame = pd.DataFrame(list(rows.values()))[["group", "groundings", "networks", "done", "seconds", "left"]]
+    tasks = design.tasks(Path("." if out is None else out))
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.spec.group, []).append(task)
+    rows, timed = [], dict[str, float]()
+    for group, own in groups.items():
+        done = [record["cpu"] for record in (read_record(task.folder) for task in own) if record] if out else []
+        alike = str((own[0].spec.address, own[0].spec.options))
+        if not done and alike not in timed:
+            timed[alike] = estimate(own[0])
+        seconds = sum(done) / len(done) if done else timed[alike]
+        serves = dict.fromkeys(name for task in own for name in design.groundings_of(task.spec))
+        counts = {"networks": len(own), "done": len(done), "seconds": round(seconds, 1)}
+        left = round(seconds * (len(own) - len(done)), 1)
+        rows.append({"group": group, "groundings": ", ".join(serves), **counts, "left": left})
+    frame = pd.DataFrame(rows)
     frame.attrs = {"pairs": pairs_of(design), "measures": len(design.measures)}
     return frame
 

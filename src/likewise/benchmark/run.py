@@ -25,13 +25,14 @@ from likewise.benchmark.controlled import CHECKS, Record, Task, check_folder, ma
 from likewise.benchmark.domains import Domain, Spec
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.plan import Design
-from likewise.benchmark.trials import COLUMNS, Bench, Trial, evaluate
-from likewise.benchmark.validity import Behaviour, Validity, judge
+from likewise.benchmark.trials import Bench, Trial, check, evaluate, usable, with_settings
+from likewise.benchmark.validity import VALID, Behaviour, Validity, judge
 from likewise.work.engines import Local, engine_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LAYERS = {"layers": 3}  # how many there are shows when networks are looked at
 RESULTS, NETWORKS, RUN = "results.csv", "networks.csv", "run.json"
 
 
@@ -91,7 +92,7 @@ def run(
     domain      graph, language, vision, or one of your own
     data        an address of that domain, like cora
     network     a name of that domain, like gcn, or an address
-    groundings  all that the domain can make, or some of accuracy, outputs, labels, shortcut, augmentation, layers, family
+    groundings  all that the domain can make, or some: accuracy, outputs, labels, shortcut, augmentation, layers, family
     measures    a name, a set like "resi" or "all", a function, or a list of them
     preset      "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}
     seed        shifts the seeds of all networks: another seed is another repetition
@@ -102,6 +103,10 @@ def run(
     folder = Path(out)
     design = Design.of(domain, data, network, groundings, measures, preset, seed)
     settings = design.settings()
+    for grounding, specs in design.networks.items():
+        rule = GROUNDINGS.get(grounding)
+        usable(rule, design.measures)
+        check(rule, len(specs), [_group(design, grounding, spec) for spec in specs], _LAYERS.get(rule.kind))
     make_folder(folder)
     check_folder(folder, settings)
     _write_run(folder, design, {})
@@ -116,7 +121,7 @@ def run(
     bench = Bench(design.measures, folder / "store", None, folder / "rows", progress)
 
     def write(rows: pd.DataFrame) -> pd.DataFrame:
-        whole = _whole(rows, settings)
+        whole = with_settings(rows, settings)
         write_whole(folder / RESULTS, whole.to_csv(index=False).encode())
         return whole
 
@@ -129,7 +134,7 @@ def _trials(design: Design, tasks: Iterable[Task], validity: Mapping[str, Validi
     views: dict[str, Any] = {}
     found = []
     for grounding, specs in design.networks.items():
-        judged = validity.get(grounding, Validity(True))
+        judged = validity.get(grounding, VALID)
         if GROUNDINGS.get(grounding).kind == "layers":
             stacks = [stack_of(by_key[spec.key]) for spec in specs]
             found.append(Trial(grounding, stacks=stacks, validity=judged))
@@ -151,13 +156,13 @@ def _validity(design: Design, records: Mapping[str, Record]) -> dict[str, Validi
     """What the answers of the networks say of each grounding."""
     found = {}
     for grounding, specs in design.networks.items():
-        chances = {spec.key: 1 / max(2, records[spec.key]["classes"]) for spec in specs}
         networks = [
             Behaviour(
                 _group(design, grounding, spec),
                 records[spec.key]["accuracy"],
                 {name: records[spec.key].get(name, math.nan) for name in CHECKS},
-                chances[spec.key],
+                records[spec.key]["chance"],
+                records[spec.key]["fit_chance"],
             )
             for spec in specs
         ]
@@ -177,12 +182,6 @@ def _networks(design: Design, tasks: Iterable[Task], records: Mapping[str, Recor
         about |= {name: record.get(name, math.nan) for name in CHECKS}
         rows.append(about | {"seconds": round(record["cpu"], 2), "folder": f"networks/{spec.folder}"})
     return pd.DataFrame(rows)
-
-
-def _whole(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows with what they are of, in the columns of every table of results."""
-    about = {name: settings[name] for name in ("domain", "data", "network", "preset", "seed")}
-    return rows.assign(**about)[list(COLUMNS)]
 
 
 def _write_run(folder: Path, design: Design, validity: Mapping[str, Validity]) -> None:

@@ -24,7 +24,7 @@ from likewise._base.machine import single_threaded
 from likewise.benchmark.domains import Stack
 from likewise.benchmark.evaluation import Array, Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
-from likewise.benchmark.validity import Validity
+from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
 from likewise.comparison.schedule import outcome
 from likewise.comparison.scores import measure_key
@@ -46,7 +46,6 @@ COLUMNS = (
 # Of layers with maps these look at whole maps; all others, which need more rows than columns or would take too long,
 # look at positions (as in the reference).
 FLAT = {"cka", "distance-correlation", "rsa", "rsm-difference", "magnitude-difference", "concentricity-difference"}
-_EVERY = 49  # positions of which one is looked at
 _FORMAT = 1
 
 
@@ -58,7 +57,7 @@ class Trial:
     views: Mapping[str, Activations] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     stacks: Sequence[Stack] = ()
-    validity: Validity = Validity(True)
+    validity: Validity = VALID
 
     @property
     def rule(self) -> Grounding:
@@ -75,6 +74,11 @@ class Trial:
         """How many inputs they were shown."""
         views = self.views or self.stacks[0].rows
         return next(iter(views.values())).n
+
+    def check(self) -> None:
+        """Refuse what the grounding cannot be evaluated on."""
+        layers = len(self.stacks[0].rows) if self.stacks else None
+        check(self.rule, self.networks, self.groups, layers)
 
     def key(self, measures: Sequence[Measure]) -> str:
         """A hash of all that the rows depend on."""
@@ -96,10 +100,32 @@ class Bench:
     progress: bool = True
 
 
-def evaluate(trials: Sequence[Trial], bench: Bench, written: Callable[[pd.DataFrame], object] | None = None) -> pd.DataFrame:
+def check(rule: Grounding, networks: int, groups: Sequence[str], layers: int | None = None) -> None:
+    """Refuse networks that a grounding cannot be evaluated on, before anything is done for nothing."""
+    shape = (networks, networks) if layers is None else (networks, layers, layers)
+    truths = {name: np.zeros(shape) for name in rule.truths}
+    rule.check(Evidence("a measure", "more alike", True, np.zeros(shape), tuple(groups), truths))
+
+
+def usable(rule: Grounding, measures: Sequence[Measure]) -> list[Measure]:
+    """The measures that have something to say: what networks answer is the same at every layer."""
+    able = [m for m in measures if not (rule.kind == "layers" and m.info.on != "representation")]
+    if not able:
+        raise InputError(
+            f"{measures[0].key} looks at {measures[0].info.on}, which are the same at every layer of a network. Leave "
+            "out the grounding 'layers', or name a measure of representations."
+        )
+    return able
+
+
+def evaluate(
+    trials: Sequence[Trial], bench: Bench, written: Callable[[pd.DataFrame], object] | None = None
+) -> pd.DataFrame:
     """Rows for every trial and measure; `written` is handed all that there are whenever more are there."""
     import pandas as pd
 
+    for trial in trials:  # before anything is compared for nothing
+        trial.check()
     found: dict[str, pd.DataFrame] = {}
     for part in _together(trials):
         for trial, rows in _evaluated(part, bench):
@@ -108,6 +134,12 @@ def evaluate(trials: Sequence[Trial], bench: Bench, written: Callable[[pd.DataFr
                 written(pd.concat(found.values(), ignore_index=True))
     ordered = [found[trial.grounding] for trial in trials]
     return pd.concat(ordered, ignore_index=True)
+
+
+def with_settings(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows with what they are of, in the columns of every table of results."""
+    about = {name: settings[name] for name in ("domain", "data", "network", "preset", "seed")}
+    return rows.assign(**about)[list(COLUMNS)]
 
 
 def _together(trials: Sequence[Trial]) -> list[list[Trial]]:
@@ -129,7 +161,7 @@ def _evaluated(trials: Sequence[Trial], bench: Bench) -> Iterator[tuple[Trial, p
     """The rows of trials that share a comparison; it is made when the first of them is not there yet."""
     comparison: Comparison | None = None
     for trial in trials:
-        measures = _measures(trial, bench.measures)
+        measures = usable(trial.rule, bench.measures)
         path = None if bench.rows is None else bench.rows / f"{trial.grounding}-{trial.key(measures)[:16]}.csv"
         if path is not None and path.exists():
             yield trial, _read(path)
@@ -141,17 +173,6 @@ def _evaluated(trials: Sequence[Trial], bench: Bench) -> Iterator[tuple[Trial, p
             write_whole(path, _text(rows))
             rows = _read(path)  # as a later run will have them
         yield trial, rows
-
-
-def _measures(trial: Trial, measures: Sequence[Measure]) -> list[Measure]:
-    """The measures that have something to say: what networks answer is the same at every layer."""
-    able = [m for m in measures if not (trial.stacks and m.info.on != "representation")]
-    if not able:
-        raise InputError(
-            f"{measures[0].key} looks at {measures[0].info.on}, which are the same at every layer of a network. Leave "
-            "out the grounding 'layers', or name a measure of representations."
-        )
-    return able
 
 
 def _compared(trials: Sequence[Trial], bench: Bench) -> Comparison:
@@ -191,7 +212,9 @@ def _of_networks(trial: Trial, measures: Sequence[Measure], comparison: Comparis
         yield _evidence(measure, values, trial.groups, truths)
 
 
-def _evidence(measure: Measure, values: Array, groups: Sequence[str] = (), truths: Mapping[str, Array] | None = None) -> Evidence:
+def _evidence(
+    measure: Measure, values: Array, groups: Sequence[str] = (), truths: Mapping[str, Array] | None = None
+) -> Evidence:
     info = measure.info
     return Evidence(measure.key, info.larger_is, info.symmetric, values, tuple(groups), truths or {})
 
@@ -212,7 +235,10 @@ def _layer_values(stack: Stack, measures: Sequence[Measure], bench: Bench) -> li
     every = _compare(stack.rows, measures, bench)
     values = [every[m.key].reordered(names).values.copy() for m in measures]
     at = np.ix_([names.index(name) for name in mapped], [names.index(name) for name in mapped])
-    sides = ((stack.flat, [m for m in measures if m.name in FLAT]), (stack.positions, [m for m in measures if m.name not in FLAT]))
+    sides = (
+        (stack.flat, [m for m in measures if m.name in FLAT]),
+        (stack.positions, [m for m in measures if m.name not in FLAT]),
+    )
     for views, wanted in sides if len(mapped) > 1 else ():
         between = _compare(views, wanted, bench) if wanted else {}
         for number, measure in enumerate(measures):
@@ -245,8 +271,3 @@ def _read(path: Path) -> pd.DataFrame:
 
     with reading(path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again."):
         return pd.read_csv(io.BytesIO(path.read_bytes()), keep_default_na=True)
-
-
-def positions(view: Activations) -> Activations:
-    """Every 49th position of a view that has positions as rows, under a probe of its own."""
-    return Activations(view.values[::_EVERY].clone(), name=view.name, probe=f"{view.probe}/{_EVERY}", about=view.about)

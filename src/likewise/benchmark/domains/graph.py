@@ -122,7 +122,7 @@ class Graph(Domain):
         found: Activations = extract(net, probe, _convolutions(net)[-2], **how)
         return found
 
-    def stack(self, net: nn.Module, probe: Data, **how: Any) -> Stack:
+    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The outputs of all convolutions but the last."""
         return Stack(extract(net, probe, _convolutions(net)[:-1], **how))
 

@@ -39,6 +39,8 @@ COMMANDS = [
     ["--version"],
     ["measures", "--help"],
     ["train", "--help"],
+    ["benchmark", "--help"],
+    ["benchmark", "run", "--help"],
 ]
 
 

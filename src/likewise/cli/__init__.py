@@ -12,6 +12,7 @@ import sys
 import warnings
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 GROUP = "likewise.commands"
@@ -48,12 +49,13 @@ def _in_a_line(message: Warning | str, *_: Any, **__: Any) -> str:
 
 
 def commands() -> dict[str, EntryPoint]:
-    """The commands by name, not loaded yet: one per file of this room, then those of others."""
+    """The commands by name, not loaded yet: one per file of this room, then those of others.
+
+    A folder of this room is a group of commands, and each of its files one of them.
+    """
     from likewise.errors import InputError
 
-    files = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
-    ours = [EntryPoint(name.replace("_", "-"), f"{__name__}.{name}:{name}", GROUP) for name in files]
-    points = {point.name: point for point in ours}
+    points = _points(__name__, __path__)
     for point in entry_points(group=GROUP):
         if point.name in points:
             taken = points[point.name].value
@@ -62,6 +64,14 @@ def commands() -> dict[str, EntryPoint]:
             )
         points[point.name] = point
     return points
+
+
+def _points(package: str, path: Any) -> dict[str, EntryPoint]:
+    """The files of a package as commands, its folders as groups of them."""
+    found = [module for module in iter_modules(path) if not module.name.startswith("_")]
+    values = {module.name: f"{package}.{module.name}" + f":{module.name}" * (not module.ispkg) for module in found}
+    named = {name.replace("_", "-"): value for name, value in values.items()}
+    return {name: EntryPoint(name, value, GROUP) for name, value in named.items()}
 
 
 def _app(words: list[str]) -> Any:
@@ -86,7 +96,20 @@ def _app(words: list[str]) -> Any:
             typer.echo(f"likewise {__version__}")
             raise typer.Exit
 
-    points = commands()
-    for name in words[:1] if words and words[0] in points else points:
-        app.command(name)(points[name].load())
+    _add(app, commands(), words)
     return app
+
+
+def _add(app: Any, points: dict[str, EntryPoint], words: list[str]) -> None:
+    """Give a command line the command that the words name, or all of them for `--help`."""
+    import typer
+
+    for name in words[:1] if words and words[0] in points else points:
+        loaded = points[name].load()
+        if not isinstance(loaded, ModuleType):
+            app.command(name)(loaded)
+            continue
+        group = typer.Typer(help=str(loaded.__doc__).split("\n")[0], no_args_is_help=True)
+        group.callback()(lambda: None)  # with one command it is a group too
+        _add(group, _points(loaded.__name__, loaded.__path__), words[1:])
+        app.add_typer(group, name=name)

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from itertools import zip_longest
 from typing import Any
 
+LISTS = {"--measure": "--measure", "-m": "--measure", "--measures": "--measures", "--grounding": "--grounding"}
+
 
 def check(words: list[str]) -> None:
     """Refuse an option with an empty value, and names that are no text."""
@@ -26,14 +28,14 @@ def spread(words: list[str]) -> list[str]:
     ['compare', 'a.npy', 'b.npy', '--measure', 'cka', '--measure', 'rsa', '--out', 'runs']
     """
     out: list[str] = []
-    listing = False
+    listing = ""  # the option whose names go on
     for i, word in enumerate(words):
-        named = i > 0 and words[i - 1] in ("--measure", "-m")
+        named = LISTS.get(words[i - 1], "") if i > 0 else ""
         name = "[" in word or not set(word) & set("./:")
         if listing and not named and not word.startswith("-") and name:
-            out.append("--measure")
+            out.append(listing)
         else:
-            listing = named or (listing and word in ("--measure", "-m"))
+            listing = named or (listing if word in LISTS else "")
         out.append(word)
     return out
 

@@ -1,0 +1,132 @@
+"""Graphs: nodes of one graph, classified by GCN, GraphSAGE and GAT.
+
+The settings of `paper` are those of the reference's code, which made the paper's tables: with batch normalisation, of
+which the paper's table 4 says nothing. Looked at are test nodes, at the output of a convolution before normalisation
+and activation: of the second to last, and in the layer test, for which deeper networks are trained, of all but the
+last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
+from likewise.data import Data
+from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.data.graphs import Nodes
+from likewise.errors import UnknownNameError
+from likewise.networks import Settings, unwrapped
+from likewise.networks.zoo.graph import DropEdges, resi
+from likewise.views import Activations
+from likewise.views.extract import extract
+
+_LEVELS: dict[Kind, tuple[float, ...]] = {
+    "labels": (0.0, 0.25, 1.0),
+    "shortcut": (0.0, 0.5, 1.0),
+    "augmentation": (0.0, 0.2, 0.8),
+}
+_DEPTH = 6  # of the networks of the layer test
+_MOST = 10_000  # test nodes that are looked at
+
+
+@domain("graph", "graphs")
+class Graph(Domain):
+    """Nodes of a citation network, of pictures or of digits, and what they are about."""
+
+    kind = "graph"
+    data = ("cora", "citeseer", "flickr", "ogbn-arxiv", "digits-graph")
+    networks: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"gcn": "zoo:gcn", "sage": "zoo:sage", "graphsage": "zoo:sage", "gat": "zoo:gat"}
+    )
+
+    def preset(self, name: str, data: str, network: str) -> Preset:
+        """The paper's settings for its data, those of Cora for any other; `small` has 50 epochs."""
+        if name == "paper":
+            return Preset()
+        return Preset(seeds=6, group=4, layered=3, training={"epochs": 50})
+
+    def _settings(self, case: Case) -> Any:
+        network = self.networks.get(case.network, case.network).removeprefix("zoo:")
+        try:
+            return resi(network, case.data, variant="resi")
+        except UnknownNameError:
+            return resi(network if network in ("gcn", "sage", "gat") else "gcn", "cora", variant="resi")
+
+    def options(self, case: Case) -> dict[str, Any]:
+        """Width, depth, dropout, activation and normalisation of the paper's code."""
+        return dict(self._settings(case).network)
+
+    def training(self, case: Case, group: Group) -> dict[str, Any]:
+        """Adam at the paper's rate for as many epochs."""
+        return dict(self._settings(case).training)
+
+    def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
+        """The groups of the paper (A.2 to A.4)."""
+        return _LEVELS[kind]
+
+    def groups(self, grounding: str, case: Case) -> list[Group]:
+        """As everywhere, but for the layers: networks of their own, six layers deep."""
+        if grounding == "layers":
+            return [Group("six layers", case.preset.layered, options={"depth": _DEPTH})]
+        return super().groups(grounding, case)
+
+    def change_seed(self, seed: int, case: Case) -> int:
+        """Another seed for every network, as in the reference."""
+        return seed
+
+    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+        """Other labels, or labels behind the features; edges are dropped while training."""
+        strength = spec.share if share is None else share
+        if spec.kind == "labels":
+            return randomise_labels(data, strength, spec.change_seed)
+        return add_shortcut(data, strength, spec.change_seed) if spec.kind == "shortcut" else data
+
+    def settings(self, spec: Spec) -> Settings:
+        """Edges are dropped anew every epoch in the groups of the augmentation test."""
+        settings = super().settings(spec)
+        return replace(settings, augment=(DropEdges(spec.share),)) if spec.kind == "augmentation" else settings
+
+    def probe(self, spec: Spec, case: Case) -> Data:
+        """Test nodes, at most 10,000; with shortcuts that are always wrong in the shortcut test."""
+        nodes = self.load(spec.data, "probe")
+        most = _MOST if case.preset.probe is None else case.preset.probe
+        if len(nodes) > most:
+            nodes = nodes[np.sort(np.random.RandomState(2024).choice(len(nodes), most, replace=False)).tolist()]
+        # test nodes have the same wrong shortcuts whatever the share and the seed; those of their neighbours too
+        return add_shortcut(nodes, 0.0, 0) if spec.kind == "shortcut" else nodes
+
+    def checks(self, spec: Spec, case: Case) -> dict[str, Data]:
+        """Right shortcuts are those of validation nodes: test nodes never have them."""
+        found = super().checks(spec, case) if spec.kind != "shortcut" else {"fit": self.train_data(spec)}
+        if spec.kind == "shortcut":
+            found["shortcut"] = self.changed(self.load(spec.data, "val"), spec, 1.0)
+        return found
+
+    def augmented(self, probe: Data, case: Case) -> Data:
+        """The probe with as many edges left as the strongest augmentation leaves."""
+        graph: Any = copy(probe.inputs.graph)
+        drawn = torch.rand(graph.edge_index.shape[1], generator=torch.Generator().manual_seed(2024))
+        graph.edge_index = graph.edge_index[:, drawn >= max(self.levels("augmentation", case))]
+        return replace(probe, name=f"{probe.name},edges dropped", inputs=Nodes(graph, probe.inputs.index))
+
+    def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
+        """The output of the second to last convolution."""
+        found: Activations = extract(net, probe, _convolutions(net)[-2], **how)
+        return found
+
+    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
+        """The outputs of all convolutions but the last."""
+        return Stack(extract(net, probe, _convolutions(net)[:-1], **how))
+
+
+def _convolutions(net: nn.Module) -> list[str]:
+    """The names of the convolutions, in order."""
+    return [f"convs.{number}" for number in range(len(unwrapped(net).convs))]  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""Texts, classified by BERT and smaller encoders that are trained on.
+
+Looked at is the class token of the last hidden state, in the layer test of all hidden states; at the lowest, the
+embeddings, it is the same for every text, so that measures are undefined there. MultiBERT's networks differ in their
+pre-training too, one address per seed; those of minilm share one pre-training.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from torch import nn
+
+from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
+from likewise.data import Data
+from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.views import Activations
+from likewise.views.extract import extract
+from likewise.views.layers import layers
+
+_MULTIBERT = "hf:google/multiberts-seed_{},pretrained=true"
+_SEEDS = 25  # of MultiBERT
+_MAJORITY = {"sst2": 0.558, "mnli": 0.354}  # the largest class: shortcuts that are right as often say nothing
+_AUGMENTED = {"mnli": (0.0, 0.25, 1.0)}
+_EPOCHS = {("sst2", "shortcut"): 3, ("mnli", None): 5}
+
+
+@domain("language", "text")
+class Language(Domain):
+    """Sentences and what they say of a film, or of each other."""
+
+    kind = "text"
+    data = ("sst2", "mnli", "sentences")
+    networks: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"bert": _MULTIBERT, "minilm": "zoo:minilm", "bert-tiny": "zoo:bert-tiny"}
+    )
+    test_split = ("dev", "test")
+
+    def preset(self, name: str, data: str, network: str) -> Preset:
+        """All texts, or so many that a network is trained in a minute."""
+        if name == "paper":
+            return Preset(layered=10)
+        return Preset(seeds=6, group=4, layered=4, train=1500, probe=500)
+
+    def address(self, case: Case, seed: int) -> str:
+        """MultiBERT's network of that seed; they are used again after the 25th."""
+        return super().address(case, seed).format((seed // 1000 * 10 + seed % 1000) % _SEEDS)
+
+    def options(self, case: Case) -> dict[str, Any]:
+        """The classifier looks at the class token."""
+        return {"pooling": "cls"} if self.networks.get(case.network, case.network).startswith("zoo:") else {}
+
+    def training(self, case: Case, group: Group) -> dict[str, Any]:
+        """AdamW, the rate rising to 5e-5 for a tenth of the epochs and falling to 0, the best weights kept."""
+        rate = {"optimiser": "adamw", "schedule": "linear", "clip": 1.0, "weight_decay": 0.0}
+        if not case.preset_name.startswith("paper"):
+            lr = 1e-3 if case.network == "bert-tiny" else 1e-4
+            return rate | {"lr": lr, "epochs": 4, "warmup": 0.4, "batch_size": 32}
+        epochs = _EPOCHS.get((case.data, group.kind), 10)
+        often = {"evaluate_every": 1000, "keep_best": True}
+        return rate | often | {"lr": 5e-5, "epochs": epochs, "warmup": epochs / 10, "batch_size": 64}
+
+    def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
+        """The groups of the paper; the weakest shortcut is right as often as the largest class is."""
+        if kind == "labels":
+            return (0.0, 0.75, 1.0)
+        if kind == "augmentation":
+            return _AUGMENTED.get(case.data, (0.0, 1.0))
+        least = self.uninformative(case)
+        return (least, round(least + 0.75 * (1 - least), 4), 1.0)
+
+    def uninformative(self, case: Case) -> float:
+        """The share of the largest class."""
+        if case.data in _MAJORITY:
+            return _MAJORITY[case.data]
+        labels = self.load(case.data, "train").need_labels("find the largest class").tolist()
+        return round(max(Counter(labels).values()) / len(labels), 3)
+
+    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+        """Labels of new classes, a token of the class in front, or other words."""
+        strength = spec.share if share is None else share
+        if spec.kind == "labels":
+            return randomise_labels(data, strength, spec.change_seed)
+        if spec.kind == "shortcut":
+            return add_shortcut(data, strength, spec.change_seed)
+        return _augmented(data, strength, spec.change_seed) if spec.kind == "augmentation" else data
+
+    def validation_data(self, spec: Spec) -> Data | None:
+        """The development split, changed as the training data is, where the best weights are kept."""
+        return self.changed(self.load(spec.data, "probe"), spec) if spec.training.get("keep_best") else None
+
+    def augmented(self, probe: Data, case: Case) -> Data:
+        """The probe with all its words changed."""
+        return _augmented(probe, 1.0, 2024)
+
+    def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
+        """The class token after the last layer."""
+        found: Activations = extract(net, probe, _hidden(net, probe)[-1], "cls", **how)
+        return found
+
+    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
+        """The class token after the embeddings and after every layer."""
+        return Stack(extract(net, probe, _hidden(net, probe), "cls", **how))
+
+
+def _augmented(data: Data, share: float, seed: int) -> Data:
+    changes: Any = import_module("likewise.data")
+    found: Data = changes.augment_text(data, share, seed)
+    return found
+
+
+def _hidden(net: nn.Module, probe: Data) -> list[str]:
+    """The embeddings and the layers of an encoder."""
+    found = layers(net, probe[:2])
+    embeddings = [layer.name for layer in found if layer.name.endswith("embeddings")]
+    return [min(embeddings, key=len), *(layer.name for layer in found if layer.block)]

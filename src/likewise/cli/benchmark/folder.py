@@ -1,0 +1,28 @@
+"""`likewise benchmark folder`: hold measures against representations of your own, in a folder with a manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def folder(
+    path: Annotated[Path, typer.Argument(help="Folder with manifest.json and the files it names.")],
+    grounding: Annotated[list[str] | None, typer.Option(help="Some groundings only; may be repeated.")] = None,
+    measures: Annotated[list[str] | None, typer.Option(help="all, resi, or names; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Table of the results, as CSV.")] = None,
+) -> None:
+    """Evaluate representations of your own; nothing is trained."""
+    from likewise._base.files import write_whole
+    from likewise.benchmark import from_folder
+    from likewise.cli._words import split
+
+    words = [name for word in measures or ["resi"] for name in split(word)]
+    rows = from_folder(path, words[0] if len(words) == 1 else words, groundings=grounding or None)
+    if out is not None:
+        write_whole(out, rows.to_csv(index=False).encode())
+    shown = rows[rows["variant"] == "published"]
+    columns = ["grounding", "metric", "ties", "measure", "value", "chance", "p", "coverage"]
+    typer.echo(shown[columns].round(3).to_string(index=False, na_rep=""))

@@ -1,0 +1,73 @@
+"""`likewise benchmark run`: train what is missing, compare, evaluate; rerun with the same folder to resume."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.benchmark import BenchmarkRun
+
+
+def run(
+    domain: Annotated[str, typer.Option(help="graph, language or vision.")],
+    data: Annotated[str, typer.Option(help="Data of the domain, like cora, or an address.")],
+    network: Annotated[str, typer.Option(help="Network of the domain, like gcn, or an address.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
+    grounding: Annotated[list[str] | None, typer.Option(help="Some groundings only; may be repeated.")] = None,
+    measures: Annotated[list[str] | None, typer.Option(help="all, resi, or names; may be repeated.")] = None,
+    preset: Annotated[str, typer.Option(help="paper, or small: minutes on two cores.")] = "small",
+    engine: Annotated[
+        str, typer.Option(help="Where networks are trained: processes[:N], dask, ray or local.")
+    ] = "processes",
+    seed: Annotated[int, typer.Option(help="Another seed is another repetition.")] = 0,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be trained and what it costs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Train networks whose likeness is known, and see which measures follow it."""
+    from likewise import benchmark
+    from likewise.cli._words import split
+    from likewise.errors import InputError
+
+    words = [name for word in measures or ["resi"] for name in split(word)]
+    how: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
+    how["measures"] = words[0] if len(words) == 1 else words
+    if plan:
+        _print_plan(benchmark.plan(domain, data, network, out=out, **how), as_json)
+        return
+    if out is None:
+        raise InputError("a run needs a folder for its networks and results. Say which, as in --out runs/cora-gcn.")
+    place = None if engine == "local" else engine
+    done = benchmark.run(domain, data, network, out=out, engine=place, **how)
+    if as_json:
+        typer.echo(done.results.to_json(orient="records", double_precision=15))
+        return
+    _print(done)
+    typer.echo(f"\nwritten to {out}: results.csv, networks.csv, run.json, networks/, store/")
+
+
+def _print(done: BenchmarkRun) -> None:
+    """One row per measure and one column per grounding, in the form that made the paper's tables."""
+    rows = done.results[(done.results["variant"] == "resi") & (done.results["metric"] != "conformity")]
+    names = rows["grounding"].where(rows["metric"].isin(["spearman", "auprc"]), rows["metric"])
+    typer.echo(rows.assign(column=names).pivot_table("value", "measure", "column", sort=False).round(2).to_string())
+    for name, validity in done.validity.items():
+        if not validity.valid:
+            typer.echo(f"{name} is not valid: {validity.reason}.")
+
+
+def _print_plan(frame: pd.DataFrame, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
+        return
+    typer.echo(frame.to_string(index=False))
+    typer.echo(
+        f"\n{frame['networks'].sum()} networks, {frame['done'].sum()} of them done; {frame['left'].sum() / 60:,.1f} "
+        f"minutes of one core left to train; {frame.attrs['pairs']} pairs by {frame.attrs['measures']} measures. "
+        "Nothing was trained."
+    )

@@ -1,0 +1,179 @@
+"""Whole runs in each domain, from nothing to results, with all groundings, on data that needs no download."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import likewise.data
+from likewise.benchmark import DOMAINS, GROUNDINGS, BenchmarkRun, run
+from likewise.benchmark.trials import COLUMNS
+from likewise.errors import InputError, UnknownNameError
+
+MEASURES = ["cka", "cka[resi]", "procrustes", "linear-regression", "jaccard"]
+SMALL: dict[str, Any] = {"seeds": 4, "group": 2, "layered": 2, "probe": 60}
+needs_texts = pytest.mark.skipif(not hasattr(likewise.data, "augment_text"), reason="texts cannot be augmented yet")
+
+
+def settled(done: BenchmarkRun) -> None:
+    """What holds for a run of any domain."""
+    rows = done.results
+    assert list(rows.columns) == list(COLUMNS)
+    assert set(rows["grounding"]) == set(GROUNDINGS.names())
+    for _, one in rows.groupby("grounding"):
+        assert set(zip(one["measure"], one["measure_variant"], strict=True)) == {
+            ("cka", "published"),
+            ("cka", "resi"),
+            ("procrustes", "published"),
+            ("linear-regression", "published"),
+            ("jaccard", "published"),
+        }
+        assert set(one["variant"]) == {"published", "resi"}
+    assert rows["value"].between(-1, 1).all()
+    assert (rows["coverage"] > 0).all()
+    assert (rows["seconds"] >= 0).all()
+    assert {name: one.valid for name, one in done.validity.items()} == rows.groupby("grounding")[
+        "valid"
+    ].first().to_dict()
+    keys = ["grounding", "metric", "variant", "measure", "measure_variant", "ties"]
+    assert not rows.duplicated(keys).any()
+    again = BenchmarkRun.load(done.out)
+    pd.testing.assert_frame_equal(again.results, rows)
+    pd.testing.assert_frame_equal(again.networks, done.networks)
+
+
+def groups_of(done: BenchmarkRun, grounding: str) -> dict[str, int]:
+    serves = done.networks["groundings"].str.split().apply(lambda names: grounding in names)
+    return done.networks[serves].groupby("group", sort=False).size().to_dict()
+
+
+def test_digits_run_in_the_domain_vision(tmp_path: Path) -> None:
+    preset = SMALL | {"train": 200, "training": {"epochs": 2}}
+    done = run("vision", "digits", "lenet", measures=MEASURES, preset=preset, out=tmp_path, progress=False)
+    settled(done)
+    assert groups_of(done, "accuracy") == {"standard": 4}
+    assert groups_of(done, "labels") == {"standard": 2, "labels 0.5": 2, "labels 1": 2}
+    assert groups_of(done, "shortcut") == {"shortcut 0": 2, "shortcut 0.75": 2, "shortcut 1": 2}
+    assert groups_of(done, "augmentation") == {f"augmentation {v}": 2 for v in (1000, 2000, 4000)}
+    assert len(done.networks) == 4 + 4 + 6 + 6
+    layers = done.results.query("grounding == 'layers'")
+    assert set(layers["networks"]) == {2}
+    assert set(done.results["n"]) == {60}
+
+
+def test_digits_run_as_a_graph(tmp_path: Path) -> None:
+    pytest.importorskip("torch_geometric")
+    preset = SMALL | {"options": {"width": 8}, "training": {"epochs": 5}}
+    done = run("graph", "digits-graph", "gcn", measures=MEASURES, preset=preset, out=tmp_path, progress=False)
+    settled(done)
+    assert groups_of(done, "labels") == {"standard": 2, "labels 0.25": 2, "labels 1": 2}
+    assert groups_of(done, "augmentation") == {"standard": 2, "augmentation 0.2": 2, "augmentation 0.8": 2}
+    assert groups_of(done, "layers") == {"six layers": 2}
+    assert done.networks["shortcut"].notna().sum() == 6
+    trials = {trial.grounding: trial for trial in done.trials()}
+    assert [len(stack.rows) for stack in trials["layers"].stacks] == [5, 5]
+    assert next(iter(trials["labels"].views.values())).d == 8
+    assert trials["family"].groups == ("standard",) * 2 + ("labels",) * 4 + ("augmentation",) * 4
+
+
+@needs_texts
+def test_sentences_run_in_the_domain_language(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    preset = SMALL | {"train": 96, "options": {"width": 16, "vocabulary": 512}, "training": {"epochs": 1}}
+    done = run("language", "sentences", "bert-tiny", measures=MEASURES, preset=preset, out=tmp_path, progress=False)
+    settled(done)
+    assert groups_of(done, "labels") == {"standard": 2, "labels 0.75": 2, "labels 1": 2}
+    assert list(groups_of(done, "shortcut").values()) == [2, 2, 2]
+    assert groups_of(done, "augmentation") == {"standard": 2, "augmentation 1": 2}
+    layers = done.results.query("grounding == 'layers' and measure == 'cka'")
+    assert (layers["coverage"] < 1).all()  # the class token of the embeddings is the same for every text
+
+
+def test_every_domain_names_networks_and_data_of_its_kind() -> None:
+    assert DOMAINS.names() == ["graph", "language", "vision"]
+    for domain in DOMAINS:
+        for name in domain.networks:
+            case = domain.case(domain.data[-1], name, "small")
+            assert domain.specs("accuracy", case)
+
+
+def test_the_seed_shifts_the_seeds_of_all_networks() -> None:
+    domain = DOMAINS.get("graph")
+    seeds = [{spec.seed for spec in domain.specs("family", domain.case("cora", "gcn", "small", n))} for n in (0, 1)]
+    assert not seeds[0] & seeds[1]
+
+
+def test_in_paper_cora_has_the_settings_of_the_reference() -> None:
+    domain = DOMAINS.get("graph")
+    case = domain.case("cora", "gcn", "paper")
+    spec = domain.specs("accuracy", case)[-1]
+    assert len(domain.specs("accuracy", case)) == 10
+    assert (spec.options["norm"], spec.options["width"], spec.options["depth"]) == ("BatchNorm", 64, 3)
+    assert spec.training["epochs"] == 200
+    assert [spec.options["depth"] for spec in domain.specs("layers", case)] == [6] * 5
+    networks = {spec.key for name in GROUNDINGS.names() for spec in domain.specs(name, case)}
+    assert len(networks) == 10 + 10 + 15 + 10 + 5
+
+
+def test_multibert_has_one_address_per_seed() -> None:
+    domain = DOMAINS.get("language")
+    case = domain.case("sst2", "bert", "paper", 2)
+    assert domain.specs("accuracy", case)[3].address == "hf:google/multiberts-seed_23,pretrained=true"
+    assert domain.levels("shortcut", case) == (0.558, 0.8895, 1.0)
+    assert domain.levels("augmentation", domain.case("mnli", "bert", "paper")) == (0.0, 0.25, 1.0)
+
+
+def test_a_domain_without_that_data_says_what_it_has() -> None:
+    with pytest.raises(InputError) as error:
+        run("graph", "digits", "gcn", out="unused")
+    assert str(error.value) == (
+        "the domain 'graph' has no data 'digits', which holds image inputs. It has cora, citeseer, flickr, ogbn-arxiv, "
+        "digits-graph, and takes any address of graph inputs."
+    )
+    with pytest.raises(InputError) as error:
+        run("graph", "cora", "gnc", out="unused")
+    assert str(error.value) == (
+        "the domain 'graph' has no network 'gnc'. Did you mean 'gcn'? It has gcn, sage, graphsage, gat, and takes any "
+        "address like zoo:NAME."
+    )
+    with pytest.raises(UnknownNameError) as unknown:
+        run("graphics", "cora", "gcn", out="unused")
+    assert str(unknown.value) == "no domain named 'graphics'. Did you mean 'graphs'?"
+
+
+@pytest.mark.parametrize(
+    ("preset", "sentence"),
+    [
+        ("papre", "no preset named 'papre'. Did you mean 'paper'? Give paper or small."),
+        (
+            {"seed": 3},
+            "a preset has no field 'seed'. Did you mean 'seeds'? It has seeds, group, layered, train, probe, options, "
+            "training.",
+        ),
+        ({"group": 0}, "group of the preset is 0. Give a whole number of at least 1."),
+    ],
+)
+def test_a_preset_nobody_knows_is_refused(preset: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        run("vision", "digits", "lenet", preset=preset, out="unused")
+    assert str(error.value) == sentence
+
+
+def test_a_group_of_one_network_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        run("vision", "digits", "lenet", preset={"group": 1}, groundings="labels", out=tmp_path / "new", progress=False)
+    assert str(error.value) == (
+        "the group 'standard' has one network, so none to be like. Give it two or more, or leave it out."
+    )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        run("vision", "digits", "lenet", seed=-1, out="unused")
+    assert str(error.value) == "the seed is -1. Give a whole number from 0."
+    assert math.isclose(DOMAINS.get("vision").uninformative(DOMAINS.get("vision").case("digits", "mlp", "small")), 0)

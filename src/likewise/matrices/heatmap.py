@@ -39,6 +39,7 @@ class Panel:
     numbers  whether numbers are written in where there is room
     upwards  whether the first row is the lowest
     rooted   whether colours go by the square root, for values most of which are small
+    most_numbers  names a side up to which there is room for numbers
     """
 
     values: np.ndarray
@@ -54,6 +55,7 @@ class Panel:
     numbers: bool = True
     upwards: bool = False
     rooted: bool = False
+    most_numbers: int = NUMBERS
 
     @property
     def longest(self) -> int:
@@ -63,7 +65,7 @@ class Panel:
     @property
     def has_numbers(self) -> bool:
         """Whether there is room for numbers."""
-        return self.numbers and self.longest <= NUMBERS
+        return self.numbers and self.longest <= self.most_numbers
 
     @property
     def has_names(self) -> bool:

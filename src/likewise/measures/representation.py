@@ -101,8 +101,9 @@ class Representation(Values):
 
     @quantity(permuted="same")
     def white_mean(self) -> tuple[Tensor, float]:
-        """The direction and the length of the mean of √n X W, W the whitening of the centred values."""
-        mean = self.compact_mean @ self._whitening
+        """The direction and the length of the mean of √n X W, W the whitening of the centred values; empty without W."""
+        white = self._whitening
+        mean = self.compact_mean @ white if white.numel() else white
         size = float(torch.linalg.vector_norm(mean))
         return mean / size if size else mean, size * self.n**0.5
 

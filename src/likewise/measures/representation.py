@@ -101,7 +101,7 @@ class Representation(Values):
 
     @quantity(permuted="same")
     def white_mean(self) -> tuple[Tensor, float]:
-        """The direction and the length of the mean of √n X W, W the whitening of the centred values; empty without W."""
+        """Direction and length of the mean of √n X W, W the whitening of the centred values; empty without W."""
         white = self._whitening
         mean = self.compact_mean @ white if white.numel() else white
         size = float(torch.linalg.vector_norm(mean))

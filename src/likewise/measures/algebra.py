@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,16 +11,24 @@ RUN = 8192  # rows summed in single precision before the sum goes on in double
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
-def symmetric(rows: Tensor) -> Tensor:
-    """R Rᵀ, each inner product computed once: torch has no call for it."""
+def large_empty(rows: int, columns: int, like: Tensor) -> Tensor:
+    """Room for a large matrix; numpy's, since numpy asks the system for large pages and torch does not."""
+    if like.device.type == "cpu" and like.dtype == torch.float64:
+        return torch.from_numpy(np.empty((rows, columns)))
+    return like.new_empty(rows, columns)
+
+
+def symmetric(rows: Tensor, others: Tensor | None = None) -> Tensor:
+    """R Rᵀ, or R Sᵀ where that is symmetric, each inner product computed once: torch has no call for it."""
     n = rows.shape[0]
+    others = rows if others is None else others
     step = TILE * max(1, -(-n // (8 * TILE)))
     if n <= step:
-        return rows @ rows.T
-    out = torch.empty(n, n, dtype=rows.dtype, device=rows.device)
+        return rows @ others.T
+    out = large_empty(n, n, rows)
     for i in range(0, n, step):
         j = min(i + step, n)
-        torch.mm(rows[i:j], rows[:j].T, out=out[i:j, :j])
+        torch.mm(rows[i:j], others[:j].T, out=out[i:j, :j])
     for i in range(0, n, TILE):  # in tiles, since columns read one by one miss the cache
         for j in range(i + TILE, n, TILE):
             out[i : i + TILE, j : j + TILE] = out[j : j + TILE, i : i + TILE].T
@@ -35,6 +44,18 @@ def transposed_product(triangle: Tensor, matrix: Tensor) -> Tensor:
     for i in range(0, n, TILE):
         j = min(i + TILE, n)
         torch.mm(triangle[:j, i:j].T, matrix[:j], out=out[i:j])
+    return out
+
+
+def triangular_product(matrix: Tensor, triangle: Tensor) -> Tensor:
+    """A W for an upper triangular W, whose zeros are left out: torch has no call for it."""
+    n = triangle.shape[0]
+    if n <= TILE:
+        return matrix @ triangle
+    out = matrix.new_empty(matrix.shape[0], n)
+    for i in range(0, n, TILE):
+        j = min(i + TILE, n)
+        torch.mm(matrix[:, :j], triangle[:j, i:j], out=out[:, i:j])
     return out
 
 
@@ -60,7 +81,7 @@ def whitening(moment: Tensor, rounding: float) -> Tensor:
         inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
         size = float(torch.linalg.vector_norm(inverse))
         if float(moment.trace()) * size**2 < ILL_CONDITIONED and size * rounding < 1:
-            return inverse.T
+            return inverse.T.contiguous()  # products of two transposed matrices are slow
     return moment.new_empty(0)
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import hsic1
+from likewise.measures.algebra import hsic1, large_empty
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import SMALL, quantity
 
@@ -202,14 +202,19 @@ def upper_triangle(rep: Representation, rows: Callable[[int, int], Tensor]) -> T
         whole = rows(0, n)
         return whole[torch.ones_like(whole, dtype=torch.bool).triu_(1)]
     rep.workspace.reserve(8 * n * n // 2)
-    out = torch.empty(n * (n - 1) // 2, dtype=rep.values.dtype, device=rep.values.device)
-    position = 0
+    out = large_empty(1, n * (n - 1) // 2, rep.values)[0]
+    position, place = 0, _plain(out)
     for start, stop in rep.blocks(4):
-        block = rows(start, stop)
+        block = _plain(rows(start, stop))
         for i in range(start, stop):
-            out[position : position + n - 1 - i] = block[i - start, i + 1 :]
+            place[position : position + n - 1 - i] = block[i - start, i + 1 :]
             position += n - 1 - i
     return out
+
+
+def _plain(tensor: Tensor) -> Any:
+    """The numbers as numpy sees them, whose slices cost less, where they are on the CPU."""
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
 @dataclass

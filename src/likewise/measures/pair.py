@@ -17,7 +17,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import InputError, UndefinedError
-from likewise.measures.algebra import single_product_norm, transposed_product
+from likewise.measures.algebra import single_product_norm, symmetric, transposed_product, triangular_product
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
@@ -88,7 +88,7 @@ class Pair:
     @quantity(swapped="transposed")
     def cross(self) -> Tensor:
         """Xᵀ Y of the centred compact values."""
-        return self.a.centred.T @ self.b.centred
+        return self.a.covariance if self.a is self.b else self.a.centred.T @ self.b.centred
 
     @quantity
     def raw_cross(self) -> Tensor:
@@ -114,22 +114,34 @@ class Pair:
 
     # --- column spaces --------------------------------------------------------------------------
 
-    def _overlap(self, centred: bool) -> Tensor:
-        left, right = self.a.whitening(centred), self.b.whitening(centred)
-        if left.numel() and right.numel():
-            half = transposed_product(left, self.cross if centred else self.raw_cross)
-            return transposed_product(right, half.T).T
-        return self.a.basis(centred).T @ self.b.basis(centred)
+    @quantity
+    def projection(self) -> Tensor:
+        """Xᵀ V, the centred compact X along an orthonormal basis of the centred column space of Y."""
+        white = self.b.whitening()
+        return triangular_product(self.cross, white) if white.numel() else self.a.centred.T @ self.b.basis()
 
     @quantity(swapped="transposed")
     def overlap(self) -> Tensor:
         """Uᵀ V, orthonormal bases of the centred column spaces against each other."""
-        return self._overlap(centred=True)
+        white = self.a.whitening()
+        if white.numel() and self.b.whitening().numel():
+            return transposed_product(white, self.projection)
+        return self.a.basis().T @ self.b.basis()
 
     @quantity(swapped="transposed")
     def raw_overlap(self) -> Tensor:
-        """`overlap` of the column spaces of the values as they are."""
-        return self._overlap(centred=False)
+        """`overlap` of the column spaces of the values as they are.
+
+        In bases that whiten the centred values, with a and b the means there and O the overlap, it is
+        (I + aaᵀ)^-½ (O + abᵀ) (I + bbᵀ)^-½: the mean adds to O and is whitened in one direction.
+        """
+        if any(rep.is_constant or not rep.whitening().numel() for rep in (self.a, self.b)):
+            return self.a.basis(centred=False).T @ self.b.basis(centred=False)
+        (a, size), (b, other) = self.a.white_mean, self.b.white_mean
+        shrunk, less = 1 - 1 / math.hypot(1, size), 1 - 1 / math.hypot(1, other)
+        left, right = a @ self.overlap, self.overlap @ b
+        both = shrunk * less * float(left @ b) + size / math.hypot(1, size) * other / math.hypot(1, other)
+        return self.overlap.addr(a, both * b - shrunk * left).addr_(right, b, alpha=-less)
 
     def principal_overlap(self, k: int | None = None, l: int | None = None) -> Tensor:
         """`overlap` of the first k and l left singular vectors, largest singular value first."""
@@ -248,7 +260,7 @@ def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
 def nuclear_norm(matrix: Tensor) -> float:
     """Sum of singular values, from the cheaper eigenvalues of AᵀA where that costs no digits."""
     small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-    squares = torch.linalg.eigvalsh(small.T @ small)
+    squares = torch.linalg.eigvalsh(symmetric(small.T))
     if float(squares[0]) > 1e-10 * float(squares[-1]):
         return float(squares.sqrt().sum())
     return float(torch.linalg.svdvals(matrix).sum())
@@ -258,7 +270,7 @@ def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
     if matrix.shape[0] < matrix.shape[1]:
         return polar(matrix.T).T
-    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    squares, vectors = torch.linalg.eigh(symmetric(matrix.T))
     # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
     if float(squares[0]) > 1e-12 * float(squares[-1]):
         return matrix @ (vectors / squares.sqrt()) @ vectors.T

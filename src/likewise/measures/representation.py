@@ -17,6 +17,7 @@ from torch import Tensor
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     inverse_of,
+    large_empty,
     rank_of,
     recentre,
     single_product_norm,
@@ -97,6 +98,14 @@ class Representation(Values):
             raise UndefinedError(f"{self.name} is zero everywhere, so it spans nothing.")
         moment = torch.addr(self.covariance, self.compact_mean, self.compact_mean, alpha=self.n)
         return whitening(moment, self.rounding)
+
+    @quantity(permuted="same")
+    def white_mean(self) -> tuple[Tensor, float]:
+        """Direction and length of the mean of √n X W, W the whitening of the centred values; empty without W."""
+        white = self._whitening
+        mean = self.compact_mean @ white if white.numel() else white
+        size = float(torch.linalg.vector_norm(mean))
+        return mean / size if size else mean, size * self.n**0.5
 
     @quantity(permuted="rows")
     def _span(self) -> Tensor:
@@ -194,7 +203,7 @@ class Representation(Values):
 
     def assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
         """An n x n matrix from its rows, with little beside it."""
-        out = torch.empty(self.n, self.n, dtype=self.mean.dtype, device=self.values.device)
+        out = large_empty(self.n, self.n, self.mean)
         for start, stop in self.blocks(2):
             out[start:stop] = rows(start, stop)
         return out
@@ -248,12 +257,13 @@ class Representation(Values):
 
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k)."""
-        if self.workspace.keeps_squares(self.n):
-            if self.workspace.shares_squares:
-                return self._cosines.gather(1, columns)
-            parts = [self.cosine_rows(i, j).gather(1, columns[i:j]) for i, j in self.blocks(4)]
-            return torch.cat(parts)
         inverse = inverse_of(self.norms)
+        if self.workspace.keeps_squares(self.n):
+            if self._uneven:
+                return self._cosines.gather(1, columns)
+            toward, square = self._toward_mean
+            products = self.gram.gather(1, columns) + (toward[columns] + (toward[:, None] + square))
+            return products.mul_(inverse[columns]).mul_(inverse[:, None])
         found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
         step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))
         for i in range(0, self.n, step):
@@ -272,7 +282,8 @@ class Representation(Values):
     def _row_profile(self) -> tuple[Tensor, Tensor]:
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
-        spread = torch.linalg.vector_norm(self.values - means[:, None], dim=1)
+        rows = zip(self.values.split(256), means.split(256), strict=True)  # few enough to stay in the cache
+        spread = torch.cat([torch.linalg.vector_norm(part - mean[:, None], dim=1) for part, mean in rows])
         spread[spread <= CONSTANT * self.norms] = 0
         return means, spread
 

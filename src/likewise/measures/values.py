@@ -200,14 +200,20 @@ class Values:
         return float(torch.linalg.vector_norm(self.norms))
 
     @quantity(permuted="same")
-    def _spread(self) -> float:
+    def spread(self) -> float:
+        """Frobenius norm of the centred values, also where that is rounding."""
         return float(torch.linalg.vector_norm(self.centred_neurons))
 
     @property
     def size(self) -> float:
         """Frobenius norm of the centred values; a representation that has none is refused."""
         self.refuse_constant(closely=True)
-        return self._spread
+        return self.spread
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are the same, up to rounding."""
+        return bool(self._sameness)
 
     def refuse_constant(self, *, closely: bool = False) -> None:
         """Refuse a network whose rows are all the same, up to rounding if looked at `closely`: nothing to compare."""
@@ -220,15 +226,16 @@ class Values:
     @quantity(permuted="same")
     def _plainly_varied(self) -> bool:
         """Whether the rows are so far from the same that there is no need to look closer."""
-        squares = self.single[1] if self.single[1].numel() else self.squares
+        single = self.single[1]
+        squares = single if single.numel() else self.squares
         return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
 
     @quantity(permuted="same")
     def _sameness(self) -> str:
         """How the rows are all alike, in words; empty where they are not."""
-        if self._spread <= CONSTANT * self.norm or self.norm == 0:
+        if self.spread <= CONSTANT * self.norm or self.norm == 0:
             return "the same"
-        if self._spread <= self.view.eps * self.norm and not bool(self._varies.any()):
+        if self.spread <= self.view.eps * self.norm and not bool(self._varies.any()):
             return "the same up to rounding"
         return ""
 

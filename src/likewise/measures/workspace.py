@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LEAST = 10**7  # the smallest limit there may be
 SLICE = 2**25
+CACHED = 2**22  # what of a kept matrix is worked on at a time, so that a chain of operations stays in the cache
 SMALL = 256  # inputs whose n x n matrices are no burden: half a megabyte each
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -116,17 +117,21 @@ class Workspace:
         """
         if n <= SMALL:
             return n
+        row = 8 * n * max(copies, 1)
+        if self.keeps_squares(n) and not self.once:
+            return max(32, CACHED // row)
         room = min(self.limit // 8, SLICE if self.keeps_squares(n) else 8 * SLICE)
-        return max(1, min(-(-n // 4), room // (8 * n * max(copies, 1))))
+        return max(1, min(-(-n // 4), room // row))
 
     def get(self, key: tuple[int, Any], compute: Callable[[], Any]) -> Any:
         """The value under `key` (owner, name), computed at most once, by whichever thread is first."""
-        try:
-            value = self._held[key]
-            self._held.move_to_end(key)
-            return value
-        except KeyError:  # not computed yet, or on disk, or just moved there by another thread
-            pass
+        if key in self._held:
+            try:
+                value = self._held[key]
+                self._held.move_to_end(key)
+                return value
+            except KeyError:  # just moved to disk by another thread
+                pass
         with self._owner_lock(key[0]):
             if key in self._held:
                 return self._held[key]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths, transposed_product
+from likewise.measures.algebra import inverse_of, lengths, symmetric
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak
 from likewise.measures.registry import measure
@@ -67,7 +67,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
     cross = level_peak(pair.raw_cross)
     noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
     if cross.shape[0] == cross.shape[1]:
-        squares, vectors = torch.linalg.eigh(cross.T @ cross)
+        squares, vectors = torch.linalg.eigh(symmetric(cross.T))
         weakest = float(squares[0])
         if weakest > max(1e-9 * float(squares[-1]), (1e6 * noise) ** 2):
             return cross @ (vectors / squares.sqrt()) @ vectors.T
@@ -131,7 +131,16 @@ def _square(values: Tensor) -> float:
 
 
 def _assignment(gains: Tensor) -> tuple[Tensor, Tensor]:
-    rows, columns = linear_sum_assignment(gains.cpu().numpy(), maximize=True)
+    """The matching with the largest sum; what a neuron loses against its best partner leads there sooner."""
+    array = gains.cpu().numpy()
+    if array.shape[0] > array.shape[1]:
+        columns, rows = _assignment(gains.T)
+        order = rows.argsort()
+        return rows[order], columns[order]
+    losses = array.max(axis=1, keepdims=True) - array
+    if array.shape[0] == array.shape[1]:  # all columns are matched, so what all of one lose does not matter
+        losses -= losses.min(axis=0)
+    rows, columns = linear_sum_assignment(losses)
     return torch.from_numpy(rows).to(gains.device), torch.from_numpy(columns).to(gains.device)
 
 
@@ -279,10 +288,7 @@ def linear_regression(pair: Pair) -> float:
     >>> f"{likewise.measures.linear_regression(x, x + noise):.3f}"
     '0.554'
     """
-    a, b = pair.a, pair.b
-    white = b.whitening()
-    projected = transposed_product(white, pair.cross.T) if white.numel() else b.basis().T @ a.centred
-    return min(1.0, (float(torch.linalg.vector_norm(projected)) / a.size) ** 2)
+    return min(1.0, (float(torch.linalg.vector_norm(pair.projection)) / pair.a.size) ** 2)
 
 
 @measure(

@@ -6,10 +6,12 @@ correlations.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
+from likewise.measures.algebra import symmetric
 from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -145,12 +147,13 @@ def _loadings(rep: Representation) -> Tensor:
     invariant_to=frozenset({SCALE}),
     bounds=(0, None),
     differs="Weights from unwhitened directions with the means added back, against uncentred neurons.",
+    version=3,
 )
 def pwcca_resi(pair: Pair) -> float:
     """Sum of a_i rho_i with the reference's weights.
 
     The means are added to directions whose sign is arbitrary, so the sign LAPACK gives matters: the
-    same matrix is decomposed by the same routine (gesdd), for each direction anew.
+    same matrix is decomposed by the same routine, numpy's, for each direction anew.
     """
     a, b = pair.a, pair.b
     if a.d >= pair.n or a.d > b.d or a.rank < a.d or b.rank < b.d:
@@ -160,17 +163,18 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     white = _white_cross(pair)
-    directions, rho, _ = torch.linalg.svd(white.cpu(), full_matrices=False)
+    directions, rho, _ = map(torch.from_numpy, np.linalg.svd(white.cpu().numpy(), full_matrices=False))
     u = directions.to(a.values)
-    means = pair.n * torch.outer(a.mean, a.mean)
-    # Q of the QR decomposition of the projections M, without M itself: MᵀM = R ᵀR.
-    turned = u.T @ a.covariance
-    triangle, failed = torch.linalg.cholesky_ex(turned @ u + means)
+    # Q of the QR decomposition of the projections M, without M itself: MᵀM = RᵀR.
+    turned = (a.covariance @ u).T
+    moment = symmetric(u.T, turned).addr_(a.mean, a.mean, alpha=pair.n)
+    triangle, failed = torch.linalg.cholesky_ex(moment)
     if failed:  # squares of scales this far apart are lost to rounding, the scales are not
         projections = torch.linalg.qr(a.centred @ u + a.mean).Q
         products = projections.T @ a.values
     else:
-        products = torch.linalg.solve_triangular(triangle, turned + means, upper=False)
+        turned.addr_(a.mean, a.mean, alpha=pair.n)
+        products = torch.linalg.solve_triangular(triangle, turned, upper=False)
     weights = products.abs().sum(dim=1).cpu()
     return float(weights @ rho / weights.sum())
 

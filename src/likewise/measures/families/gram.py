@@ -20,6 +20,7 @@ from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
 from likewise.measures.values import CONSTANT
+from likewise.measures.workspace import quantity
 
 
 @measure(
@@ -125,14 +126,19 @@ def _shrinkage(rep: Representation, ridge: float) -> Tensor:
 def gulp_resi(pair: Pair) -> float:
     """d + d' - 2 times the sum of squared canonical correlations."""
     for rep in (pair.a, pair.b):
-        dead = int((rep.values == rep.values[0]).all(dim=0).sum())
-        if pair.n < rep.d or rep.rank + dead < rep.d:
+        if pair.n < rep.d or rep.rank + _dead_neurons(rep) < rep.d:
             raise UndefinedError(
                 f"the reference's GULP is undefined for {pair}: {rep.name} has {rep.d} neurons that span "
                 f"{rep.rank} dimensions on {pair.n} inputs. Use the default variant."
             )
     shared = float(torch.linalg.vector_norm(pair.overlap)) ** 2
     return max(0.0, pair.a.d + pair.b.d - 2 * shared)
+
+
+@quantity(permuted="same")
+def _dead_neurons(rep: Representation) -> int:
+    """How many neurons give the same for every input."""
+    return int((rep.values == rep.values[0]).all(dim=0).sum())
 
 
 @measure(

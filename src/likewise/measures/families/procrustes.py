@@ -81,7 +81,7 @@ def procrustes_size(pair: Pair) -> float:
     '38.812'
     """
     pair = pair.on_one_scale
-    sizes = [float(torch.linalg.vector_norm(rep.centred)) for rep in (pair.a, pair.b)]
+    sizes = pair.a.spread, pair.b.spread
     if min(sizes) <= 1e-13 * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
         return pair.in_units(max(sizes))
     return pair.in_units(_procrustes(pair, 1.0, 1.0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two together
     from likewise import analysis as analysis
     from likewise import attacks as attacks
+    from likewise import benchmark as benchmark
     from likewise import classes as classes
     from likewise import data as data
     from likewise import errors as errors
@@ -49,6 +50,7 @@ _HOMES = {
     "Views": "likewise.views.cache",
     "analysis": "likewise.analysis",
     "attacks": "likewise.attacks",
+    "benchmark": "likewise.benchmark",
     "bootstrap": "likewise.comparison.intervals",
     "calibrate": "likewise.comparison.significance",
     "classes": "likewise.classes",

@@ -4,26 +4,46 @@ Networks are made so that what they share is known; a measure is good if its val
 The room imports `_base` to `analysis`.
 """
 
+from __future__ import annotations
+
+from likewise.benchmark.advice import Advice, advise
+from likewise.benchmark.claims import check_claims
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
 from likewise.benchmark.folder import from_folder
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
+from likewise.benchmark.paper import compare_with_paper, paper_results
 from likewise.benchmark.plan import plan
+from likewise.benchmark.ranks import Ranks, ranks
+from likewise.benchmark.results import Results
 from likewise.benchmark.run import BenchmarkRun, run
+from likewise.benchmark.sweep import sweep
+from likewise.benchmark.tables import Table, table
 from likewise.benchmark.trials import Trial
 
 __all__ = [
     "DOMAINS",
     "GROUNDINGS",
+    "Advice",
     "BenchmarkRun",
     "Domain",
     "Evidence",
     "Grounding",
     "Quality",
+    "Ranks",
+    "Results",
+    "Table",
     "Trial",
+    "advise",
+    "check_claims",
+    "compare_with_paper",
     "domain",
     "from_folder",
     "grounding",
+    "paper_results",
     "plan",
+    "ranks",
     "run",
+    "sweep",
+    "table",
 ]

@@ -7,7 +7,7 @@ with replacement (seeded): a claim about a place holds if it holds in at least 9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,9 +67,10 @@ class Findings:
         places = 1 + (medians < medians[rows].mean(axis=0) - 1e-9).sum(axis=0)
         share = float((places <= len(table) / 3).mean())
         order = self.ranks.summary().query("domain == @domain").reset_index(drop=True)
+        ordered: Iterable[Any] = order.itertuples()
         shown = [
             f"{row.label} place {row.Index + 1} (median rank {row.median:g})"
-            for row in order.itertuples()
+            for row in ordered
             if row.measure in measures
         ]
         return share, f"{domain}: {', '.join(shown)} of {len(table)}, in the top third in {share:.0%} of draws"

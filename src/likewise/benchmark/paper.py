@@ -81,13 +81,15 @@ def figures() -> pd.DataFrame:
 def paper_results() -> Results:
     """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours."""
     found = _figures()
+    places = zip(found["grounding"], found["metric"], found["data"], strict=True)
+    chance: Any = [_chance(*place) for place in places]
     blank = dict.fromkeys(("low", "high", "p", "ties", "networks", "valid", "seconds"))
     frame = found.assign(
         preset="paper",
         seed=0,
         variant="resi",
         measure_variant="resi",
-        chance=[_chance(row.grounding, row.metric, row.data) for row in found.itertuples()],
+        chance=chance,
         coverage=found["value"].notna().astype(float),
         n=found["data"].str.lower().map(INPUTS),
         **blank,
@@ -181,7 +183,8 @@ def compare_with_paper(results: Results, *, variant: str = "resi", measure_varia
     cells = [dict(zip(keys, place, strict=True)) | _cell(cell) for place, cell in pairs.groupby(keys, sort=False)]
     rows = pairs.groupby([*keys, "measure", "table"], sort=False)["ours"].agg(["mean", "min", "max"]).reset_index()
     rows = rows.rename(columns={"mean": "ours", "min": "ours_low", "max": "ours_high"})
-    rows.insert(len(keys) + 2, "paper", pairs.groupby([*keys, "measure", "table"], sort=False)["paper"].first().values)
+    printed: Any = pairs.groupby([*keys, "measure", "table"], sort=False)["paper"].first().to_numpy()
+    rows.insert(len(keys) + 2, "paper", printed)
     rows["difference"] = rows["ours"] - rows["paper"]
     rows.insert(len(keys), "label", [label(name) for name in rows["measure"]])
     return PaperComparison(pd.DataFrame(cells), rows)

@@ -9,7 +9,7 @@ since pandas needs one more library for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,8 @@ class Table:
         order = list(dict.fromkeys(self.cells["label"]))
         shown = pd.DataFrame(UNDEFINED, index=[*order, CHANCE], columns=range(len(self.columns)), dtype=object)
         best = self.cells.groupby("column")["value"].max()
-        for cell in self.cells.itertuples():
+        cells: Iterable[Any] = self.cells.itertuples()
+        for cell in cells:
             text = _cell(cell)
             is_best = bold is not None and round(cell.value, 2) == round(best[cell.column], 2)
             shown.loc[cell.label, cell.column] = bold(text) if bold and is_best else text
@@ -255,9 +256,13 @@ def _cell(cell: Any) -> str:
 
 
 def _shown(names: list[str], levels: Sequence[str]) -> tuple[str, ...]:
-    title = {"grounding": lambda name: GROUNDINGS.get(name).title if name in GROUNDINGS else name}
-    words = {"metric": lambda name: METRICS.get(name, name), **title}
-    return tuple(words.get(level, str)(name) for level, name in zip(levels, names, strict=True))
+    return tuple(_word(level, name) for level, name in zip(levels, names, strict=True))
+
+
+def _word(level: str, name: str) -> str:
+    if level == "grounding" and name in GROUNDINGS:
+        return GROUNDINGS.get(name).title
+    return METRICS.get(name, name) if level == "metric" else name
 
 
 def _title(columns: list[tuple[str, ...]], levels: Sequence[str], variant: str, frame: pd.DataFrame, ties: str) -> str:

@@ -1,0 +1,112 @@
+"""Write docs/which-measure.md from the tables that ship with the package.
+
+python scripts/which_measure.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from likewise.benchmark.advice import OURS, POWER, Recommendation, advise, power_at
+from likewise.benchmark.claims import check_claims
+from likewise.benchmark.groundings import GROUNDINGS
+from likewise.benchmark.paper import paper_results
+from likewise.benchmark.ranks import OVERALL, ranks
+from likewise.benchmark.results import label
+
+PAGE = Path(__file__).parent.parent / "docs" / "which-measure.md"
+DOMAINS = ("graph", "language", "vision")
+QUESTIONS = ("accuracy", "outputs", "labels", "shortcut", "augmentation", "layers")
+TOP = 5
+
+
+def cell(rows: tuple[Recommendation, ...]) -> str:
+    """The first measures with their mean value."""
+    return ", ".join(f"{row.label} ({row.value:.2f})" for row in rows)
+
+
+def by_question() -> str:
+    """One row per question, one column per domain."""
+    lines = ["| question | " + " | ".join(DOMAINS) + " |", "|---" * (len(DOMAINS) + 1) + "|"]
+    for question in QUESTIONS:
+        found = [cell(advise(domain, question, top=TOP).rows) for domain in DOMAINS]
+        lines.append(f"| {GROUNDINGS.get(question).title} | " + " | ".join(found) + " |")
+    return "\n".join(lines)
+
+
+def overall() -> str:
+    """Median ranks per domain, the best by all first."""
+    summary = ranks(paper_results(), variant="resi").summary()
+    wide = summary.pivot(index="label", columns="domain", values="median")[[*DOMAINS, OVERALL]]
+    order = summary[summary["domain"] == OVERALL]["label"].tolist()
+    lines = ["| measure | " + " | ".join(wide.columns) + " |", "|---|" + "---:|" * wide.shape[1]]
+    lines += [f"| {name} | " + " | ".join(f"{value:g}" for value in wide.loc[name]) + " |" for name in order]
+    return "\n".join(lines)
+
+
+def blind() -> str:
+    """The measures that see too little at fewer inputs than neurons, by the simulation."""
+    import pandas as pd
+
+    names = dict.fromkeys(pd.read_csv(POWER)["measure"])
+    low = [label(name) for name in names if (power_at(name, 100) or 0) < 0.5 <= (power_at(name, 400) or 0)]
+    never = [label(name) for name in names if (power_at(name, 400) or 0) < 0.5]
+    return (
+        f"With 100 inputs and 128 neurons {', '.join(low)} do not tell networks that share a sixth of their variance "
+        f"from unrelated ones; with 400 inputs they do. {', '.join(never)} do not at either size: most of these look "
+        "at what holds of all inputs together, so they never see whether two networks agree on single inputs."
+    )
+
+
+def claims() -> str:
+    """The paper's claims on its own figures."""
+    lines = ["| claim | on its figures | behind it |", "|---|---|---|"]
+    lines += [f"| {v.says} | {v.verdict} | {v.figures} |" for v in check_claims(paper_results())]
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """The whole page."""
+    own = "results of our own runs as well" if OURS.exists() else "no runs of our own yet"
+    return f"""# Which measure should I use?
+
+None is best everywhere. This page ranks measures by what is known of them: the figures printed in Klabunde et al.,
+"ReSi: A Comprehensive Benchmark for Representational Similarity Measures" (tables 7 to 19), and {own}.
+It is made by `scripts/which_measure.py`. For your case, with power, cost and the rows behind it:
+
+```
+likewise advise --domain vision --question shortcut --n 500 --budget 10s
+```
+
+## By question and domain
+
+The first {TOP} measures, with their mean over data and networks (AUPRC for labels, shortcut and augmentation, else a
+rank correlation). They are ordered by the share of other measures they beat in each cell; what is undefined beats
+nothing.
+
+{by_question()}
+
+Correlations with accuracy and outputs are over 45 pairs of 10 networks: most lie within what chance gives, so their
+order says little.
+
+## Over all questions
+
+Median rank among the 23 measures of the paper over all cells. 1 is best; what is undefined shares the last rank.
+
+{overall()}
+
+## How many inputs
+
+{blind()}
+
+## The paper's claims
+
+Each is held against the paper's own figures; "cannot tell" means that drawing its cells anew decides it now one way,
+now the other. `likewise benchmark compare-with-paper RUN...` does the same for runs of yours.
+
+{claims()}
+"""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

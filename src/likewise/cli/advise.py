@@ -1,0 +1,26 @@
+"""`likewise advise`: which measure to take for a question, and on what evidence."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def advise(
+    domain: Annotated[str, typer.Option(help="graph, language or vision.")],
+    question: Annotated[
+        str, typer.Option(help="accuracy, outputs, labels, shortcut, augmentation, layers, family or all.")
+    ],
+    n: Annotated[int | None, typer.Option("--n", help="How many inputs: adds power and cost.")] = None,
+    d: Annotated[int, typer.Option("--d", help="How many neurons.")] = 512,
+    budget: Annotated[str | None, typer.Option(help="CPU seconds for one pair: 10s, 500ms, 2min. Needs --n.")] = None,
+    top: Annotated[int, typer.Option(help="How many measures to show.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs, with all evidence.")] = False,
+) -> None:
+    """Rank measures by benchmark results, the paper's and ours, with their power and cost at n inputs."""
+    from likewise.benchmark.advice import advise
+
+    found = advise(domain, question, n=n, d=d, budget=budget, top=top)
+    typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))

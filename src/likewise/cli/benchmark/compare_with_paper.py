@@ -1,0 +1,28 @@
+"""`likewise benchmark compare-with-paper`: results of runs beside the paper's figures, and its claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare_with_paper(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
+    measure_variant: Annotated[str, typer.Option(help="Form of the measures: resi or published.")] = "resi",
+    out: Annotated[Path | None, typer.Option(help="CSV with one row per measure of each cell.")] = None,
+) -> None:
+    """Differences and rank correlations per cell, then the paper's claims: agrees, does not, cannot tell."""
+    from likewise.benchmark.claims import check_claims
+    from likewise.benchmark.paper import compare_with_paper
+    from likewise.benchmark.results import Results
+
+    results = Results.load(*runs)
+    found = compare_with_paper(results, measure_variant=measure_variant)
+    if out is not None:
+        found.save(out)
+    mean = found.by_grounding().to_string(index=False, float_format="%.2f", na_rep="–")
+    typer.echo(f"{found}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
+    for verdict in check_claims(results, measure_variant=measure_variant):
+        typer.echo(str(verdict))

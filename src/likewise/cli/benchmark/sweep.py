@@ -1,0 +1,24 @@
+"""`likewise benchmark sweep`: vary the options of measures over the stored views of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def sweep(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    measure: Annotated[list[str], typer.Option(help="With values per option: 'jaccard[k=5,10,20]'; may be repeated.")],
+    variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
+    out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
+) -> None:
+    """Evaluate a measure with several values of its options; nothing is trained."""
+    from likewise.benchmark.sweep import sweep
+    from likewise.benchmark.tables import table
+
+    shown = table(sweep(run, measure).main(), variant=variant)
+    if out is not None:
+        shown.save(out)
+    typer.echo(str(shown))

@@ -1,0 +1,43 @@
+"""`likewise benchmark table`: results of runs as tables, ranks and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def table(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
+    grounding: Annotated[list[str] | None, typer.Option(help="Only this one; may be given again.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="auprc, conformity, spearman; all without it.")] = None,
+    variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
+    measure_variant: Annotated[str | None, typer.Option(help="Form of the measures: published or resi.")] = None,
+    ties: Annotated[str, typer.Option(help="What equal values count as: conform, half or violate.")] = "conform",
+    ranks: Annotated[bool, typer.Option("--ranks", help="Ranks of measures over all cells.")] = False,
+    accuracies: Annotated[Path | None, typer.Option(help="Picture of accuracies by group.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
+) -> None:
+    """Tables like the paper's, with chance levels, coverage and the validity of groups."""
+    from likewise.benchmark.accuracies import plot_accuracies
+    from likewise.benchmark.ranks import ranks as rank
+    from likewise.benchmark.results import Results
+    from likewise.benchmark.tables import table as made
+
+    results = Results.load(*runs)
+    if accuracies is not None:
+        plot_accuracies(results, accuracies)
+    if ranks:
+        found = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
+        if plot is not None:
+            found.plot(plot)
+        typer.echo(str(found))
+        return
+    shown = made(results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties)
+    if out is not None:
+        shown.save(out)
+    if plot is not None:
+        shown.plot(plot)
+    typer.echo(str(shown))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from likewise.cli import main
@@ -34,21 +31,6 @@ def test_a_plan_says_what_would_be_trained_and_leaves_nothing(
     assert lines[-1].startswith("20 networks, 0 of them done; ")
     assert lines[-1].endswith(" 94 pairs by 2 measures. Nothing was trained.")  # 8 · 7 / 2 + 12 · 11 / 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_of_ones_own_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    draw = np.random.default_rng(0)
-    networks = {}
-    for group in "ab":
-        base = draw.normal(size=(30, 4))
-        for number in range(2):
-            np.save(tmp_path / f"{group}{number}.npy", base + 0.1 * draw.normal(size=base.shape))
-            networks[f"{group}{number}"] = {"representation": f"{group}{number}.npy", "group": group}
-    (tmp_path / "manifest.json").write_text(json.dumps({"networks": networks}))
-    table = tmp_path / "table.csv"
-    shown = printed(capsys, "benchmark", "folder", str(tmp_path), "--measures", "cka", "--out", str(table))
-    assert shown.splitlines()[1].split() == ["family", "auprc", "cka", "1.0", "0.2", "1.0"]
-    assert set(pd.read_csv(table)["measure"]) == {"cka"}
 
 
 def test_a_run_without_a_folder_is_one_line_on_stderr() -> None:

@@ -63,14 +63,15 @@ class BenchmarkRun:
             settings = record["settings"]
         return cls(folder, settings, _table(folder / RESULTS), _table(folder / NETWORKS), validity)
 
-    def trials(self) -> list[Trial]:
+    def trials(self, groundings: Iterable[str] | None = None) -> list[Trial]:
         """The views of every grounding again, from the store: to evaluate other measures costs no training."""
         with reading(self.out / RUN, f"{self.out / RUN} is no record of a run: {{reason}}."):
             record = json.loads((self.out / RUN).read_text(encoding="utf-8"))
         settings = record["settings"]
         preset = {"base": settings["preset"].removesuffix(", changed"), **settings["sizes"]}
-        names = [settings[name] for name in ("domain", "data", "network")]
-        design = Design.of(*names, record["groundings"], "cka", preset, settings["seed"])
+        wanted = [name for name in record["groundings"] if groundings is None or name in groundings]
+        domain, data, network = (settings[name] for name in ("domain", "data", "network"))
+        design = Design.of(domain, data, network, wanted, "cka", preset, settings["seed"])
         return _trials(design, design.tasks(self.out), self.validity)
 
 
@@ -177,7 +178,11 @@ def _networks(design: Design, tasks: Iterable[Task], records: Mapping[str, Recor
     rows = []
     for task in tasks:
         spec, record = task.spec, records[task.spec.key]
-        about = {"name": spec.name, "group": spec.group, "groundings": " ".join(design.groundings_of(spec))}
+        about: dict[str, Any] = {
+            "name": spec.name,
+            "group": spec.group,
+            "groundings": " ".join(design.groundings_of(spec)),
+        }
         about |= {"seed": spec.seed, "accuracy": record["accuracy"]}
         about |= {name: record.get(name, math.nan) for name in CHECKS}
         rows.append(about | {"seconds": round(record["cpu"], 2), "folder": f"networks/{spec.folder}"})

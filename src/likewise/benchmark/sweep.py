@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise.benchmark.results import Results
+from likewise.benchmark.run import BenchmarkRun
+from likewise.benchmark.trials import Bench
+from likewise.benchmark.trials import evaluate as evaluate_trials
 from likewise.errors import InputError
 from likewise.measures.facts import Measure
 from likewise.measures.registry import get
@@ -82,13 +84,12 @@ def sweep(run_folder: str | os.PathLike[str], specs: str | Iterable[str], *, pro
     specs       one or more like 'jaccard[k=5,10,20]'
     """
     folder = Path(run_folder)
-    runs, trials = (import_module(f"likewise.benchmark.{name}") for name in ("run", "trials"))
-    found = runs.BenchmarkRun.load(folder)
+    found = BenchmarkRun.load(folder)
     given = found.trials()
 
     def evaluate(measures: Sequence[Measure]) -> Any:
-        bench = trials.Bench(measures, folder / "store", None, folder / "rows", progress)
-        return trials.evaluate(given, bench)
+        bench = Bench(measures, folder / "store", None, folder / "rows", progress)
+        return evaluate_trials(given, bench)
 
     about = {name: found.settings[name] for name in ("domain", "data", "network", "preset", "seed")}
     return Results.from_frame(sweep_with(evaluate, specs).assign(**about), str(folder))

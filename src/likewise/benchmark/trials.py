@@ -24,6 +24,7 @@ from likewise._base.machine import single_threaded
 from likewise.benchmark.domains import Stack
 from likewise.benchmark.evaluation import Array, Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
+from likewise.benchmark.results import COLUMNS
 from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
 from likewise.comparison.schedule import outcome
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRUTHS = {"accuracy": "accuracy-difference", "jsd": "jsd", "disagreement": "disagreement"}
-COLUMNS = (
-    *("domain", "data", "network", "preset", "seed", "grounding", "metric", "variant", "measure", "measure_variant"),
-    *("value", "chance", "low", "high", "p", "coverage", "ties", "networks", "n", "valid", "seconds"),
-)
 # Of layers with maps these look at whole maps; all others, which need more rows than columns or would take too long,
 # look at positions (as in the reference).
 FLAT = {"cka", "distance-correlation", "rsa", "rsm-difference", "magnitude-difference", "concentricity-difference"}

@@ -282,8 +282,8 @@ class Representation(Values):
     def _row_profile(self) -> tuple[Tensor, Tensor]:
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
-        rows = zip(self.values.split(256), means.split(256), strict=True)  # few enough to stay in the cache
-        spread = torch.cat([torch.linalg.vector_norm(part - mean[:, None], dim=1) for part, mean in rows])
+        parts = [slice(i, i + 256) for i in range(0, len(means), 256)]  # few enough rows to stay in the cache
+        spread = torch.cat([torch.linalg.vector_norm(self.values[part] - means[part, None], dim=1) for part in parts])
         spread[spread <= CONSTANT * self.norms] = 0
         return means, spread
 

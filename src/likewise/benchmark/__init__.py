@@ -6,6 +6,7 @@ The room imports `_base` to `analysis`.
 
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
+from likewise.benchmark.families import across
 from likewise.benchmark.folder import from_folder
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
 from likewise.benchmark.plan import plan
@@ -21,6 +22,7 @@ __all__ = [
     "Grounding",
     "Quality",
     "Trial",
+    "across",
     "domain",
     "from_folder",
     "grounding",

@@ -10,6 +10,7 @@ from likewise.benchmark.advice import Advice, advise
 from likewise.benchmark.claims import check_claims
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
+from likewise.benchmark.families import across
 from likewise.benchmark.folder import from_folder
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
 from likewise.benchmark.paper import compare_with_paper, paper_results
@@ -34,6 +35,7 @@ __all__ = [
     "Results",
     "Table",
     "Trial",
+    "across",
     "advise",
     "check_claims",
     "compare_with_paper",

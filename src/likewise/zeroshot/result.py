@@ -121,12 +121,14 @@ class ZeroShot:
         """Write to one safetensors file. Returns its path."""
         target = Path(path)
         target = target if target.suffix == SAFETENSORS else target.with_name(f"{target.name}{SAFETENSORS}")
-        tensors = {"accuracy": torch.from_numpy(np.asarray(self.accuracy, dtype=np.float64))}
+        tensors = {"accuracy": torch.from_numpy(np.array(self.accuracy, dtype=np.float64, order="C"))}
         if self.accuracies is not None:
-            tensors["accuracies"] = torch.from_numpy(np.asarray(self.accuracies, dtype=np.float64))
+            tensors["accuracies"] = torch.from_numpy(np.array(self.accuracies, dtype=np.float64, order="C"))
         for kind in ("full", "held_out"):
             for seed, of_seed in enumerate(getattr(self, kind)):
-                tensors |= {f"{kind} {seed} {i}": torch.from_numpy(np.array(rows)) for i, rows in enumerate(of_seed)}
+                tensors |= {
+                    f"{kind} {seed} {i}": torch.from_numpy(np.array(rows, order="C")) for i, rows in enumerate(of_seed)
+                }
         facts = {name: getattr(self, name) for name in ("network", "classes", "answers", "split", "about", "seeds")}
         return Artifacts(target.parent).put(target.stem, tensors, {"facts": json.dumps(facts), "version": __version__})
 

@@ -96,7 +96,7 @@ def unseen(
         shown = job.train if split == "train" else job.test
         assert shown is not None
         kind = check_answers(facts["answers"])
-        found = soft_labels(np.asarray(tensors[split], dtype=np.float64), kind)
+        found = soft_labels(tensors[split].numpy().astype(np.float64), kind)
     numbers = [shown.classes.index(name) for name in names]
     labels = shown.labels[torch.isin(shown.labels, torch.tensor(numbers))].numpy()
     return {name: found[labels == number] for name, number in zip(names, numbers, strict=True)}
@@ -210,8 +210,8 @@ def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: 
     for seed in range(seeds):
         of_seed = [read_answers(fold.answers) for fold in folds[seed * (n + 1) : (seed + 1) * (n + 1)]]
         *without, (whole, facts) = of_seed
-        full.append(tuple(np.asarray(whole[split])[labels == i] for i in range(n)))
-        parts.append(tuple(np.array(tensors[split]) for tensors, _ in without))
+        full.append(tuple(whole[split].numpy()[labels == i] for i in range(n)))
+        parts.append(tuple(tensors[split].numpy().copy() for tensors, _ in without))
         scores.append([one["accuracy"].get("test", one["accuracy"]["train"]) for _, one in of_seed])
         seconds += sum(one["seconds"] for _, one in of_seed)
     settings = {name: value for name, value in asdict(job.fold.settings).items() if not callable(value)}

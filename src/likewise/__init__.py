@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise import testing as testing
     from likewise import transfer as transfer
     from likewise import wordnet as wordnet
+    from likewise import zeroshot as zeroshot
     from likewise.classes import Inspector as Inspector
     from likewise.comparison.compare import compare as compare
     from likewise.comparison.intervals import bootstrap as bootstrap
@@ -69,6 +70,7 @@ _HOMES = {
     "train": "likewise.networks",
     "transfer": "likewise.transfer",
     "wordnet": "likewise.wordnet",
+    "zeroshot": "likewise.zeroshot",
 }
 __all__ = ["__version__", *_HOMES]
 

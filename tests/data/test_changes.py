@@ -1,4 +1,4 @@
-"""Controlled changes: random labels and shortcuts, of every kind of data."""
+"""Controlled changes: random labels, shortcuts and classes left out, of every kind of data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from likewise.data import Captioned, Data, dataset
-from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.data.changes import add_shortcut, randomise_labels, without_class
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
 from tests.data.helpers import coloured
@@ -260,3 +260,40 @@ def test_every_wrong_token_is_as_likely_and_a_hypothesis_has_none() -> None:
         assert hypothesis == before
     expected = 1000 * (0.4 * torch.eye(3) + 0.3 * (1 - torch.eye(3)))
     assert (counts - expected).abs().max() < 65  # four deviations
+
+
+def test_a_class_that_is_left_out_takes_its_samples_and_its_number_with_it() -> None:
+    plain = dataset("digits:train[:200]")
+    less = without_class(plain, "3", "7")
+    assert less.name == "digits:train[:200],without=3+7"
+    assert less.classes == tuple("01245689")
+    kept = [row for row, label in enumerate(plain.labels.tolist()) if label not in (3, 7)]
+    assert [less.classes[label] for label in less.labels] == [plain.classes[plain.labels[row]] for row in kept]
+    assert torch.equal(less.inputs[:], plain.inputs[kept])
+
+
+def test_a_class_is_left_out_of_files_and_texts_and_ids(tmp_path: Path) -> None:
+    coloured(tmp_path, "cat/1.png", "cat/2.png", "dog/1.png", "dog/2.png", "dog/3.png", "eel/1.png")
+    less = without_class(dataset(f"imagefolder:{tmp_path}"), "dog")
+    assert (less.classes, less.labels.tolist(), len(list(less.batches(2)))) == (("cat", "eel"), [0, 0, 1], 2)
+    words = Data("words", "text", ["a", "b", "c"], [0, 1, 2], ("x", "y", "z"), ("n1", None, "n3"))
+    less = without_class(words, "x")
+    assert (less.inputs, less.labels.tolist(), less.wnids) == (["b", "c"], [0, 1], (None, "n3"))
+
+
+def test_what_is_no_class_of_the_data_cannot_be_left_out() -> None:
+    squares = images(8, classes=3)
+    for name, given, reason in (
+        ("d", squares, "'squares' has no class 'd'."),
+        ("a", [1, 2], "a list is no data with labels. Give what likewise.dataset gives."),
+    ):
+        with pytest.raises(InputError) as error:
+            without_class(given, name)
+        assert str(error.value) == reason
+
+
+@graphs
+def test_no_class_is_left_out_of_a_graph() -> None:
+    with pytest.raises(InputError) as error:
+        without_class(dataset("digits-graph:train"), "3")
+    assert str(error.value) == "'digits-graph:train' holds graph inputs. Give data of image or text inputs."

@@ -1,4 +1,4 @@
-"""Controlled changes to labelled data: labels made random, and shortcuts that give the label away.
+"""Controlled changes to labelled data: labels made random, shortcuts that give the label away, classes left out.
 
 Networks that are trained on changed data differ in a known way, which is what a benchmark of measures asks for. Each
 change is a function of the data, a share and a seed, and does for graphs, images and texts what ReSi does for them. The
@@ -22,7 +22,7 @@ from likewise.data.graphs import Nodes
 from likewise.data.image_files import Decoded, ImageFiles
 from likewise.data.images import Images, as_pil
 from likewise.data.inputs import Data
-from likewise.errors import InputError
+from likewise.errors import InputError, did_you_mean
 
 NEW_CLASSES = 5  # that texts with random labels are given
 TEST_SEED = 2024  # of the shortcuts of test nodes, which are the same for every network
@@ -75,6 +75,37 @@ def class_tokens(count: int) -> list[str]:
     ['[CLASS0]', '[CLASS1]']
     """
     return [f"[CLASS{number}]" for number in range(count)]
+
+
+def without_class(data: Data, *names: str) -> Data:
+    """The same data without all samples of some classes; the labels of classes behind them move up.
+
+    >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [2, 0, 1], ("bad", "fair", "good"))
+    >>> less = without_class(tiny, "fair")
+    >>> less, less.classes, less.labels.tolist()
+    (Data('tiny,without=fair', n=2, classes=2), ('bad', 'good'), [1, 0])
+    """
+    if not isinstance(data, Data):
+        raise InputError(f"a {type(data).__name__} is no data with labels. Give what likewise.dataset gives.")
+    if data.domain == "graph":
+        raise InputError(f"{data.name!r} holds graph inputs. Give data of image or text inputs.")
+    labels = data.need_labels("leave out a class")
+    for name in names:
+        if name not in data.classes:
+            raise InputError(f"{data.name!r} has no class {name!r}.{did_you_mean(str(name), data.classes)}")
+    kept = [number for number, name in enumerate(data.classes) if name not in names]
+    rows = torch.isin(labels, torch.tensor(kept)).nonzero()[:, 0]
+    places = torch.zeros(len(data.classes), dtype=torch.long)
+    places[kept] = torch.arange(len(kept))
+    part = data[rows]
+    return Data(
+        f"{data.name},without={'+'.join(names)}",
+        data.domain,
+        part.inputs,
+        places[part.labels],
+        tuple(data.classes[number] for number in kept),
+        None if data.wnids is None else tuple(data.wnids[number] for number in kept),
+    )
 
 
 def _changed(data: Data, changes: Mapping[str, Change], share: float, seed: int, name: str) -> Data:

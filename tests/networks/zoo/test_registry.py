@@ -34,7 +34,8 @@ def parameters(name: str, **options: object) -> int:
         ("resnet32-pre", {}, 467_946),
         ("wideresnet", {"project_every": True}, 11_310_826),
         ("densenet", {"last_transition": True}, 826_276),
-        ("capsnet", {}, 8_675_840),
+        ("capsnet", {"decoder": False}, 8_675_840),
+        ("capsnet", {}, 8_675_840 + 3_682_816),
         # the published CIFAR-10 networks
         ("resnet20", {}, 269_722),
         ("resnet56", {}, 853_018),

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from likewise.data import Data
 from likewise.errors import InputError
@@ -16,6 +15,7 @@ from likewise.networks.forward import at_rest, checked_logits, explained, shown_
 from likewise.networks.normalise import unwrapped
 from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
+from likewise.networks.training.loss import answered, batch_loss, summed_loss
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.teacher import Teacher
 
@@ -26,9 +26,8 @@ Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
 class Classify:
     """The usual step: augment, mix or attack, forward pass, and a loss.
 
-    The loss is cross-entropy, unless the network has a method `loss(logits, targets)`: targets are the shares of
-    the classes in every input `(n, classes)`, 1 and 0 where inputs are not mixed. With a teacher it is half of that to
-    the labels and half to what the teacher answers to the inputs before they are attacked.
+    The loss is cross-entropy, unless the network brings its own (`likewise.networks.training.loss`). With a teacher
+    it is half of that to the labels and half to what the teacher answers to the inputs before they are attacked.
     """
 
     def __init__(self, settings: Settings, data: Data, teacher: Teacher | None = None) -> None:
@@ -64,11 +63,11 @@ class Classify:
         taught = None if self.teacher is None else self.teacher(inputs)
         if self.adversary is not None:
             inputs = self._attacked(net, inputs, labels, generator)
-        logits = checked_logits(net, inputs)
+        logits, asked = answered(net, inputs)
         self._check(logits)
-        loss = self._loss(net, logits, targets, self.settings.label_smoothing)
+        loss = batch_loss(net, logits, targets, asked, self.settings.label_smoothing)
         if taught is not None:
-            loss = (loss + self._loss(net, logits, taught)) / 2
+            loss = (loss + batch_loss(net, logits, taught, asked)) / 2
         return loss, logits, labels
 
     def _attacked(self, net: nn.Module, inputs: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
@@ -92,14 +91,6 @@ class Classify:
                 f"{classes}. Build it with classes={classes}."
             )
 
-    def _loss(self, net: nn.Module, logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
-        own = getattr(unwrapped(net), "loss", None)
-        if callable(own):
-            if targets.ndim == 1:
-                targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
-            return cast(Tensor, own(logits, targets))
-        return functional.cross_entropy(logits, targets, label_smoothing=smoothing)
-
 
 def evaluate(
     net: nn.Module,
@@ -109,10 +100,11 @@ def evaluate(
     device: Any = None,
     on_batch: Callable[[Any, Tensor, Tensor], None] | None = None,
 ) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy on labelled data; the network's mode is restored.
+    """Mean loss and accuracy on labelled data; the network's mode is restored.
 
-    Labels are carried over to the network's classes where both are known by name; data of other
-    classes is refused. `on_batch` is handed the inputs, the logits and the labels of every batch.
+    The loss is the one it is trained by: its own where it brings one, else cross-entropy. Labels are carried over to
+    the network's classes where both are known by name; data of other classes is refused. `on_batch` is handed the
+    inputs, the logits and the labels of every batch.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
@@ -122,11 +114,11 @@ def evaluate(
     with at_rest(net):
         shown = shown_to(net, data, label)
         for number, (inputs, given) in enumerate(shown.batches(batch_size, device=device)):
-            logits = checked_logits(net, inputs)
+            logits, asked = answered(net, inputs)
             if number == 0:
                 places = output_indices(data, net, logits.shape[1], label)
             labels = output_labels(given, places)
-            total += float(functional.cross_entropy(logits, labels, reduction="sum"))
+            total += summed_loss(net, logits, labels, asked)
             right += int((logits.argmax(dim=1) == labels).sum())
             if on_batch is not None:
                 on_batch(inputs, logits, labels)

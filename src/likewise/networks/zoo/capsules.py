@@ -1,7 +1,10 @@
 """Capsules with dynamic routing, as Sabour et al. describe them.
 
 The code of Raw Zero-Shot keeps its routing logits between batches, so that an answer depends on
-what was asked before. Here they start at zero for every input. Widths and windows are the paper's.
+what was asked before. Here they start at zero for every input. Widths and windows are the paper's, and so is the
+decoder: it is shown the capsule of the true class alone, 16 numbers, where Sabour et al. show it all capsules with
+the others set to zero. So it does not depend on the number of classes. It rebuilds images in [0, 1], which a sigmoid
+can reach; that code has it rebuild standardised ones, which it cannot.
 """
 
 from __future__ import annotations
@@ -43,13 +46,24 @@ class Routing(nn.Module):
 class CapsNet(ImageNetwork):
     """A convolution, capsules of 8, one capsule of 16 per class; a class is as likely as it is long.
 
-    The answers are lengths in [0, 1), not logits, and are trained by the margin loss. There is no
-    linear classifier, hence no head.
+    The answers are lengths in [0, 1), not logits, and there is no linear classifier, hence no head. It is trained by
+    the margin loss and, with a `decoder`, by how well that rebuilds the image from the capsule of its class:
+    `reconstruction` times the mean squared error, Sabour's 0.0005 times the summed one if not given.
     """
 
     head_layer: ClassVar[str | None] = None
+    answers: ClassVar[str] = "lengths"
+    loss_layer: ClassVar[str] = "routing"
 
-    def __init__(self, channels: int = 3, size: int = 32, classes: int = 10, rounds: int = 3) -> None:
+    def __init__(
+        self,
+        channels: int = 3,
+        size: int = 32,
+        classes: int = 10,
+        rounds: int = 3,
+        decoder: bool = True,
+        reconstruction: float | None = None,
+    ) -> None:
         super().__init__(channels, size)
         roomy = size >= 20  # 8 × 8 and then 9 × 9 windows need 16 pixels, and some left over
         first, second, pad = (8, 9, 0) if roomy else (3, 3, 1)
@@ -57,6 +71,9 @@ class CapsNet(ImageNetwork):
         self.primary = nn.Conv2d(256, 256, second, stride=2, padding=pad)
         side = (size + 2 * pad - first + 1 + 2 * pad - second) // 2 + 1
         self.routing = Routing(32 * side**2, classes, 8, 16, rounds)
+        pixels = channels * size**2
+        self.reconstruction = 0.0005 * pixels if reconstruction is None else reconstruction
+        self.decoder = _decoder(pixels) if decoder else None
 
     def answer(self, images: Tensor) -> Tensor:
         maps = self.primary(self.conv1(images).relu())
@@ -64,7 +81,24 @@ class CapsNet(ImageNetwork):
         capsules: Tensor = self.routing(squash(small))
         return (capsules.square().sum(dim=-1) + 1e-12).sqrt()
 
-    def loss(self, lengths: Tensor, targets: Tensor) -> Tensor:
-        """Margin loss for targets `(n, classes)`: present classes above 0.9, others below 0.1."""
+    def loss(
+        self, lengths: Tensor, targets: Tensor, inputs: Tensor | None = None, hidden: Tensor | None = None
+    ) -> Tensor:
+        """Margin loss for targets `(n, classes)`, and what the decoder makes of the images `inputs`.
+
+        Present classes are to be longer than 0.9, others shorter than 0.1. `hidden` are the capsules
+        `(n, classes, 16)`; without them the margin loss is all.
+        """
         short, long = (0.9 - lengths).relu().square(), (lengths - 0.1).relu().square()
-        return (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()
+        margin = (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()
+        if self.decoder is None or inputs is None or hidden is None:
+            return margin
+        shown = torch.einsum("nk,nkv->nv", targets, hidden)
+        return margin + self.reconstruction * (self.decoder(shown) - inputs.flatten(1)).square().mean()
+
+
+def _decoder(pixels: int) -> nn.Sequential:
+    """From one capsule to an image."""
+    return nn.Sequential(
+        *(nn.Linear(16, 512), nn.ReLU()), *(nn.Linear(512, 1024), nn.ReLU()), *(nn.Linear(1024, pixels), nn.Sigmoid())
+    )

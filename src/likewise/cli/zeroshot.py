@@ -1,0 +1,46 @@
+"""`likewise zeroshot`: train networks without each class in turn, and score what they make of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Annotated, Any
+
+import typer
+
+
+def zeroshot(
+    networks: Annotated[list[str], typer.Argument(help="Addresses of architectures, such as zoo:lenet.")],
+    data: Annotated[str, typer.Option(help="Labelled images of three classes or more, such as cifar10.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
+    preset: Annotated[str, typer.Option(help="paper: as its code trains; small: minutes.")] = "paper",
+    epochs: Annotated[int | None, typer.Option(help="Of every training, if not as in the preset.")] = None,
+    seeds: Annotated[int, typer.Option(help="Trainings of each network.")] = 1,
+    split: Annotated[str, typer.Option(help="Samples of the unseen class: train or test.")] = "train",
+    normalise_both: Annotated[bool, typer.Option("--normalise-both", help="Scale capsule lengths to sum 1.")] = False,
+    engine: Annotated[str | None, typer.Option(help="processes[:N], dask or ray.")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Test representations by classes they never saw: Raw Zero-Shot, with DBI and the Amalgam Metric."""
+    from likewise import zeroshot as room
+    from likewise.matrices.tables import fitted
+
+    changes: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
+    how: dict[str, Any] = {"preset": preset, "seeds": seeds, "split": split, "engine": engine, "device": device}
+    results = [room.run(one, data, store=out and out / "store", **how, **changes) for one in networks]
+    table = room.means(results, normalise_both=normalise_both)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        table.to_csv(out / "zeroshot.csv")
+        for number, result in enumerate(results):
+            result.save(out / f"{number}.safetensors")
+    if as_json:
+        typer.echo(json.dumps(json.loads(table.reset_index().to_json(orient="records", double_precision=15))))
+        return
+    shown = table.drop(columns=["depth", "parameters"]).dropna(axis=1, how="all")
+    typer.echo(fitted(shown.map("{:.4g}".format), get_terminal_size().columns))
+    typer.echo("± is over classes; normalised is of soft labels that sum to one, divided by the largest value")
+    if out is not None:
+        typer.echo(f"\nwritten to {out}: zeroshot.csv, one file per network, store/")

@@ -1,0 +1,252 @@
+"""What Raw Zero-Shot found of one network: its answers to classes it never saw, and the metrics of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from likewise import __version__
+from likewise._base.array_files import read_npy
+from likewise._base.files import is_folder, reading, write_whole
+from likewise.errors import InputError, StoreError
+from likewise.matrices.labelled import SAFETENSORS
+from likewise.matrices.tables import fitted
+from likewise.networks.outputs import Answers, check_answers
+from likewise.work.artifacts import Artifacts, intact, read
+from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
+from likewise.zeroshot.soft_labels import Array, soft_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BothArrays = tuple[tuple[Array, ...], ...]
+FACTS = "zeroshot.json"  # of a folder of arrays
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ZeroShot:
+    """One architecture under Raw Zero-Shot, trained with one seed or several.
+
+    full, held_out  what the network of all classes, and the one without the class, answer to the samples of each
+                    class: per seed and class one array (samples, n), (samples, n - 1)
+    answers         what these are: logits, probabilities or lengths
+    accuracy        of the network of all classes on held-out data, per seed; NaN where it is not known
+    accuracies      of the networks without each class on the other classes, (seeds, classes)
+    """
+
+    network: str
+    classes: tuple[str, ...]
+    full: BothArrays
+    held_out: BothArrays
+    answers: Answers = "probabilities"
+    split: str = "train"
+    accuracy: Array = field(default_factory=lambda: np.array([np.nan]))
+    accuracies: Array | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_answers(self.answers)
+        if len(self.classes) < 3:
+            raise InputError(too_few(self.network, len(self.classes)))
+        self.amalgam()  # refuses arrays that do not belong together
+
+    def __repr__(self) -> str:
+        seeds = f", {self.seeds} seeds" if self.seeds > 1 else ""
+        return f"ZeroShot({self.network!r}, {len(self.classes)} classes{seeds})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table()}"
+
+    @property
+    def seeds(self) -> int:
+        """How many trainings there were."""
+        return len(self.full)
+
+    def dbi(self, **options: Any) -> Metric:
+        """How far soft labels of unseen classes lie apart; options as of `likewise.zeroshot.dbi`."""
+        how = {"answers": self.answers, "classes": self.classes} | options
+        return stacked([dbi(list(of_seed), **how) for of_seed in self.held_out])
+
+    def amalgam(self, **options: Any) -> Metric:
+        """How far unseen classes are described otherwise; options as of `likewise.zeroshot.amalgam`."""
+        how = {"answers": self.answers, "classes": self.classes} | options
+        pairs = zip(self.full, self.held_out, strict=True)
+        return stacked([amalgam(list(full), list(part), **how) for full, part in pairs])
+
+    def soft_labels(self, name: str, seed: int = 0, *, normalise_both: bool = False) -> Array:
+        """The soft labels e of a class by the network that never saw it, (samples, n - 1)."""
+        part = np.asarray(self.held_out[seed][self.classes.index(name)], dtype=np.float64)
+        return soft_labels(part, self.answers, scaled=normalise_both or self.answers != "lengths")
+
+    def histograms(self, seed: int = 0, *, normalise_both: bool = False) -> tuple[Array, Array]:
+        """The sums h' and h of soft labels by both networks, (classes, classes); NaN for the class itself."""
+        n = len(self.classes)
+        both = np.full((2, n, n), np.nan)
+        samples = self.amalgam(normalise_both=normalise_both).samples[seed]
+        for i, pair in enumerate(samples):
+            both[:, i, np.arange(n) != i] = pair.sum(axis=0)
+        return both[0], both[1]
+
+    def to_frame(self, *, normalise_both: bool = False) -> pd.DataFrame:
+        """One row per class: both metrics as published and in [0, 1], the accuracy without it, and its samples."""
+        import pandas as pd
+
+        spread, gap = self.dbi(normalise_both=normalise_both), self.amalgam(normalise_both=normalise_both)
+        columns = {
+            "DBI": spread.values.mean(axis=0),
+            "DBI normalised": spread.normalised.mean(axis=0),
+            "AM": gap.values.mean(axis=0),
+            "AM normalised": gap.normalised.mean(axis=0),
+            "accuracy": np.full(len(self.classes), np.nan) if self.accuracies is None else self.accuracies.mean(axis=0),
+            "samples": [len(part) for part in self.held_out[0]],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
+
+    def table(self, *, normalise_both: bool = False) -> str:
+        """The frame as text, with mean and deviation over classes below."""
+        import pandas as pd
+
+        frame = self.to_frame(normalise_both=normalise_both)
+        below = pd.DataFrame({"mean": frame.mean(), "std": frame.std(ddof=0)}).T
+        return fitted(pd.concat([frame, below]).rename_axis(index=None).map("{:.4g}".format))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file. Returns its path."""
+        target = Path(path)
+        target = target if target.suffix == SAFETENSORS else target.with_name(f"{target.name}{SAFETENSORS}")
+        tensors = {"accuracy": torch.from_numpy(np.array(self.accuracy, dtype=np.float64, order="C"))}
+        if self.accuracies is not None:
+            tensors["accuracies"] = torch.from_numpy(np.array(self.accuracies, dtype=np.float64, order="C"))
+        for kind in ("full", "held_out"):
+            for seed, of_seed in enumerate(getattr(self, kind)):
+                tensors |= {
+                    f"{kind} {seed} {i}": torch.from_numpy(np.array(rows, order="C")) for i, rows in enumerate(of_seed)
+                }
+        facts = {name: getattr(self, name) for name in ("network", "classes", "answers", "split", "about", "seeds")}
+        return Artifacts(target.parent).put(target.stem, tensors, {"facts": json.dumps(facts), "version": __version__})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ZeroShot:
+        """Read what `save` wrote."""
+        sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
+        with reading(path, sentence, StoreError):
+            if intact(Path(path)) is None:
+                Path(path).open("rb").close()  # what is not there is said so
+                raise ValueError("it does not match its checksum")
+            tensors, header = read(Path(path))
+            facts = json.loads(header["facts"])
+            arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+            seeds, classes = range(facts.pop("seeds")), tuple(facts.pop("classes"))
+            both: dict[str, Any] = {
+                kind: tuple(tuple(arrays[f"{kind} {seed} {i}"] for i in range(len(classes))) for seed in seeds)
+                for kind in ("full", "held_out")
+            }
+            return cls(
+                classes=classes, accuracy=arrays["accuracy"], accuracies=arrays.get("accuracies"), **both, **facts
+            )
+
+    def to_folder(self, folder: str | os.PathLike[str], seed: int = 0) -> Path:
+        """Write the answers of one seed as `from_folder` reads them."""
+        place = Path(folder)
+        facts = {"network": self.network, "classes": self.classes, "answers": self.answers, "split": self.split}
+        for kind, arrays in (("full", self.full[seed]), ("held-out", self.held_out[seed])):
+            for i, rows in enumerate(arrays):
+                write_whole(place / f"{kind}-{i}.npy", _npy(rows))
+        write_whole(place / FACTS, json.dumps(facts | {"accuracy": float(self.accuracy[seed])}).encode())
+        return place
+
+
+def too_few(name: str, count: int) -> str:
+    """Why one or two classes are not enough."""
+    return (
+        f"Raw Zero-Shot leaves out one of three classes or more, and {name!r} has {count}. Give data of more classes: "
+        "two have to be left."
+    )
+
+
+def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
+    """Soft labels of your own trainings, from a folder of arrays.
+
+    For every class number i from 0 on, in the order of the outputs: `full-i.npy`, what the network of all n classes
+    answers to samples of class i (samples, n), and `held-out-i.npy`, what the network that never saw class i answers to
+    the same samples (samples, n - 1). `zeroshot.json` is optional: {"classes": [names], "answers": "logits",
+    "network": name, "split": "test", "accuracy": 0.9}. Without it, arrays are probabilities.
+    """
+    place = Path(folder)
+    if not is_folder(place):
+        raise InputError(f"there is no folder {place}. Give one with full-0.npy, held-out-0.npy and so on.")
+    facts: dict[str, Any] = {}
+    if (place / FACTS).exists():
+        with reading(place / FACTS, f"{place / FACTS} is no JSON of facts by name ({{reason}}). Repair or remove it."):
+            facts = dict(json.loads((place / FACTS).read_text()))
+    count = sum(1 for _ in place.glob("full-*.npy"))
+    classes = tuple(map(str, facts.get("classes", range(count))))
+    if not count or count != len(classes):
+        raise InputError(
+            f"{place} holds {count} arrays full-0.npy, full-1.npy, ... of {len(classes)} classes. Give one per class."
+        )
+    both = [[_array(place / f"{kind}-{i}.npy") for i in range(count)] for kind in ("full", "held-out")]
+    return ZeroShot(
+        str(facts.get("network", place.name)),
+        classes,
+        (tuple(both[0]),),
+        (tuple(both[1]),),
+        check_answers(str(facts.get("answers", "probabilities"))),
+        str(facts.get("split", "")),
+        np.array([float(facts.get("accuracy", np.nan))]),
+    )
+
+
+def _array(path: Path) -> Array:
+    with reading(path, f"{path} is no array of numbers ({{reason}}). Save it with numpy.save."):
+        return read_npy(path)
+
+
+def _npy(rows: Array) -> bytes:
+    import io
+
+    content = io.BytesIO()
+    np.save(content, np.asarray(rows))
+    return content.getvalue()
+
+
+def means(results: Sequence[ZeroShot], **options: Any) -> pd.DataFrame:
+    """One row per architecture: both metrics with their deviation over classes, in [0, 1] too, accuracy and size.
+
+    `DBI sum 1` is DBI of soft labels that sum to one, which differs for networks that answer with lengths. Deviations
+    behind ± are over classes, as in the paper; those over seeds are NaN for one. `options` go to both metrics.
+    """
+    import pandas as pd
+
+    rows = []
+    for one in results:
+        spread, gap, scaled = one.dbi(**options), one.amalgam(**options), one.dbi(normalise_both=True)
+        about = {name: one.about.get(name, np.nan) for name in ("depth", "parameters")}
+        rows.append(
+            {
+                "network": one.network,
+                **_columns("DBI", spread),
+                "DBI sum 1": scaled.mean,
+                **_columns("AM", gap),
+                "accuracy": float(np.mean(one.accuracy)),
+                **about,
+            }
+        )
+    return pd.DataFrame(rows).set_index("network")
+
+
+def _columns(name: str, metric: Metric) -> dict[str, float]:
+    return {
+        name: metric.mean,
+        f"{name} ±": metric.std(),
+        f"{name} over seeds": metric.seed_std(),
+        f"{name} normalised": metric.normalised_mean,
+        f"{name} normalised ±": metric.normalised_std(),
+    }

@@ -1,0 +1,230 @@
+"""The test: a network trained without each class in turn and once with all, and what it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import torch
+
+from likewise._base.progress import Progress
+from likewise.data import Data, held_out
+from likewise.errors import InputError, WorkerError, brief
+from likewise.networks.outputs import check_answers
+from likewise.networks.training.settings import SettingsDict
+from likewise.work.engines import Engine, Local, Lost, engine_of
+from likewise.work.store import Store, open_store
+from likewise.zeroshot.folds import Fold, Network, Source, check_network, read_answers, run_fold, with_key
+from likewise.zeroshot.presets import preset_of
+from likewise.zeroshot.result import ZeroShot, too_few
+from likewise.zeroshot.soft_labels import Array, soft_labels
+
+Split = Literal["train", "test"]
+Place = Store | str | os.PathLike[str] | None
+_SPLITS = ("train", "test")
+
+
+def run(
+    network: Network,
+    data: Data | str,
+    *,
+    preset: str = "paper",
+    seeds: int = 1,
+    split: Split = "train",
+    test: Data | str | None = None,
+    store: Place = None,
+    engine: Any = None,
+    device: Any = None,
+    progress: bool = True,
+    **changes: Unpack[SettingsDict],
+) -> ZeroShot:
+    """Raw Zero-Shot of one architecture: what it makes of each class when it never saw it.
+
+    `network` is an address (`zoo:lenet`, `timm:...`, `file.py:function`) or a function of the number of classes; it is
+    trained without each class of `data` and once on all, `seeds` times. The classes left out are shown afterwards: the
+    samples of `split`, "train" as in the paper, or "test", the data's own held-out split or what is given as `test`.
+    `preset` "paper" trains as the paper's code did, "small" takes minutes: 5 epochs, 500 samples per class. Settings of
+    `likewise.train` by keyword change it: `epochs=20`.
+
+    With a folder as `store`, networks and answers are kept there: rerun with it to resume, in the middle of a class
+    too. `engine` ("processes", "dask", "ray") trains several classes at a time; without one they are trained one after
+    another.
+    """
+    job = _prepare(network, data, test, preset, device, dict(changes))
+    _check(job, split, seeds)
+    with _place(store) as folder:
+        runner, threads = _engine(engine)
+        places: list[tuple[str, ...]] = [*((name,) for name in job.train.classes), ()]
+        first = job.fold.settings.seed
+        folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in places]
+        _run_all(folds, runner, job.name, progress)
+        return _gather(job, folds, seeds, split, preset)
+
+
+def unseen(
+    network: Network,
+    data: Data | str,
+    classes: Sequence[str],
+    *,
+    preset: str = "paper",
+    split: Split = "train",
+    test: Data | str | None = None,
+    store: Place = None,
+    device: Any = None,
+    **changes: Unpack[SettingsDict],
+) -> dict[str, Array]:
+    """Soft labels of several classes by one network that saw none of them, for `davies_bouldin`.
+
+    Options are those of `run`.
+    """
+    job = _prepare(network, data, test, preset, device, dict(changes))
+    names = tuple(dict.fromkeys(classes))
+    left = len(job.train.classes) - len(names)
+    if len(names) < 2 or left < 2:
+        raise InputError(f"{len(names)} classes are left out and {left} are left. Leave out two or more, of two more.")
+    _check(job, split, 1)
+    with _place(store) as folder:
+        fold = job.without(names, folder, job.fold.settings.seed, None)
+        run_fold(fold)
+        tensors, facts = read_answers(fold.answers)
+        shown = job.train if split == "train" else job.test
+        assert shown is not None
+        kind = check_answers(facts["answers"])
+        found = soft_labels(tensors[split].numpy().astype(np.float64), kind)
+    numbers = [shown.classes.index(name) for name in names]
+    labels = shown.labels[torch.isin(shown.labels, torch.tensor(numbers))].numpy()
+    return {name: found[labels == number] for name, number in zip(names, numbers, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all folds of a run share; `fold` is one without a place."""
+
+    name: str
+    train: Data
+    test: Data | None
+    fold: Fold
+
+    def without(self, classes: tuple[str, ...], folder: Path, seed: int, threads: int | None) -> Fold:
+        settings = replace(self.fold.settings, seed=seed)
+        fold = replace(self.fold, without=classes, store=folder, settings=settings, threads=threads)
+        return with_key(fold, self.train, self.test)
+
+
+def _prepare(network: Any, data: Any, test: Any, preset: str, device: Any, changes: dict[str, Any]) -> _Job:
+    check_network(network)
+    how = preset_of(preset, network)
+    settings = how.settings.override(changes)
+    if test is None and isinstance(data, str):
+        test = held_out(data)
+    train_source = Source(_given(data), how.per_class)
+    test_source = None if test is None else Source(_given(test), how.per_class)
+    train_data = train_source.open()
+    test_data = None if test_source is None else test_source.open()
+    options = dict(how.options) if isinstance(network, str) else {}
+    name = network if isinstance(network, str) else getattr(network, "__name__", type(network).__name__)
+    fold = Fold(network, options, train_source, test_source, settings, (), Path(), "", device)
+    return _Job(name, train_data, test_data, fold)
+
+
+def _given(data: Any) -> Data | str:
+    if isinstance(data, (Data, str)):
+        return data
+    if isinstance(data, os.PathLike):
+        return os.fspath(data)
+    raise InputError(
+        f"the data is {brief(data)}, which does not say what its classes are. Give an address, or likewise.data.Data "
+        "of inputs, labels and classes."
+    )
+
+
+def _check(job: _Job, split: str, seeds: int) -> None:
+    if split not in _SPLITS:
+        raise InputError(f"split is {split!r}. Give 'train' or 'test'.")
+    if not isinstance(seeds, int) or seeds < 1:
+        raise InputError(f"seeds is {seeds!r}. Give how many trainings there are of each, at least 1.")
+    if split == "test" and job.test is None:
+        raise InputError(f"{job.train.name!r} has no held-out split of its own. Give test=, or split='train'.")
+    count = len(job.train.classes)
+    if count < 3:
+        raise InputError(too_few(job.train.name, count))
+    for data in (job.train, job.test):
+        if data is None or (data is job.test and split == "train"):
+            continue
+        labels = data.need_labels("leave out a class")
+        empty = [name for number, name in enumerate(data.classes) if not bool((labels == number).any())]
+        if empty:
+            raise InputError(
+                f"{data.name!r} has no samples of class {empty[0]!r}, so nothing can be said of it. Give some, or "
+                "likewise.data.changes.without_class of the data."
+            )
+    if job.test is not None and job.test.classes != job.train.classes:
+        raise InputError(
+            f"{job.train.name!r} and {job.test.name!r} have different classes, or the same in another order. Give "
+            "splits of one data set."
+        )
+
+
+@contextmanager
+def _place(store: Place) -> Iterator[Path]:
+    """The folder of a store; one that is removed afterwards where there is none."""
+    with open_store(store) as kept:
+        if kept is not None:
+            yield kept.path
+            return
+        with TemporaryDirectory(prefix="likewise-") as folder:
+            yield Path(folder)
+
+
+def _engine(given: Any) -> tuple[Engine, int | None]:
+    """The engine, and how many threads each of its workers may take; None for this process."""
+    if given is None:
+        return Local(1), None
+    found = engine_of(given)
+    return found, None if isinstance(found, Local) else max(1, torch.get_num_threads() // found.workers)
+
+
+def _run_all(folds: Sequence[Fold], engine: Engine, name: str, progress: bool) -> None:
+    with Progress(len(folds), f"training {name}", shown=progress) as bar:
+        for fold, done in engine.run(run_fold, folds):
+            if isinstance(done, Lost):
+                what = f"without {fold.without[0]!r}" if fold.without else "on all classes"
+                raise WorkerError(f"{name} {what} was not trained: {done.reason}. Run again with the store to resume.")
+            bar.advance()
+
+
+def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: str) -> ZeroShot:
+    """The result, from the answers that the folds left."""
+    shown = job.train if split == "train" else job.test
+    assert shown is not None
+    n, full, parts, scores = len(shown.classes), [], [], []
+    labels = shown.labels.numpy()
+    facts: dict[str, Any] = {}
+    seconds = 0.0
+    for seed in range(seeds):
+        of_seed = [read_answers(fold.answers) for fold in folds[seed * (n + 1) : (seed + 1) * (n + 1)]]
+        *without, (whole, facts) = of_seed
+        full.append(tuple(whole[split].numpy()[labels == i] for i in range(n)))
+        parts.append(tuple(tensors[split].numpy().copy() for tensors, _ in without))
+        scores.append([one["accuracy"].get("test", one["accuracy"]["train"]) for _, one in of_seed])
+        seconds += sum(one["seconds"] for _, one in of_seed)
+    settings = {name: value for name, value in asdict(job.fold.settings).items() if not callable(value)}
+    about = {
+        "data": job.train.name,
+        "accuracy on": job.train.name if job.test is None else job.test.name,
+        "preset": preset,
+        "settings": settings,
+        "seconds": round(seconds, 1),
+        **{name: facts[name] for name in ("parameters", "depth")},
+    }
+    accuracy = np.array(scores)
+    answers = check_answers(facts["answers"])
+    return ZeroShot(
+        job.name, shown.classes, tuple(full), tuple(parts), answers, split, accuracy[:, -1], accuracy[:, :-1], about
+    )

@@ -1,0 +1,128 @@
+"""The test as a whole: resumed after a kill, on any engine, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import likewise
+from likewise.data import Data
+from likewise.errors import InputError
+from likewise.zeroshot import ZeroShot, davies_bouldin, from_folder, run, unseen
+from tests.helpers import sentence
+
+DATA = "digits:train[:160]"
+QUICK: dict[str, Any] = {"preset": "small", "epochs": 1, "batch_size": 80, "progress": False}
+PROGRAM = f"import likewise; likewise.zeroshot.run('zoo:mlp', {DATA!r}, store='STORE', **{QUICK!r})"
+
+
+def small(classes: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))
+
+
+def three(n: int = 24, classes: int = 3) -> Data:
+    images = torch.rand(n, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    return Data("squares", "image", images, torch.arange(n) % classes, tuple("abcdef"[:classes]))
+
+
+@pytest.fixture(scope="module")
+def whole() -> ZeroShot:
+    return run("zoo:mlp", DATA, **QUICK)
+
+
+def test_killed_in_the_sixth_class_it_resumes_without_training_the_first_five_again(
+    whole: ZeroShot, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM.replace("STORE", str(store))])
+    until = time.monotonic() + 300
+    while len(list((store / "soft-labels").glob("*.safetensors"))) < 5 and process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {path: path.stat().st_mtime_ns for path in (store / "soft-labels").glob("*.safetensors")}
+    assert 5 <= len(kept) < 11
+    again = run("zoo:mlp", DATA, store=store, **QUICK)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert (again.dbi().values == whole.dbi().values).all()
+    assert (again.amalgam().values == whole.amalgam().values).all()
+
+
+def test_each_network_has_one_output_fewer_and_answers_to_the_class_it_never_saw(whole: ZeroShot) -> None:
+    labels = likewise.dataset(DATA).labels
+    assert whole.classes == tuple("0123456789")
+    for i, (full, part) in enumerate(zip(whole.full[0], whole.held_out[0], strict=True)):
+        count = int((labels == i).sum())
+        assert (full.shape, part.shape) == ((count, 10), (count, 9))
+    assert whole.answers == "logits"
+    frame = whole.to_frame()
+    assert frame["DBI"].mean() == pytest.approx(whole.dbi().mean)
+    assert frame["AM"].mean() == pytest.approx(whole.amalgam().mean)
+
+
+def test_a_result_survives_its_file_and_its_folder_of_arrays(whole: ZeroShot, tmp_path: Path) -> None:
+    for again in (ZeroShot.load(whole.save(tmp_path / "mlp")), from_folder(whole.to_folder(tmp_path / "arrays"))):
+        assert again.to_frame()[["DBI", "AM"]].equals(whole.to_frame()[["DBI", "AM"]])
+        assert (again.network, again.classes) == ("zoo:mlp", whole.classes)
+        assert again.accuracy == pytest.approx(whole.accuracy)
+
+
+def test_a_function_of_the_number_of_classes_is_a_network_too() -> None:
+    found = run(small, three(), **QUICK, seeds=2)
+    assert (found.network, found.seeds, found.dbi().values.shape) == ("small", 2, (2, 3))
+    histograms = found.histograms()
+    assert np.nansum(histograms[1], axis=1) == pytest.approx([8, 8, 8])
+
+
+def test_capsules_answer_with_lengths() -> None:
+    found = run("zoo:capsnet", three(12), **QUICK)
+    assert found.answers == "lengths"
+    raw = found.held_out[0][0].astype(np.float64)
+    assert found.dbi().values[0, 0] == pytest.approx(np.sqrt(raw.var(axis=0).sum()))
+
+
+def test_several_classes_unseen_by_one_network_are_clusters() -> None:
+    found = unseen(small, three(24, 4), ["a", "c"], **{k: v for k, v in QUICK.items() if k != "progress"})
+    assert {name: rows.shape for name, rows in found.items()} == {"a": (6, 2), "c": (6, 2)}
+    assert davies_bouldin(found) > 0
+
+
+def test_bad_input_is_refused_in_a_sentence() -> None:
+    assert sentence(InputError, run, small, three(8, 2), **QUICK) == (
+        "Raw Zero-Shot leaves out one of three classes or more, and 'squares' has 2. Give data of more classes: two "
+        "have to be left."
+    )
+    empty = Data("gap", "image", torch.rand(4, 1, 8, 8), [0, 1, 0, 1], ("a", "b", "c"))
+    assert sentence(InputError, run, small, empty, **QUICK) == (
+        "'gap' has no samples of class 'c', so nothing can be said of it. Give some, or "
+        "likewise.data.changes.without_class of the data."
+    )
+    assert sentence(InputError, run, small(3), three(), **QUICK) == (
+        "Sequential is built already, and one output fewer is needed. Give an address, or a function of the number of "
+        "classes."
+    )
+    assert sentence(InputError, run, "zoo:mlp@a.safetensors", three(), **QUICK) == (
+        "zoo:mlp@a.safetensors has trained weights, which may know the class that is to be left out. Give the address "
+        "without them."
+    )
+    assert sentence(InputError, run, lambda classes: small(7), three(), **QUICK) == (
+        "Sequential answers with shape (2, 7) to 2 samples of 2 classes, not with (2, 2). Let the number of classes "
+        "decide its outputs."
+    )
+    assert sentence(InputError, run, small, three(), **QUICK, split="test") == (
+        "'squares' has no held-out split of its own. Give test=, or split='train'."
+    )
+    assert sentence(InputError, run, small, three(), **{**QUICK, "preset": "tiny"}) == (
+        "no preset named 'tiny'. Give paper or small."
+    )

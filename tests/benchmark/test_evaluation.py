@@ -256,3 +256,10 @@ def test_evidence_that_does_not_fit_together_is_refused(given: dict[str, object]
     with pytest.raises(InputError) as error:
         Evidence(**{**usual, **given})  # type: ignore[arg-type]
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(("spread", "undefined"), [(1e-15, True), (1e-6, False)])
+def test_values_that_differ_by_rounding_alone_correlate_with_nothing(spread: float, undefined: bool) -> None:
+    apart = np.abs(np.subtract.outer([0, 1, 3, 7], [0, 1, 3, 7])).astype(float)
+    given = Evidence("regression", "more alike", True, 1 - spread * apart, truths={"accuracy": apart})
+    assert np.isnan(spearman(given, "accuracy").value) == undefined

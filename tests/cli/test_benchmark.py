@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from likewise.cli import main
@@ -45,3 +48,19 @@ def test_names_go_on_after_measures_and_groundings() -> None:
     words = ["run", "--measures", "cka", "rsa", "--grounding", "labels", "shortcut", "--out", "x"]
     wanted = ["run", "--measures", "cka", "--measures", "rsa", "--grounding", "labels", "--grounding", "shortcut"]
     assert spread(words) == [*wanted, "--out", "x"]
+
+
+def test_a_folder_of_ones_own_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    networks = {}
+    for group in "ab":
+        base = draw.normal(size=(30, 4))
+        for number in range(2):
+            np.save(tmp_path / f"{group}{number}.npy", base + 0.1 * draw.normal(size=base.shape))
+            networks[f"{group}{number}"] = {"representation": f"{group}{number}.npy", "group": group}
+    (tmp_path / "manifest.json").write_text(json.dumps({"networks": networks}))
+    table = tmp_path / "table.csv"
+    shown = printed(capsys, "benchmark", "folder", str(tmp_path), "--measures", "cka", "--out", str(table))
+    assert shown.splitlines()[1].split() == ["family", "auprc", "cka", "1.0", "0.2", "1.0"]
+    assert shown.splitlines()[2].split() == ["family", "conformity", "conform", "cka", "1.0", "1.0"]
+    assert set(pd.read_csv(table)["measure"]) == {"cka"}

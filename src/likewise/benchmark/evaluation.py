@@ -22,6 +22,7 @@ Variant = Literal["published", "resi"]
 Ties = Literal["conform", "half", "violate"]
 TIES: dict[str, float] = {"conform": 1.0, "half": 0.5, "violate": 0.0}
 DIRECTIONS = ("more alike", "less alike")
+ROUNDING = 1e-12  # values that differ by less, as a share of the largest, are equal: a saturated measure says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +280,11 @@ def _triples(apart: Array) -> Iterable[tuple[int, int, int]]:
 
 
 def _correlation(one: Array, two: Array) -> float:
-    """The rank correlation over what is defined in both, NaN where either does not vary."""
-    return round(float(correlations(one, two[None].astype(float), ranked=True)[0]), 12) if len(one) > 1 else np.nan
+    """The rank correlation over what is defined in both, NaN where either does not vary beyond rounding."""
+    largest, least = _defined(one).max(initial=-np.inf), _defined(one).min(initial=np.inf)
+    if len(one) < 2 or largest - least <= ROUNDING * max(abs(largest), abs(least)) < np.inf:
+        return np.nan
+    return round(float(correlations(one, two[None].astype(float), ranked=True)[0]), 12)
 
 
 def _both_orders(size: int) -> tuple[Array, Array]:

@@ -13,9 +13,9 @@ from torch.nn import Module
 from likewise.errors import InputError, OptionError, brief, quoted_list
 from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
-from likewise.measures.pair import check_same_probe
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
+from likewise.views.activations import check_same_probe
 from likewise.work.store import Store
 
 DEFAULT = "cka-debiased"

@@ -16,12 +16,13 @@ from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import UndefinedError
 from likewise.measures.algebra import single_product_norm, symmetric, transposed_product, triangular_product
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
 from likewise.views import Activations, Outputs
+from likewise.views.activations import check_same_probe
 
 T = TypeVar("T")
 __all__ = ["Kernel", "Pair", "pair_of"]
@@ -192,25 +193,6 @@ class Pair:
         """Refuse a pair in which all rows of one network are the same."""
         self.a.refuse_constant()
         self.b.refuse_constant()
-
-
-def check_same_probe(a: Activations, b: Activations) -> None:
-    """Same inputs in the same order, or no comparison."""
-    if a.n != b.n:
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: they have {a.n} and {b.n} rows. "
-            "Show both networks the same inputs."
-        )
-    if a.probe != b.probe and None not in (a.probe, b.probe):
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: they were shown different inputs "
-            f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r}). Extract both on one probe."
-        )
-    if a.values.device != b.values.device:
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: one is on {a.values.device}, the other on "
-            f"{b.values.device}. Move both to one device."
-        )
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:

@@ -361,3 +361,22 @@ def check_width(label: str, width: int, rows: Tensor) -> None:
             f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
             "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
         )
+
+
+def check_same_probe(a: Activations, b: Activations) -> None:
+    """Same inputs in the same order, or no comparison."""
+    if a.n != b.n:
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: they have {a.n} and {b.n} rows. "
+            "Show both networks the same inputs."
+        )
+    if a.probe != b.probe and None not in (a.probe, b.probe):
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: they were shown different inputs "
+            f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r}). Extract both on one probe."
+        )
+    if a.values.device != b.values.device:
+        raise InputError(
+            f"cannot compare {a.label} with {b.label}: one is on {a.values.device}, the other on "
+            f"{b.values.device}. Move both to one device."
+        )

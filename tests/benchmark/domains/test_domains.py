@@ -52,7 +52,7 @@ def groups_of(done: BenchmarkRun, grounding: str) -> dict[str, int]:
 
 
 def test_digits_run_in_the_domain_vision(tmp_path: Path) -> None:
-    preset = SMALL | {"train": 200, "training": {"epochs": 2}}
+    preset = SMALL | {"probe": 100, "train": 200, "training": {"epochs": 2}}  # more inputs than neurons
     done = run("vision", "digits", "lenet", measures=MEASURES, preset=preset, out=tmp_path, progress=False)
     settled(done)
     assert groups_of(done, "accuracy") == {"standard": 4}
@@ -62,7 +62,7 @@ def test_digits_run_in_the_domain_vision(tmp_path: Path) -> None:
     assert len(done.networks) == 4 + 4 + 6 + 6
     layers = done.results.query("grounding == 'layers'")
     assert set(layers["networks"]) == {2}
-    assert set(done.results["n"]) == {60}
+    assert set(done.results["n"]) == {100}
 
 
 def test_digits_run_as_a_graph(tmp_path: Path) -> None:

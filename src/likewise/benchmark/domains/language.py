@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from torch import nn
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
 from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.data.word_changes import augment_text
 from likewise.views import Activations
 from likewise.views.extract import extract
 from likewise.views.layers import layers
@@ -87,7 +87,7 @@ class Language(Domain):
             return randomise_labels(data, strength, spec.change_seed)
         if spec.kind == "shortcut":
             return add_shortcut(data, strength, spec.change_seed)
-        return _augmented(data, strength, spec.change_seed) if spec.kind == "augmentation" else data
+        return augment_text(data, strength, spec.change_seed) if spec.kind == "augmentation" else data
 
     def validation_data(self, spec: Spec) -> Data | None:
         """The development split, changed as the training data is, where the best weights are kept."""
@@ -95,7 +95,7 @@ class Language(Domain):
 
     def augmented(self, probe: Data, case: Case) -> Data:
         """The probe with all its words changed."""
-        return _augmented(probe, 1.0, 2024)
+        return augment_text(probe, 1.0, 2024)
 
     def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
         """The class token after the last layer."""
@@ -105,12 +105,6 @@ class Language(Domain):
     def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The class token after the embeddings and after every layer."""
         return Stack(extract(net, probe, _hidden(net, probe), "cls", **how))
-
-
-def _augmented(data: Data, share: float, seed: int) -> Data:
-    changes: Any = import_module("likewise.data")
-    found: Data = changes.augment_text(data, share, seed)
-    return found
 
 
 def _hidden(net: nn.Module, probe: Data) -> list[str]:

@@ -25,4 +25,4 @@ def folder(
         write_whole(out, rows.to_csv(index=False).encode())
     shown = rows[rows["variant"] == "published"]
     columns = ["grounding", "metric", "ties", "measure", "value", "chance", "p", "coverage"]
-    typer.echo(shown[columns].round(3).to_string(index=False, na_rep=""))
+    typer.echo(shown[columns].round(3).astype(object).where(shown[columns].notna(), "").to_string(index=False))

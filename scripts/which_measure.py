@@ -67,11 +67,11 @@ def claims() -> str:
 
 def page() -> str:
     """The whole page."""
-    own = "results of our own runs as well" if OURS.exists() else "no runs of our own yet"
+    own = ", and results of our own runs" if OURS.exists() else ""
     return f"""# Which measure should I use?
 
 None is best everywhere. This page ranks measures by what is known of them: the figures printed in Klabunde et al.,
-"ReSi: A Comprehensive Benchmark for Representational Similarity Measures" (tables 7 to 19), and {own}.
+"ReSi: A Comprehensive Benchmark for Representational Similarity Measures" (tables 7 to 19){own}.
 It is made by `scripts/which_measure.py`. For your case, with power, cost and the rows behind it:
 
 ```

@@ -1,4 +1,4 @@
-"""A measure, data set, architecture, source, index, attack, grounding, engine or command is added by touching one file.
+"""One of each (measure, data set, source, grounding, domain, command, ...) is added by touching one file.
 
 Each is really added, twice: to a copy of the package, in the file that CONTRIBUTING names, and as a plug-in, a module
 with an entry point. Then each is used through the public call. Two fresh processes import torch, which takes seconds.
@@ -145,6 +145,25 @@ def same_seed(evidence):
         "grounded('same-seed', np.kron(np.eye(2), np.ones((2, 2))), ('a', 'a', 'b', 'b'))",
         [1.0],
     ),
+    "domain": Addition(
+        "benchmark/domains/tiny.py",
+        "likewise.domains",
+        """
+from likewise.benchmark.domains import domain
+from likewise.benchmark.domains.base import Preset
+from likewise.benchmark.domains.vision import Vision
+
+@domain("tiny")
+class Tiny(Vision):
+    \"\"\"Digits, by three networks each.\"\"\"
+    data = ("digits",)
+
+    def preset(self, name, data, network):
+        return Preset(seeds=3)
+""",
+        "planned('tiny', 'digits', 'mlp')",
+        ["standard/0", "standard/1", "standard/2"],
+    ),
     "engine": Addition(
         "work/engines/turns.py",
         "likewise.engines",
@@ -199,6 +218,11 @@ def grounded(name, values, groups):
     from likewise.benchmark.groundings import GROUNDINGS
     found = GROUNDINGS.get(name).evaluate(Evidence("made", "more alike", True, values, groups))
     return [one.value for one in found]
+
+def planned(name, data, network):
+    from likewise.benchmark import DOMAINS
+    found = DOMAINS.get(name)
+    return [spec.name for spec in found.specs("accuracy", found.case(data, network, "small"))]
 
 """
 

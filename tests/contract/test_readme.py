@@ -6,13 +6,14 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
 import likewise
 from likewise import measures
-from likewise.cli import commands
+from likewise.cli import _app, commands
 from likewise.cli._words import spread
 from tests.conftest import ROOT
 from tests.contract.test_adding import ADDITIONS
@@ -48,10 +49,11 @@ def test_every_measure_it_recommends_is_there() -> None:
 
 @pytest.mark.parametrize("line", re.findall(r"^likewise .*", section("On the command line"), re.M))
 def test_every_command_line_it_shows_can_be_parsed(line: str) -> None:
-    _, name, *words = spread(shlex.split(re.sub(r"[][]", "", line)))
-    app = typer.Typer()
-    app.command()(commands()[name].load())
-    context = typer.main.get_command(app).make_context(name, words)  # raises on an option it does not know
+    _, *words = spread(shlex.split(re.sub(r"[][]", "", line)))
+    command: Any = typer.main.get_command(_app(words))
+    while hasattr(command, "resolve_command"):  # a group of commands, as all of them are
+        name, command, words = command.resolve_command(typer.Context(command), words)
+    context = command.make_context(name, words)  # raises on an option it does not know
     assert context.args == []
 
 

@@ -327,11 +327,7 @@ def _dataset(address: str, split: str) -> Data:
     return dataset(address, split=split)
 
 
-DOMAINS: Registry[Domain] = Registry(
-    "domain",
-    group="likewise.domains",
-    modules=tuple(f"likewise.benchmark.domains.{name}" for name in ("graph", "language", "vision")),
-)
+DOMAINS: Registry[Domain] = Registry("domain", group="likewise.domains", modules=("likewise.benchmark.domains.*",))
 D = TypeVar("D", bound=type[Domain])
 
 

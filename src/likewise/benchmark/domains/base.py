@@ -21,6 +21,7 @@ from likewise._base.hashing import digest
 from likewise._base.registry import Registry
 from likewise.data import Data, dataset
 from likewise.data.address import parse
+from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.errors import InputError, brief, did_you_mean
 from likewise.networks import Settings
 from likewise.networks import network as load_network
@@ -262,8 +263,11 @@ class Domain:
         return _dataset(data, split)
 
     def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
-        """Training data after the change of a network's group, or after the same change of another strength."""
-        raise NotImplementedError
+        """Random labels, or a shortcut to them, as `likewise.data` makes them; augmentation is left to the training."""
+        strength = spec.share if share is None else share
+        if spec.kind == "labels":
+            return randomise_labels(data, strength, spec.change_seed)
+        return add_shortcut(data, strength, spec.change_seed) if spec.kind == "shortcut" else data
 
     def train_data(self, spec: Spec) -> Data:
         """What a network is trained on."""

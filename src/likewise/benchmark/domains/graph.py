@@ -20,7 +20,7 @@ from torch import nn
 
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
-from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.data.changes import add_shortcut
 from likewise.data.graphs import Nodes
 from likewise.errors import UnknownNameError
 from likewise.networks import Settings, unwrapped
@@ -81,13 +81,6 @@ class Graph(Domain):
     def change_seed(self, seed: int, case: Case) -> int:
         """Another seed for every network, as in the reference."""
         return seed
-
-    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
-        """Other labels, or labels behind the features; edges are dropped while training."""
-        strength = spec.share if share is None else share
-        if spec.kind == "labels":
-            return randomise_labels(data, strength, spec.change_seed)
-        return add_shortcut(data, strength, spec.change_seed) if spec.kind == "shortcut" else data
 
     def settings(self, spec: Spec) -> Settings:
         """Edges are dropped anew every epoch in the groups of the augmentation test."""

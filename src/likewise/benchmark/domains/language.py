@@ -16,7 +16,6 @@ from torch import nn
 
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
-from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.data.word_changes import augment_text
 from likewise.views import Activations
 from likewise.views.extract import extract
@@ -81,13 +80,10 @@ class Language(Domain):
         return round(max(Counter(labels).values()) / len(labels), 3)
 
     def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
-        """Labels of new classes, a token of the class in front, or other words."""
-        strength = spec.share if share is None else share
-        if spec.kind == "labels":
-            return randomise_labels(data, strength, spec.change_seed)
-        if spec.kind == "shortcut":
-            return add_shortcut(data, strength, spec.change_seed)
-        return augment_text(data, strength, spec.change_seed) if spec.kind == "augmentation" else data
+        """Other words too: what is augmented are the texts."""
+        if spec.kind == "augmentation":
+            return augment_text(data, spec.share if share is None else share, spec.change_seed)
+        return super().changed(data, spec, share)
 
     def validation_data(self, spec: Spec) -> Data | None:
         """The development split, changed as the training data is, where the best weights are kept."""

@@ -19,7 +19,6 @@ from torch.nn import functional
 
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
-from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.networks import Noise, Settings
 from likewise.views import Activations
 from likewise.views.extract import extract
@@ -69,13 +68,6 @@ class Vision(Domain):
     def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
-
-    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
-        """Other labels, or discs in the colours of classes; noise is added while training."""
-        strength = spec.share if share is None else share
-        if spec.kind == "labels":
-            return randomise_labels(data, strength, spec.change_seed)
-        return add_shortcut(data, strength, spec.change_seed) if spec.kind == "shortcut" else data
 
     def settings(self, spec: Spec) -> Settings:
         """Noise is drawn anew for every batch in the groups of the augmentation test."""

@@ -229,7 +229,7 @@ def table_3() -> None:
     whole = pd.concat(tables)
     rows = []
     for (name, size), own in whole.groupby(["families by", "size"], sort=False):
-        cells = {f"{row.families}": _percent(row) for row in own.itertuples() if row.samples}
+        cells = {f"{row.families}": _percent(row) if row.samples else "–" for row in own.itertuples()}
         rows.append(
             {
                 "families by": name,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -34,10 +35,12 @@ def files(call: Callable[[], Any]) -> list[str]:
 
     with contextlib.redirect_stdout(io.StringIO()):
         sys.setprofile(enter)
+        threading.setprofile(enter)  # pairs are scored by threads
         try:
             call()
         finally:
             sys.setprofile(None)
+            threading.setprofile(None)
     return sorted(str(Path(name).relative_to(SOURCE)) for name in entered)
 
 

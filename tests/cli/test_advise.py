@@ -21,7 +21,8 @@ def test_measures_are_ranked_and_every_place_is_traced_to_the_papers_tables() ->
     for one in found["measures"]:
         assert one["evidence"]
         for row in one["evidence"]:
-            same = (printed["table"] == row["table"]) & (printed["data"] == row["data"])
+            table = int(row["source"].removeprefix("ReSi paper, table "))
+            same = (printed["table"] == table) & (printed["data"] == row["data"])
             same &= (printed["network"] == row["network"]) & (printed["measure"] == one["measure"])
             assert row["value"] in printed[same]["value"].tolist()
 
@@ -41,4 +42,4 @@ def test_what_is_no_question_is_refused_with_one_that_is_near() -> None:
     assert "Did you mean 'shortcut'?" in str(error.value)
     with pytest.raises(InputError) as budget:
         invoke(advise, "--domain", "vision", "--question", "shortcut", "--budget", "10s")
-    assert "--n" in str(budget.value) or "n" in str(budget.value).split()
+    assert "n" in str(budget.value).replace(".", " ").replace("=", " ").split()

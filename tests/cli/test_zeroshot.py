@@ -14,13 +14,13 @@ from tests.cli.conftest import invoke
 def test_networks_are_scored_written_and_found_again(tmp_path: Path) -> None:
     given = ("zoo:mlp", "--data", "digits:train[:120]", "--preset", "small", "--epochs", "1", "--out", str(tmp_path))
     (row,) = json.loads(invoke(zeroshot, *given, "--json"))
-    assert 0 < row["dbi"] < 1
-    assert row["am"] > 0
+    assert 0 < row["DBI"] < 1
+    assert row["AM"] > 0
     weights = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("weights.safetensors")}
     assert len(weights) == 11  # ten classes left out, and all of them
     text = invoke(zeroshot, *given)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("weights.safetensors")} == weights
-    assert f"{row['dbi']:.4g}" in text
+    assert f"{row['DBI']:.4g}" in text
     assert f"written to {tmp_path}: zeroshot.csv, one file per network, store/" in text.replace("\n", " ")
     assert (tmp_path / "0.safetensors").is_file()
 

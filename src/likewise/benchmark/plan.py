@@ -120,8 +120,8 @@ def plan(
             timed[alike] = estimate(own[0])
         seconds = sum(done) / len(done) if done else timed[alike]
         serves = dict.fromkeys(name for task in own for name in design.groundings_of(task.spec))
-        counts = {"networks": len(own), "done": len(done), "seconds": round(seconds, 1)}
-        left = round(seconds * (len(own) - len(done)), 1)
+        counts = {"networks": len(own), "done": len(done), "seconds": float(f"{seconds:.3g}")}
+        left = float(f"{seconds * (len(own) - len(done)):.3g}")
         rows.append({"group": group, "groundings": ", ".join(serves), **counts, "left": left})
     frame = pd.DataFrame(rows)
     frame.attrs = {"pairs": pairs_of(design), "measures": len(design.measures)}

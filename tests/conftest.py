@@ -6,9 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Small networks are faster on one core each, the more so where tests run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A busy machine draws slowly, which says nothing of the code.
+settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -103,8 +103,8 @@ Median rank among the 23 measures of the paper over all cells. 1 is best; what i
 
 Each is held against the paper's own figures; "cannot tell" means that drawing its cells anew decides it now one way,
 now the other. `likewise benchmark compare-with-paper RUN...` does the same for runs of yours. The claims on
-neighbour and on angle-based measures are judged for each group as a whole, a rule chosen after judging their members one by
-one had left them at "cannot tell".
+neighbour and on angle-based measures are judged for each group as a whole, a rule chosen after judging their members
+one by one had left them at "cannot tell".
 
 {claims()}
 """

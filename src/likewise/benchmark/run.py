@@ -97,7 +97,7 @@ def run(
     measures    a name, a set like "resi" or "all", a function, or a list of them
     preset      "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}
     seed        shifts the seeds of all networks: another seed is another repetition
-    engine      where networks are trained (pairs are compared in this process): None for one network after another in this process,
+    engine      where networks are trained (pairs are compared here): None for one after another in this process,
                 "processes" for one per core, Dask, Ray or an executor
     out         the folder of the run; rerun with it to resume
     """

@@ -31,7 +31,7 @@ from likewise.views.extract import extract
 Kind = Literal["labels", "shortcut", "augmentation"]
 STANDARD = "standard"
 _FIT = 2000  # training inputs by which it is seen whether they were learned
-_FORMAT = 1  # raised where the same description would give other networks
+_FORMAT = 2  # raised where the same description would give other networks
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

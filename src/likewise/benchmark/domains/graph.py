@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from likewise._base.hashing import digest
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
 from likewise.data.changes import add_shortcut
@@ -83,18 +84,29 @@ class Graph(Domain):
         return seed
 
     def settings(self, spec: Spec) -> Settings:
-        """Edges are dropped anew every epoch in the groups of the augmentation test."""
+        """Edges are dropped anew every epoch in the groups of the augmentation test.
+
+        The draws of the dropout then differ from those of the standard network of the same seed: in the reference both
+        come from one stream.
+        """
         settings = super().settings(spec)
-        return replace(settings, augment=(DropEdges(spec.share),)) if spec.kind == "augmentation" else settings
+        if spec.kind != "augmentation":
+            return settings
+        return replace(settings, augment=(DropEdges(spec.share),), seed=settings.seed + round(1e6 * spec.share))
 
     def probe(self, spec: Spec, case: Case) -> Data:
-        """Test nodes, at most 10,000; with shortcuts that are always wrong in the shortcut test."""
+        """Test nodes, at most 10,000; in the shortcut test with shortcuts that are always wrong.
+
+        Their neighbours have the same wrong shortcuts for every network too, but in `paper`: there, as in the
+        reference, every network is shown the graph it was trained on.
+        """
         nodes = self.load(spec.data, "probe")
         most = _MOST if case.preset.probe is None else case.preset.probe
         if len(nodes) > most:
             nodes = nodes[np.sort(np.random.RandomState(2024).choice(len(nodes), most, replace=False)).tolist()]
-        # test nodes have the same wrong shortcuts whatever the share and the seed; those of their neighbours too
-        return add_shortcut(nodes, 0.0, 0) if spec.kind == "shortcut" else nodes
+        if spec.kind != "shortcut":
+            return nodes
+        return self.changed(nodes, spec) if case.preset_name.startswith("paper") else add_shortcut(nodes, 0.0, 0)
 
     def checks(self, spec: Spec, case: Case) -> dict[str, Data]:
         """Right shortcuts are those of validation nodes: test nodes never have them."""
@@ -111,9 +123,10 @@ class Graph(Domain):
         return replace(probe, name=f"{probe.name},edges dropped", inputs=Nodes(graph, probe.inputs.index))
 
     def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
-        """The output of the second to last convolution."""
+        """The output of the second to last convolution. Nodes are held against nodes, whatever their features."""
         found: Activations = extract(net, probe, _convolutions(net)[-2], **how)
-        return found
+        nodes = digest([probe.inputs.index.numpy().tobytes()])
+        return replace(found, probe=nodes, reduce=None)
 
     def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The outputs of all convolutions but the last."""

@@ -97,8 +97,8 @@ def run(
     measures    a name, a set like "resi" or "all", a function, or a list of them
     preset      "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}
     seed        shifts the seeds of all networks: another seed is another repetition
-    engine      where networks are trained (pairs are compared here): None for one after another in this process,
-                "processes" for one per core, Dask, Ray or an executor
+    engine      where networks are trained and compared: None for one after another in this process, "processes" for
+                one per core, Dask, Ray or an executor
     out         the folder of the run; rerun with it to resume
     """
     folder = Path(out)
@@ -119,7 +119,7 @@ def run(
     networks = _networks(design, tasks, records)
     write_whole(folder / NETWORKS, networks.to_csv(index=False).encode())
     _write_run(folder, design, validity)
-    bench = Bench(design.measures, folder / "store", None, folder / "rows", progress)
+    bench = Bench(design.measures, folder / "store", place, folder / "rows", progress)
 
     def write(rows: pd.DataFrame) -> pd.DataFrame:
         whole = with_settings(rows, settings)

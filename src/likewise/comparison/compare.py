@@ -129,7 +129,8 @@ def compare(  # type: ignore[misc]
     with nullcontext() if store is None else open_store(store) as place:
         if networks:
             show = (batch_size, device, dtype, transform)
-            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look))
+            outputs = two or run.permutations > 0 or place is not None or request.reads_outputs
+            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look), outputs)
             run = replace(run, untrained=untrained_networks(given, own_names=two))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:

@@ -178,9 +178,9 @@ def test_answers_are_looked_at_only_where_a_measure_reads_them() -> None:
         nn.init.constant_(net.fc.bias, torch.inf)
     assert 0 < likewise.compare(nets, "cka", data=images(), progress=False)["a", "b"] < 1
     sentence = "'a' answers with numbers that are not finite. Its rows are kept without outputs."
-    with pytest.warns(UserWarning) as warned:
+    with pytest.warns(UserWarning, match="^'[ab]' answers") as warned:
         both = likewise.compare(nets, ["cka", "disagreement"], data=images(), progress=False)
-    assert sentence in map(str, (each.message for each in warned))
+    assert sentence in [str(each.message) for each in warned]
     assert 0 < both["cka"]["a", "b"] < 1
     assert np.isnan(both["disagreement"]["a", "b"])
 

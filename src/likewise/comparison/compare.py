@@ -27,8 +27,7 @@ from likewise.comparison.arguments import (
     seeded,
     untrained_networks,
 )
-from likewise.comparison.schedule import measure_pair, score_all
-from likewise.comparison.scores import Job
+from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief

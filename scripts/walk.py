@@ -3,7 +3,8 @@
     python scripts/walk.py
 
 A file counts if a function of it ran. What runs while a module is imported (declarations, decorators) does not
-count. Two walks are taken: two arrays to a printed score, and two addresses to a CSV of scores.
+count. Two walks are taken: two arrays to a printed score, and two addresses to the CSV of scores that the command
+`likewise compare` writes, one row per pair.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def two_arrays() -> None:
 def two_addresses() -> None:
     """Two addresses to a CSV."""
     matrix = likewise.compare(["zoo:lenet,seed=1", "zoo:lenet,seed=2"], "cka", data="digits:test[:64]", progress=False)
-    print(matrix.to_frame().to_csv(index=False))
+    print(matrix.to_frame(long=True).to_csv(index=False))
 
 
 if __name__ == "__main__":

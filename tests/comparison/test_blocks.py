@@ -11,7 +11,7 @@ from torch import nn
 import likewise
 from likewise import measures
 from likewise.comparison.blocks import Blocks, disjoint
-from likewise.comparison.scores import Job, Ledger
+from likewise.comparison.schedule import Job, Ledger
 from likewise.errors import InputError
 from likewise.measures import transport
 from likewise.measures.registry import select

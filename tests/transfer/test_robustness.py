@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from likewise import attacks
-from likewise.errors import InputError
+from likewise.errors import InputError, OptionError
 from likewise.transfer import robustness
 from tests.transfer.helpers import digits, zoo
 
@@ -60,3 +60,12 @@ def test_what_gives_no_row_is_refused(options: dict[str, Any], sentence: str) ->
     with pytest.raises(InputError) as error:
         robustness(next(iter(zoo().values())), digits(), **options)
     assert str(error.value) == sentence
+
+
+def test_a_misspelt_keyword_is_refused_with_the_nearest() -> None:
+    misspelt: dict[str, Any] = {"sed": 1}
+    with pytest.raises(OptionError) as error:
+        robustness(next(iter(zoo().values())), digits(), **misspelt)
+    assert str(error.value) == (
+        "pixel has no option 'sed'. Did you mean 'seed'? Its options are pixels, search, generations, population, seed."
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -134,6 +135,27 @@ SEARCHES: dict[str, Callable[[Space, Judge, int, int, int], None]] = {
 }
 
 
+@dataclass(frozen=True)
+class Search:
+    """How images are searched for: by which algorithm, how long, how many candidates at a time, by which draws."""
+
+    kind: str
+    generations: int
+    population: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in SEARCHES:
+            raise InputError(f"no search named {brief(self.kind)}. Choose {' or '.join(map(repr, SEARCHES))}.")
+        for name, count, least in (("generations", self.generations, 1), ("population", self.population, 4)):
+            if count < least:
+                raise InputError(f"{name} is {count}. Give at least {least}.")
+
+    def run(self, judge: Judge) -> None:
+        """Show the judge candidates until one fools the network, or all generations are over."""
+        SEARCHES[self.kind](judge.space, judge, self.generations, self.population, self.seed)
+
+
 @attack(name="pixel", norm="L0", source="Su et al. 2019, arXiv:1710.08864; " + KOTYAN, trains=False)
 def pixel(
     net: nn.Module,
@@ -147,16 +169,15 @@ def pixel(
     seed: int = 0,
 ) -> Adversarial:
     """A few pixels of any colour, found by answers alone: with `pixels=1` the one-pixel attack."""
+    space = partial(_pixel_space, pixels=pixels)
+    return _attacked(net, images, labels, space, Search(search, generations, population, seed))
 
-    def space(levels: Tensor) -> Space:
-        lower, upper = (end.double().numpy() for end in pixel_bounds(levels, pixels))
-        if pixels > levels[0].numel():
-            raise InputError(f"pixels is {pixels}, and an image has {levels[0].numel()}. Change fewer.")
-        return Space(
-            _first_pixels(levels, pixels), SPREAD, lower, upper, lambda vectors: change_pixels(levels, vectors)
-        )
 
-    return _attacked(net, images, labels, space, search, generations, population, seed)
+def _pixel_space(levels: Tensor, pixels: int) -> Space:
+    lower, upper = (end.double().numpy() for end in pixel_bounds(levels, pixels))
+    if pixels > levels[0].numel():
+        raise InputError(f"pixels is {pixels}, and an image has {levels[0].numel()}. Change fewer.")
+    return Space(_first_pixels(levels, pixels), SPREAD, lower, upper, partial(change_pixels, levels))
 
 
 def _first_pixels(levels: Tensor, pixels: int) -> Array:
@@ -182,38 +203,20 @@ def threshold(
     seed: int = 0,
 ) -> Adversarial:
     """All values by up to `threshold` grey levels of 255, found by answers alone."""
+    space = partial(_threshold_space, threshold=threshold)
+    return _attacked(net, images, labels, space, Search(search, generations, population, seed))
 
-    def space(levels: Tensor) -> Space:
-        lower, upper = (end.numpy() for end in threshold_bounds(levels, threshold))
-        start = levels.flatten().double().numpy()
-        return Space(
-            start,
-            SHARE * threshold,
-            lower,
-            upper,
-            lambda vectors: change_all(levels, vectors, threshold),
-            separate=True,
-        )
 
-    return _attacked(net, images, labels, space, search, generations, population, seed)
+def _threshold_space(levels: Tensor, threshold: float) -> Space:
+    lower, upper = (end.numpy() for end in threshold_bounds(levels, threshold))
+    start, change = levels.flatten().double().numpy(), partial(change_all, levels, threshold=threshold)
+    return Space(start, SHARE * threshold, lower, upper, change, separate=True)
 
 
 def _attacked(
-    net: nn.Module,
-    images: Tensor,
-    labels: Tensor | None,
-    space: Callable[[Tensor], Space],
-    search: str,
-    generations: int,
-    population: int,
-    seed: int,
+    net: nn.Module, images: Tensor, labels: Tensor | None, space: Callable[[Tensor], Space], search: Search
 ) -> Adversarial:
     """Every image by a search of its own; the draws are the same, so that images do not depend on each other."""
-    if search not in SEARCHES:
-        raise InputError(f"no search named {brief(search)}. Choose {' or '.join(map(repr, SEARCHES))}.")
-    for name, count, least in (("generations", generations, 1), ("population", population, 4)):
-        if count < least:
-            raise InputError(f"{name} is {count}. Give at least {least}.")
     with target(net, images, labels) as aim:
         with torch.no_grad():
             wrong = aim.answer(aim.clean).argmax(dim=1) != aim.labels
@@ -221,7 +224,7 @@ def _attacked(
         for row in (~wrong).nonzero()[:, 0].tolist():
             levels = (BRIGHTEST * aim.clean[row].cpu()).round()
             judge = Judge(aim, int(aim.labels[row]), space(levels), levels)
-            SEARCHES[search](judge.space, judge, generations, population, seed)
+            search.run(judge)
             moved[row] = _changed(aim.clean[row], levels, judge.best)
         return Adversarial(moved, aim.labels, aim.stalled)
 

@@ -92,6 +92,11 @@ class Request:
         kept = {m.name for m in select(named)} if named else set()
         return cls(found, is_set(measure), frozenset(m.name for m in found) - kept)
 
+    @property
+    def reads_outputs(self) -> bool:
+        """Whether some measure may look at more than activations."""
+        return any(measure.info.on != "representation" for measure in self.measures)
+
 
 def with_options(measure: Any, options: dict[str, Any]) -> Any:
     """A single measure with its options bound."""
@@ -137,7 +142,8 @@ def seeded(measure: Measure, seed: int) -> Measure:
 class Extraction:
     """How networks are shown data, and where their views are kept.
 
-    With `keep_networks`, views bring their network and the data along, for measures that look at networks.
+    With `keep_networks`, views bring their network and the data along, for measures that look at networks. Without
+    `outputs`, what networks answer is not kept.
     """
 
     data: Any
@@ -151,6 +157,7 @@ class Extraction:
     store: Store | None
     progress: bool
     keep_networks: bool
+    outputs: bool
 
 
 def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool) -> dict[str, Any]:
@@ -192,6 +199,7 @@ def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool
             head=heads[name],
             transform=transforms[name],
             progress=how.progress,
+            outputs=how.outputs,
         )
         if not how.keep_networks:
             return found

@@ -27,15 +27,16 @@ from threadpoolctl import ThreadpoolController
 
 from likewise._base.machine import single_threaded
 from likewise.comparison.schedule import (
-    can_prepare,
-    inner_products,
+    Item,
+    Ledger,
+    Outcome,
     items_of,
     kernels_of,
     score_items,
     tile_order,
     unordered_pairs,
 )
-from likewise.comparison.scores import Item, Ledger, Outcome
+from likewise.measures.kernels import can_prepare, inner_products
 from likewise.measures.representation import Representation
 from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace
@@ -233,7 +234,8 @@ def score_block(block: Block) -> Scores:
 
 def _score(items: list[Item], state: JobState, reps: dict[int, Representation]) -> list[Outcome]:
     asked = [state.measures[k] for k in sorted({k for k, _, _ in items})]
-    tables = inner_products(asked, _pairs(items), reps, state.workspace) if items else {}
+    networks = list(reps.values())
+    tables = inner_products(kernels_of(asked, _pairs(items), networks), networks) if items else {}
     return [result for _, result in score_items(items, state.measures, reps, tables=tables)]
 
 

@@ -27,8 +27,7 @@ from likewise.comparison.arguments import (
     seeded,
     untrained_networks,
 )
-from likewise.comparison.schedule import measure_pair, score_all
-from likewise.comparison.scores import Job
+from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief
@@ -129,7 +128,8 @@ def compare(  # type: ignore[misc]
     with nullcontext() if store is None else open_store(store) as place:
         if networks:
             show = (batch_size, device, dtype, transform)
-            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look))
+            outputs = two or run.permutations > 0 or place is not None or request.reads_outputs
+            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look), outputs)
             run = replace(run, untrained=untrained_networks(given, own_names=two))
             given = extract_all(given, how, own_names=two)
         if two and not request.several:

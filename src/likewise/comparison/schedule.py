@@ -1,30 +1,37 @@
-"""The one loop over pairs: in which order they are scored, and from which shared work.
+"""The one loop over pairs: what is to be scored, in which order and from which shared work, and what has been.
 
 Per-network work is shared by all pairs and measures through one workspace; measures that are inner products
 of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair, several at a time, each on
-one thread.
+one thread. Scores stand in arrays: with many networks, an object per pair would outweigh the views.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise import __version__
 from likewise._base.machine import single_threaded
 from likewise._base.progress import Progress
-from likewise.comparison.scores import Item, Job, Ledger, Outcome, score_key
+from likewise._base.warnings import warn
+from likewise.comparison.keys import measure_key, pair_key, score_key, view_key
 from likewise.errors import (
+    FailedMeasureWarning,
     InputError,
     LikewiseError,
     MeasureError,
     UndefinedError,
 )
+from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import Measure, out_of_memory
-from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
+from likewise.measures.kernels import InnerProducts, Kernel, Linear, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
+from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 from likewise.views.cache import VIEWS, put_view
@@ -32,6 +39,19 @@ from likewise.work.engines import Engine, Local
 from likewise.work.store import Store
 
 Networks = Mapping[int, Representation] | Sequence[Representation]
+Item = tuple[int, int, int]  # which measure, of which network, to which
+
+
+class Outcome(NamedTuple):
+    """A score, or NaN and the reason why there is none.
+
+    `final` says that the inputs are the reason. A function that failed may be mended, or what it
+    calls, and a worker may be killed by anything: such pairs are not stored, and tried again.
+    """
+
+    value: float
+    reason: str = ""
+    final: bool = True
 
 
 def outcome(measure: Measure, pair: Pair) -> Outcome:
@@ -73,6 +93,165 @@ def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
     return value
 
 
+def score_items(
+    items: Iterable[Item],
+    measures: Sequence[Measure],
+    left: Networks,
+    right: Networks | None = None,
+    tables: dict[Kernel, InnerProducts] | None = None,
+) -> Iterator[tuple[Item, Outcome]]:
+    """The one loop over pairs: measure k of network i on the left and network j on the right, for every (k, i, j).
+
+    Items of one pair, in both directions, belong next to each other: what they share is computed once. Without
+    `right`, both networks are on the left.
+    """
+    place, pair = (-1, -1), None
+    for k, i, j in items:
+        if pair is None or place != (i, j):
+            back = right is None and place == (j, i)
+            pair = pair.swapped if pair is not None and back else Pair(left[i], (right or left)[j], tables)
+            place = (i, j)
+        yield (k, i, j), outcome(measures[k], pair)
+
+
+class Job:
+    """What is to be scored, and what has been: `values[k, i, j]` is measure k of networks i and j."""
+
+    def __init__(self, names: list[str], views: list[Activations], measures: list[Measure]) -> None:
+        self.names, self.views, self.measures = names, views, measures
+        m = len(views)
+        self.values = np.full((len(measures), m, m), np.nan)
+        for measure, grid in zip(measures, self.values, strict=True):
+            if measure.info.identity is not None:
+                np.fill_diagonal(grid, measure.info.identity)
+        self.reasons: dict[Item, str] = {}
+        self.failed: dict[Item, str] = {}
+        self.files: list[tuple[Path, ...]] = []  # of the views, once they are in a store
+        self.wanted = np.stack([self._wanted(measure) for measure in measures])
+
+    def _wanted(self, measure: Measure) -> np.ndarray:
+        """Ordered pairs to compute; the diagonal too where it is not known beforehand."""
+        m = len(self.views)
+        pairs = np.triu(np.ones((m, m), dtype=bool), 1)
+        if not measure.info.symmetric:
+            pairs |= pairs.T
+        if measure.info.identity is None or m == 1:
+            np.fill_diagonal(pairs, True)
+        return pairs
+
+    @property
+    def total(self) -> int:
+        """How many scores are wanted."""
+        return int(self.wanted.sum())
+
+    def record(self, item: Item, result: Outcome) -> None:
+        """Write a score, or why it is undefined, into the matrix of its measure."""
+        k, i, j = item
+        self.values[item] = result.value
+        if self.measures[k].info.symmetric:
+            self.values[k, j, i] = result.value
+        if result.reason:
+            self.reasons[item] = result.reason
+        if not result.final:
+            self.failed[item] = result.reason
+
+    def matrix(self, measure: Measure, about: Mapping[str, Any]) -> SimilarityMatrix:
+        """The finished matrix of a measure, with what is known of the networks."""
+        k = self.measures.index(measure)
+        reasons = {}
+        for (which, i, j), reason in self.reasons.items():
+            if which == k:
+                reasons[self.names[i], self.names[j]] = reason
+                if measure.info.symmetric:
+                    reasons[self.names[j], self.names[i]] = reason
+        return SimilarityMatrix(
+            names=self.names,
+            values=self.values[k],
+            measure=measure.key,
+            larger_is=measure.info.larger_is,
+            bounds=measure.info.bounds,
+            aliases=measure.info.aliases,
+            reasons=reasons,
+            about={"likewise": __version__, "n": self.views[0].n, **about},
+            saturated=self._saturated(measure, k),
+        )
+
+    def _saturated(self, measure: Measure, k: int) -> dict[tuple[str, str], str]:
+        """Pairs whose score any network of their widths would get, with the reason."""
+        found = {}
+        for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
+            a, b = self.views[i], self.views[j]
+            reason = saturated(measure, float(self.values[k, i, j]), (a.n, a.d, b.d))
+            if i != j and reason:
+                found[self.names[i], self.names[j]] = reason
+        return found
+
+    def undefined_alone(self) -> np.ndarray:
+        """Diagonals to look at: a network undefined with every other may be so with itself."""
+        m = len(self.views)
+        undefined = np.zeros_like(self.wanted)
+        for k, measure in enumerate(self.measures):
+            if measure.info.identity is not None and m > 1:
+                missing = np.isnan(self.values[k]) | np.eye(m, dtype=bool)
+                np.fill_diagonal(undefined[k], missing.all(axis=0) & missing.all(axis=1))
+        return undefined
+
+    def warn_of_failures(self) -> None:
+        """Say once per measure that it failed, and how first."""
+        for k, measure in enumerate(self.measures):
+            mine = [reason for (which, _, _), reason in self.failed.items() if which == k]
+            if mine:
+                warn(
+                    f"{measure.key} gave no score for {len(mine)} of {int(self.wanted[k].sum())} "
+                    f"pairs, and the run went on. The first reason: {mine[0]}",
+                    FailedMeasureWarning,
+                )
+
+
+class Ledger:
+    """Writes down every score as it comes: in the job, in the store, on the bar."""
+
+    def __init__(self, job: Job, store: Store | None, bar: Progress | None) -> None:
+        self.job, self.store, self.bar = job, store, bar
+        if store is not None:
+            self._keys = [measure_key(measure) for measure in job.measures]
+
+    def _key(self, item: Item) -> str:
+        k, i, j = item
+        measure = self.job.measures[k]
+        a, b = (view_key(self.job.views[at], measure) for at in (i, j))
+        return pair_key(a, b, self._keys[k], measure.info.symmetric)
+
+    def take_stored(self, todo: np.ndarray) -> None:
+        """Scores that are in the store already; they are no longer to do."""
+        if self.store is None:
+            return
+        open_items = np.argwhere(todo)
+        for start in range(0, len(open_items), 5000):
+            items = [(int(k), int(i), int(j)) for k, i, j in open_items[start : start + 5000]]
+            keys = [self._key(item) for item in items]
+            known = self.store.find(keys)
+            for item, key in zip(items, keys, strict=True):
+                if key in known:
+                    self.job.record(item, Outcome(*known[key]))
+                    todo[item] = False
+                    self._advance()
+
+    def record(self, item: Item, result: Outcome) -> None:
+        """Record a score in the job and in the store, and move the bar on."""
+        self.job.record(item, result)
+        if self.store is not None and result.final:
+            k, i, j = item
+            key, name = self._key(item), self.job.measures[k].key
+            a, b = self.job.views[i].digest, self.job.views[j].digest
+            self.store.put(key, result.value, result.reason, name, a, b)
+        self._advance()
+
+    def _advance(self) -> None:
+        if self.bar is not None:
+            self.bar.advance()
+
+
 def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress | None) -> None:
     """Score what is not in the store, pair by pair, and keep each score as it comes."""
     if store is not None:
@@ -104,13 +283,14 @@ def _score_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> 
     side_by_side = workspace.keeps_squares(reps[used[0]].n)
     measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
     with single_threaded() if side_by_side else nullcontext():
-        tables = inner_products(measures, len(pairs), reps, workspace)
+        networks = list(reps.values())
+        tables = inner_products(kernels_of(measures, len(pairs), networks), networks)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
         return list(score_items(items_of(todo, *pair), job.measures, reps, tables=tables))
 
     place = engine if side_by_side else Local(1)  # where memory is short, one at a time on all cores
-    with closing(place.run(score, _tiled(pairs, reps, limit))) as results:
+    with closing(place.run(score, _tiled(pairs, reps))) as results:
         for _, scores in results:
             for item, result in scores:
                 ledger.record(item, result)
@@ -128,61 +308,12 @@ def items_of(todo: np.ndarray, i: int, j: int) -> list[Item]:
     return items + [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
 
 
-def score_items(
-    items: Iterable[Item],
-    measures: Sequence[Measure],
-    left: Networks,
-    right: Networks | None = None,
-    tables: dict[Kernel, InnerProducts] | None = None,
-) -> Iterator[tuple[Item, Outcome]]:
-    """The one loop over pairs: measure k of network i on the left and network j on the right, for every (k, i, j).
-
-    Items of one pair, in both directions, belong next to each other: what they share is computed once. Without
-    `right`, both networks are on the left.
-    """
-    place, pair = (-1, -1), None
-    for k, i, j in items:
-        if pair is None or place != (i, j):
-            back = right is None and place == (j, i)
-            pair = pair.swapped if pair is not None and back else Pair(left[i], (right or left)[j], tables)
-            place = (i, j)
-        yield (k, i, j), outcome(measures[k], pair)
-
-
-def inner_products(
-    measures: Sequence[Measure],
-    pairs: int,
-    reps: Mapping[int, Representation],
-    workspace: Workspace,
-) -> dict[Kernel, InnerProducts]:
-    """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
-    tables: dict[Kernel, InnerProducts] = {}
-    for kernel in kernels_of(measures, pairs, list(reps.values())):
-        usable = [rep for rep in reps.values() if can_prepare(kernel, rep)]
-        table = tables[kernel] = InnerProducts()
-        groups = _groups(usable, workspace.limit)
-        for p, left in enumerate(groups):
-            fill(table, kernel, left)
-            for right in groups[p + 1 :]:
-                fill(table, kernel, left, right)
-    return tables
-
-
 def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:
     """Kernels whose inner products are best taken for many pairs at once."""
     kernels = {kernel for m in measures for kernel in m.kernels}
     if Linear() in kernels and _cross_is_cheaper(measures, pairs, views):
         kernels.discard(Linear())
     return kernels
-
-
-def can_prepare(kernel: Kernel, rep: Representation) -> bool:
-    """Whether a network has this kernel; one that has not will say so when its pairs are scored."""
-    try:
-        kernel.prepare(rep)
-    except LikewiseError:
-        return False
-    return True
 
 
 def _cross_is_cheaper(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> bool:
@@ -195,18 +326,9 @@ def _cross_is_cheaper(measures: Sequence[Measure], pairs: int, views: Sequence[A
     return pairs * some.d < len(views) * some.n
 
 
-def _groups(reps: list[Representation], limit: int) -> list[list[Representation]]:
-    """Networks that fit into memory together, two groups at a time."""
-    if not reps:
-        return []
-    size = 8 * reps[0].n * max(min(rep.d, 2 * rep.n) for rep in reps) * 3
-    count = max(1, limit // 4 // size)
-    return [reps[i : i + count] for i in range(0, len(reps), count)]
-
-
-def _tiled(pairs: np.ndarray, reps: Mapping[int, Representation], limit: int) -> Iterator[tuple[int, int]]:
+def _tiled(pairs: np.ndarray, reps: Mapping[int, Representation]) -> Iterator[tuple[int, int]]:
     """Pairs by blocks of networks, so that what was moved to disk comes back seldom."""
-    block = max(1, len(_groups(list(reps.values()), limit)[0]) // 2)
+    block = max(1, len(groups_in_memory(list(reps.values()))[0]) // 2)
     return ((int(i), int(j)) for i, j in tile_order(pairs, block))
 
 

@@ -282,8 +282,9 @@ def network(
     _recipes[unwrapped(net)] = Recipe(
         loaded.address or str(parts), wanted | dict(loaded.settled), parts.weights, loaded.commit
     )
-    classes = ClassNames.from_text(header.get("class_names")) if header else None
-    record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
+    if header:
+        classes = ClassNames.from_text(header.get("class_names"))
+        record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
     return net.eval() if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net.eval(), tokenizer)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from likewise.errors import InputError, quoted_list
-from likewise.transfer.sat import Place
-from likewise.transfer.success import success
+from likewise.transfer.success import Running, success
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,17 +24,14 @@ def robustness(
     generations: Sequence[int] = (1, 100),
     search: str = "cma-es",
     population: int = 400,
-    store: Place = None,
-    seed: int = 0,
-    device: Any = None,
-    batch_size: int = BATCH,
-    progress: bool = True,
+    **running: Unpack[Running],
 ) -> pd.DataFrame:
     """Black-box attacks of several sizes and lengths on the same images, one row each.
 
     `fooled` counts images that are misclassified after the attack, as Raw Zero-Shot does: those that were before are
     among them (`wrong_before`). `rate` with its 95 % interval is the share of correctly classified images that the
-    attack changes. With a folder as `store` every `batch_size` images are kept: rerun with it to resume.
+    attack changes. `store`, `seed`, `device`, `batch_size` and `progress` are those of `success`: with a folder as
+    `store` every `batch_size` images, 10 if not said, are kept: rerun with it to resume.
     """
     import pandas as pd
 
@@ -46,13 +42,7 @@ def robustness(
     for name, values in (("thresholds", thresholds), ("generations", generations)):
         if not values:
             raise InputError(f"{name} is empty. Give at least one number.")
-    shared: dict[str, Any] = {
-        "store": store,
-        "seed": seed,
-        "device": device,
-        "batch_size": batch_size,
-        "progress": progress,
-    }
+    running = Running(batch_size=BATCH) | running
     rows = []
     for name in attacks:
         for size in thresholds:
@@ -63,7 +53,7 @@ def robustness(
                     "search": search,
                     "population": population,
                 }
-                found = success(network, data, name, pictures=0, **shared, **options)
+                found = success(network, data, name, pictures=0, **running, **options)
                 rows.append(
                     {
                         "attack": name,

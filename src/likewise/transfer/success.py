@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import torch
@@ -87,6 +87,16 @@ class Success:
 
     def _name(self, label: Any) -> str:
         return self.classes[int(label)] if int(label) < len(self.classes) else f"class {int(label)}"
+
+
+class Running(TypedDict, total=False):
+    """Where an attack runs and how it is drawn: keywords of `success`, for whoever calls it many times."""
+
+    store: Place
+    seed: int
+    device: Any
+    batch_size: int
+    progress: bool
 
 
 def success(

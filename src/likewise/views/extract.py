@@ -116,8 +116,9 @@ def extract_without_note(
     head: str | None,
     transform: Any,
     progress: bool,
+    outputs: bool = True,
 ) -> Any:
-    """`extract`, which leaves it to the caller to say what was chosen."""
+    """`extract`, which leaves it to the caller to say what was chosen; without `outputs`, views have none."""
     refuse_meta()
     check_batch_size(batch_size)
     shown = as_data(data)
@@ -142,7 +143,8 @@ def extract_without_note(
     def watch(sink: Any) -> Any:
         how: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": batch_size is None}
         watcher = Watcher(module, layers, reduce, label=repr(called), **how)
-        return run(watcher, shown, sink, batch_size=batch_size or read_at_once(shown), progress=progress)
+        read = batch_size or read_at_once(shown)
+        return run(watcher, shown, sink, batch_size=read, progress=progress, outputs=outputs)
 
     if store is None:
         memory = InMemory(facts, title, known_length(shown))
@@ -298,6 +300,7 @@ def run(
     *,
     batch_size: int,
     progress: bool,
+    outputs: bool = True,
 ) -> Pass:
     """Show the data to the network; whatever goes wrong, no sink is left half full."""
     sinks: dict[str, Sink] = {}
@@ -309,6 +312,7 @@ def run(
             steps = batches(data, batch_size, device=watcher.place)
             for number, batch in enumerate(steps, start=1):
                 seen = watcher.see(batch, number)
+                seen.answer = seen.answer if outputs else None
                 if seen.answer is not None and not bool(seen.answer.isfinite().all()):
                     seen.answer, infinite = None, True
                 _take_in(seen, sinks, new_sink)

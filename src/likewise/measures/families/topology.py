@@ -16,8 +16,8 @@ from scipy.special import factorial
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
+from likewise.measures.distances import ROUNDING
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.kernels import ROUNDING
 from likewise.measures.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure

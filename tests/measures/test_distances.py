@@ -1,10 +1,10 @@
-"""Kernels: the median distance that sets the bandwidth."""
+"""Distances: their median, which sets the bandwidth of a Gaussian kernel."""
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from likewise.measures.kernels import median_distance
+from likewise.measures.distances import median_distance
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations

@@ -64,7 +64,11 @@ def run(
         first = job.fold.settings.seed
         folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in places]
         _run_all(folds, runner, job.name, progress)
-        return _gather(job, folds, seeds, split, preset)
+        found = _gather(job, folds, seeds, split, preset)
+        if store is not None:
+            kept = [str(fold.weights.resolve()) for fold in folds if not fold.without]
+            found = replace(found, about={**found.about, "weights": kept})
+        return found
 
 
 def unseen(

@@ -95,10 +95,13 @@ def cma_es(space: Space, judge: Judge, generations: int, population: int, seed: 
     }
     with np.errstate(all="ignore"):
         search = cma.CMAEvolutionStrategy(space.start, space.spread, options)
-        for _ in range(generations):
+        for left in reversed(range(generations)):
             candidates = search.ask()
-            search.tell(candidates, judge(np.stack(candidates)))
-            if judge.fooled or search.stop():
+            found = judge(np.stack(candidates))
+            if judge.fooled or not left:  # nothing more is drawn from what it would learn
+                return
+            search.tell(candidates, found)
+            if search.stop():
                 return
 
 

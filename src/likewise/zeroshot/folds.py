@@ -132,7 +132,7 @@ def run_fold(fold: Fold) -> str:
         tensors = {"train": _answers(net, _unseen(whole, fold), fold)}
         if held_out is not None:
             tensors["test"] = _answers(net, _unseen(held_out, fold), fold)
-        splits = {"train": seen} | ({} if test is None else {"test": test})
+        splits = {"train": seen} if test is None else {"test": test}
         scored = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
     facts = {
         "answers": answers_with(net),

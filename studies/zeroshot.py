@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ import pandas as pd
 import torch
 
 import likewise
+from likewise.data import Data
 from likewise.transfer import robustness
 from likewise.zeroshot import ZeroShot
 
 RUNS = Path(__file__).parent / "runs" / "zeroshot"
 TRAIN, TEST = "fashion-mnist:train[:1000],size=14", "fashion-mnist:test[:500],size=14"
 IMAGES, FEWER = "fashion-mnist:test[:100],size=14", "fashion-mnist:test[:40],size=14"
-CIFAR, CIFAR_IMAGES = "cifar10", "cifar10:test[:100]"
+CIFAR, CIFAR_IMAGES = "cifar10:train", "cifar10:test[:100]"
 BASE: dict[str, Any] = {
     "optimiser": "adamw",
     "lr": 2e-3,
@@ -60,6 +62,13 @@ ARCHITECTURES = (
 )
 
 
+@cache
+def data(address: str) -> Data:
+    """Data in memory, so that images are made smaller once, not every epoch."""
+    found = likewise.dataset(address)
+    return Data(found.name, "image", found.inputs[:], found.labels, found.classes)
+
+
 def trained(name: str) -> ZeroShot | None:
     """What the test found of a network, if that is there."""
     path = RUNS / f"{name}.safetensors"
@@ -83,7 +92,7 @@ def fashion(networks: list[Architecture]) -> None:
             how = BASE | {"epochs": one.epochs} | one.settings
             start = time.process_time()
             found = likewise.zeroshot.run(
-                one.address, TRAIN, test=TEST, store=RUNS / "store", progress=False, **how
+                one.address, data(TRAIN), test=data(TEST), store=RUNS / "store", progress=False, **how
             )
             found.save(RUNS / one.name)
             _say(f"{one.name}: {found.dbi()}, {found.amalgam()}, accuracy {found.accuracy[0]:.3f}", start)
@@ -108,7 +117,10 @@ def cifar(networks: list[Architecture]) -> None:
     if trained("LeNet-cifar") is None:
         how = BASE | {"epochs": 1, "batch_size": 128, "lr": 4e-3}
         start = time.process_time()
-        found = likewise.zeroshot.run("zoo:lenet", CIFAR, seeds=2, store=RUNS / "store", progress=False, **how)
+        test = likewise.dataset("cifar10:test")
+        found = likewise.zeroshot.run(
+            "zoo:lenet", likewise.dataset(CIFAR), test=test, seeds=2, store=RUNS / "store", progress=False, **how
+        )
         found.save(RUNS / "LeNet-cifar")
         _say(f"LeNet on CIFAR-10: {found.dbi()}, {found.amalgam()}, accuracy {found.accuracy.mean():.3f}", start)
     for threshold in THRESHOLDS:
@@ -121,7 +133,7 @@ def _attack(name: str, images: str, generations: int, population: int, threshold
         return
     start = time.process_time()
     how: dict[str, Any] = {"thresholds": [threshold], "generations": [generations], "population": population}
-    table = robustness(found.about["weights"][0], images, store=RUNS / "store", progress=False, **how)
+    table = robustness(found.about["weights"][0], data(images), store=RUNS / "store", progress=False, **how)
     table.to_csv(path, index=False)
     _say(f"{name} {generations} x {population}, {threshold}: {table['fooled'].tolist()} fooled", start)
 

@@ -53,7 +53,10 @@ class Space:
 
 @dataclass
 class Judge:
-    """The label's probability for each candidate, and the best candidate so far: the one that makes it least."""
+    """The label's probability for each candidate, and the best candidate so far: the one that makes it least.
+
+    Of a network that answers with probabilities or lengths, it is the answer itself.
+    """
 
     aim: Target
     label: int
@@ -72,7 +75,8 @@ class Judge:
             raise InputError(
                 f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
             )
-        probabilities = answers.double().softmax(dim=1)[:, self.label]
+        soft = answers.double().softmax(dim=1) if self.aim.answers == "logits" else answers.double()
+        probabilities = soft[:, self.label]
         first = int(probabilities.argmin())
         if float(probabilities[first]) < self.probability:
             self.best, self.probability = levels[first], float(probabilities[first])

@@ -56,6 +56,31 @@ def test_grey_levels_move_where_the_answer_asks_and_no_further(search: str) -> N
     assert torch.equal((255 * found.images).round(), (255 * found.images).round().clamp(92, 108))
 
 
+class Soft(nn.Module):
+    """Answers with numbers of its own: the label's is least at one corner, its share of a softmax at another."""
+
+    def __init__(self, answers: str) -> None:
+        super().__init__()
+        self.answers, self.scale = answers, nn.Parameter(torch.ones(()))
+
+    def forward(self, images: Tensor) -> Tensor:
+        one, two = images[:, 0, 0, 0], images[:, 0, 0, 1]
+        label = 0.6 - 0.2 * one + 0.1 * two
+        others = 0.5 * two
+        return self.scale * torch.stack([label + 2, others], dim=1)  # never fooled
+
+
+@pytest.mark.parametrize(("answers", "corner"), [("lengths", [1, 0]), ("probabilities", [1, 0]), ("logits", [1, 1])])
+def test_the_answer_of_the_label_is_made_small_as_the_network_means_it(answers: str, corner: list[int]) -> None:
+    # the label's own number falls with the first value and rises with the second; its softmax falls with both
+    found = attacks.get("threshold")(
+        Soft(answers), grey(1, 1, 1, 2), threshold=10, population=12, generations=60, seed=1
+    )
+    moved = (255 * (found.images - grey(1, 1, 1, 2))).round().flatten()
+    assert (moved > 0).int().tolist() == corner
+    assert moved.abs().min() >= 8
+
+
 def test_a_threshold_that_cannot_reach_does_not_fool() -> None:
     net = Counts(torch.ones(1, 3, 3), bar=float(grey(1, 3, 3).sum()) + 9 * 3.5 / 255)
     missed = attacks.get("threshold")(net, grey(1, 1, 3, 3), threshold=3, population=20, generations=5)

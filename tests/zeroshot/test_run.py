@@ -85,6 +85,53 @@ def test_a_function_of_the_number_of_classes_is_a_network_too() -> None:
     assert np.nansum(histograms[1], axis=1) == pytest.approx([8, 8, 8])
 
 
+def test_processes_give_the_numbers_of_one_after_another(whole: ZeroShot, tmp_path: Path) -> None:
+    found = run("zoo:mlp", DATA, **QUICK, engine="processes:2", store=tmp_path / "store")
+    assert (found.dbi().values == whole.dbi().values).all()
+    assert (found.amalgam().values == whole.amalgam().values).all()
+    assert (found.accuracy == whole.accuracy).all()
+
+
+def test_the_network_of_all_classes_is_found_again_in_the_store(tmp_path: Path) -> None:
+    data = likewise.dataset(DATA)
+    found = run("zoo:mlp", data, **QUICK, seeds=2, store=tmp_path / "store")
+    assert len(found.about["weights"]) == 2
+    for seed, address in enumerate(found.about["weights"]):
+        logits = likewise.network(address, data=data)(data.inputs[:]).detach()
+        for i, rows in enumerate(found.full[seed]):
+            np.testing.assert_allclose(logits[data.labels == i], rows, rtol=1e-4, atol=1e-5)
+    assert "weights" not in run(small, three(), **QUICK).about
+
+
+class Shares(nn.Module):
+    """Answers with probabilities."""
+
+    answers = "probabilities"
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.fc = nn.Linear(64, classes)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.fc(images.flatten(1)).softmax(dim=1)
+
+
+def test_a_network_of_probabilities_gives_the_numbers_of_its_logits() -> None:
+    """A softmax at the end of the same layer changes nothing that is found."""
+    found, other = run(Shares, three(), **QUICK), run(small, three(), **QUICK)
+    assert (found.answers, other.answers) == ("probabilities", "logits")
+    assert found.dbi().values == pytest.approx(other.dbi().values, rel=1e-3)
+    assert found.amalgam().values == pytest.approx(other.amalgam().values, rel=1e-3, abs=1e-4)
+
+
+def test_accuracy_is_that_on_held_out_data_where_there_is_some() -> None:
+    train, test = three(24), three(9)
+    assert run(small, train, test=test, **QUICK).about["accuracy on"] == "squares"
+    found = run(small, train, test=Data("wrong", "image", test.inputs, (test.labels + 1) % 3, test.classes), **QUICK)
+    right = run(small, train, test=test, **QUICK)
+    assert found.accuracy[0] + right.accuracy[0] <= 1  # of the same answers, other labels are right
+
+
 def test_capsules_answer_with_lengths() -> None:
     found = run("zoo:capsnet", three(12), **QUICK)
     assert found.answers == "lengths"
@@ -102,6 +149,14 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
     assert sentence(InputError, run, small, three(8, 2), **QUICK) == (
         "Raw Zero-Shot leaves out one of three classes or more, and 'squares' has 2. Give data of more classes: two "
         "have to be left."
+    )
+    twice = Data("twin", "image", torch.rand(4, 1, 8, 8), [0, 1, 2, 3], ("a", "b", "a", "c"))
+    assert sentence(InputError, run, small, twice, **QUICK) == (
+        "'twin' has two classes named 'a'. Give each a name of its own."
+    )
+    swapped = Data("swapped", "image", torch.rand(3, 1, 8, 8), [0, 1, 2], ("b", "a", "c"))
+    assert sentence(InputError, run, small, three(), test=swapped, **QUICK) == (
+        "'squares' and 'swapped' have different classes, or the same in another order. Give splits of one data set."
     )
     empty = Data("gap", "image", torch.rand(4, 1, 8, 8), [0, 1, 0, 1], ("a", "b", "c"))
     assert sentence(InputError, run, small, empty, **QUICK) == (

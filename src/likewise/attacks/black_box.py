@@ -54,7 +54,10 @@ class Space:
 
 @dataclass
 class Judge:
-    """The label's probability for each candidate, and the best candidate so far: the one that makes it least."""
+    """The label's probability for each candidate, and the best candidate so far: the one that makes it least.
+
+    Of a network that answers with probabilities or lengths, it is the answer itself.
+    """
 
     aim: Target
     label: int
@@ -73,7 +76,8 @@ class Judge:
             raise InputError(
                 f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
             )
-        probabilities = answers.double().softmax(dim=1)[:, self.label]
+        soft = answers.double().softmax(dim=1) if self.aim.answers == "logits" else answers.double()
+        probabilities = soft[:, self.label]
         first = int(probabilities.argmin())
         if float(probabilities[first]) < self.probability:
             self.best, self.probability = levels[first], float(probabilities[first])
@@ -96,10 +100,13 @@ def cma_es(space: Space, judge: Judge, generations: int, population: int, seed: 
     }
     with np.errstate(all="ignore"):
         search = cma.CMAEvolutionStrategy(space.start, space.spread, options)
-        for _ in range(generations):
+        for left in reversed(range(generations)):
             candidates = search.ask()
-            search.tell(candidates, judge(np.stack(candidates)))
-            if judge.fooled or search.stop():
+            found = judge(np.stack(candidates))
+            if judge.fooled or not left:  # nothing more is drawn from what it would learn
+                return
+            search.tell(candidates, found)
+            if search.stop():
                 return
 
 

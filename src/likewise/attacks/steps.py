@@ -21,6 +21,7 @@ from likewise.errors import InputError
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.normalise import unwrapped
+from likewise.networks.outputs import Answers, answers_with
 
 Norm = Literal["Linf", "L2"]
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per image
@@ -73,7 +74,8 @@ def lengths(change: Tensor) -> Tensor:
 class Target:
     """A network at rest with the images and labels of one attack.
 
-    With `targeted` the labels are led towards, else away from. `stalled` counts steps without a gradient.
+    With `targeted` the labels are led towards, else away from. `stalled` counts steps without a gradient. `answers` is
+    what the network answers with.
     """
 
     net: nn.Module
@@ -81,6 +83,7 @@ class Target:
     labels: Tensor
     targeted: bool
     stalled: Tensor
+    answers: Answers = "logits"
 
     @property
     def name(self) -> str:
@@ -156,7 +159,8 @@ def target(
         _check_answers(resting, answers, clean)
         truth = answers.argmax(dim=1) if labels is None else labels.detach().to(answers.device).clone()
         _check_labels(truth, answers)
-        yield Target(attacked, clean, truth, targeted, torch.zeros(len(clean), dtype=torch.long, device=clean.device))
+        none = torch.zeros(len(clean), dtype=torch.long, device=clean.device)
+        yield Target(attacked, clean, truth, targeted, none, answers_with(resting))
 
 
 def _check_images(images: Tensor) -> None:

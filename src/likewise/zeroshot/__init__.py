@@ -1,13 +1,33 @@
 """Raw Zero-Shot: how good is a representation for a class that it never saw.
 
 `run` trains a network without each class in turn and once with all, `from_folder` reads soft labels of your own, `dbi`
-and `amalgam` are the metrics. The room imports `_base` to `matrices`.
+and `amalgam` are the metrics. `plot_maps`, `plot_histograms` and `plot_differences` draw what was found, `architectures`
+and `rank_correlations` hold it against robustness. The room imports `_base` to `matrices`.
 """
 
 from __future__ import annotations
 
 from likewise.zeroshot.metrics import Metric, amalgam, davies_bouldin, dbi
+from likewise.zeroshot.pictures import embed_soft_labels, plot_differences, plot_histograms, plot_maps
+from likewise.zeroshot.ranking import architectures, paper_table, rank_correlations
 from likewise.zeroshot.result import ZeroShot, from_folder, means
 from likewise.zeroshot.run import run, unseen
 
-__all__ = ["Metric", "ZeroShot", "amalgam", "davies_bouldin", "dbi", "from_folder", "means", "run", "unseen"]
+__all__ = [
+    "Metric",
+    "ZeroShot",
+    "amalgam",
+    "architectures",
+    "davies_bouldin",
+    "dbi",
+    "embed_soft_labels",
+    "from_folder",
+    "means",
+    "paper_table",
+    "plot_differences",
+    "plot_histograms",
+    "plot_maps",
+    "rank_correlations",
+    "run",
+    "unseen",
+]

@@ -24,6 +24,7 @@ from likewise.networks import Settings, evaluate, network, train, unwrapped
 from likewise.networks.address import is_checkpoint, parse
 from likewise.networks.forward import at_rest, checked_logits, shown_to
 from likewise.networks.outputs import answers_with
+from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.work.artifacts import Artifacts, read
 
 TRAININGS, KIND = "trainings", "soft-labels"  # the folders of a store
@@ -72,6 +73,11 @@ class Fold:
     def answers(self) -> Path:
         """The file of its answers."""
         return Artifacts(self.store / KIND).path(self.key)
+
+    @property
+    def weights(self) -> Path:
+        """The trained network, which is an address."""
+        return self.store / TRAININGS / self.key / WEIGHTS
 
 
 def key_of(fold: Fold, train_data: Data, test_data: Data | None) -> str:
@@ -126,7 +132,7 @@ def run_fold(fold: Fold) -> str:
         tensors = {"train": _answers(net, _unseen(whole, fold), fold)}
         if held_out is not None:
             tensors["test"] = _answers(net, _unseen(held_out, fold), fold)
-        splits = {"train": seen} | ({} if test is None else {"test": test})
+        splits = {"train": seen} if test is None else {"test": test}
         scored = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
     facts = {
         "answers": answers_with(net),

@@ -87,6 +87,8 @@ class Metric:
 
         if not 0 < level < 1:
             raise InputError(f"level is {level}. Give a share between 0 and 1.")
+        if resamples < 1:
+            raise InputError(f"resamples is {resamples}. Give at least 1.")
         draw = np.random.default_rng(seed)
         draws = np.stack([self._draws(i, resamples, draw) for i in range(len(self.classes))])
         values = self.values.mean(axis=0)

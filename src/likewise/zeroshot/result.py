@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from likewise import __version__
 from likewise._base.array_files import read_npy
 from likewise._base.files import is_folder, reading, write_whole
-from likewise.errors import InputError, StoreError
+from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.labelled import SAFETENSORS
 from likewise.matrices.tables import fitted
 from likewise.networks.outputs import Answers, check_answers
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 BothArrays = tuple[tuple[Array, ...], ...]
 FACTS = "zeroshot.json"  # of a folder of arrays
+_FULL = re.compile(r"full-(0|[1-9][0-9]*)\.npy")  # others may lie beside them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +55,13 @@ class ZeroShot:
 
     def __post_init__(self) -> None:
         check_answers(self.answers)
-        if len(self.classes) < 3:
-            raise InputError(too_few(self.network, len(self.classes)))
+        check_classes(self.network, self.classes)
+        for of_seed in (*self.full, *self.held_out):
+            if len(of_seed) != len(self.classes):
+                raise InputError(
+                    f"{self.network!r} has answers to {len(of_seed)} classes and names of {len(self.classes)}. Give "
+                    "one array per class."
+                )
         self.amalgam()  # refuses arrays that do not belong together
 
     def __repr__(self) -> str:
@@ -71,17 +78,24 @@ class ZeroShot:
 
     def dbi(self, **options: Any) -> Metric:
         """How far soft labels of unseen classes lie apart; options as of `likewise.zeroshot.dbi`."""
-        how = {"answers": self.answers, "classes": self.classes} | options
-        return stacked([dbi(list(of_seed), **how) for of_seed in self.held_out])
+        how = {"answers": self.answers} | options
+        return stacked([dbi(self._by_class(of_seed), **how) for of_seed in self.held_out])
 
     def amalgam(self, **options: Any) -> Metric:
         """How far unseen classes are described otherwise; options as of `likewise.zeroshot.amalgam`."""
-        how = {"answers": self.answers, "classes": self.classes} | options
+        how = {"answers": self.answers} | options
         pairs = zip(self.full, self.held_out, strict=True)
-        return stacked([amalgam(list(full), list(part), **how) for full, part in pairs])
+        return stacked([amalgam(self._by_class(full), self._by_class(part), **how) for full, part in pairs])
+
+    def _by_class(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        return dict(zip(self.classes, arrays, strict=True))
 
     def soft_labels(self, name: str, seed: int = 0, *, normalise_both: bool = False) -> Array:
         """The soft labels e of a class by the network that never saw it, (samples, n - 1)."""
+        if name not in self.classes:
+            raise InputError(f"{self.network!r} has no class {name!r}.{did_you_mean(str(name), self.classes)}")
+        if not 0 <= seed < self.seeds:
+            raise InputError(f"seed is {seed}, and there are {self.seeds} trainings. Count them from 0.")
         part = np.asarray(self.held_out[seed][self.classes.index(name)], dtype=np.float64)
         return soft_labels(part, self.answers, scaled=normalise_both or self.answers != "lengths")
 
@@ -163,12 +177,16 @@ class ZeroShot:
         return place
 
 
-def too_few(name: str, count: int) -> str:
-    """Why one or two classes are not enough."""
-    return (
-        f"Raw Zero-Shot leaves out one of three classes or more, and {name!r} has {count}. Give data of more classes: "
-        "two have to be left."
-    )
+def check_classes(name: str, classes: Sequence[str]) -> None:
+    """Refuse one or two classes, and two of one name."""
+    if len(classes) < 3:
+        raise InputError(
+            f"Raw Zero-Shot leaves out one of three classes or more, and {name!r} has {len(classes)}. Give data of "
+            "more classes: two have to be left."
+        )
+    twice = [one for number, one in enumerate(classes) if one in classes[:number]]
+    if twice:
+        raise InputError(f"{name!r} has two classes named {twice[0]!r}. Give each a name of its own.")
 
 
 def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
@@ -179,14 +197,13 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
     the same samples (samples, n - 1). `zeroshot.json` is optional: {"classes": [names], "answers": "logits",
     "network": name, "split": "test", "accuracy": 0.9}. Without it, arrays are probabilities.
     """
+    if not isinstance(folder, (str, os.PathLike)):
+        raise InputError(f"the folder is {brief(folder)}. Give a path.")
     place = Path(folder)
     if not is_folder(place):
         raise InputError(f"there is no folder {place}. Give one with full-0.npy, held-out-0.npy and so on.")
-    facts: dict[str, Any] = {}
-    if (place / FACTS).exists():
-        with reading(place / FACTS, f"{place / FACTS} is no JSON of facts by name ({{reason}}). Repair or remove it."):
-            facts = dict(json.loads((place / FACTS).read_text()))
-    count = sum(1 for _ in place.glob("full-*.npy"))
+    facts = _facts(place / FACTS)
+    count = sum(1 for path in place.iterdir() if _FULL.fullmatch(path.name))
     classes = tuple(map(str, facts.get("classes", range(count))))
     if not count or count != len(classes):
         raise InputError(
@@ -198,10 +215,30 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
         classes,
         (tuple(both[0]),),
         (tuple(both[1]),),
-        check_answers(str(facts.get("answers", "probabilities"))),
+        check_answers(facts.get("answers", "probabilities")),
         str(facts.get("split", "")),
         np.array([float(facts.get("accuracy", np.nan))]),
     )
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """What stands beside the arrays; a fact that is null is not known."""
+    if not path.exists():
+        return {}
+    with reading(path, f"{path} is no JSON of facts by name ({{reason}}). Repair or remove it."):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError(f"it holds {brief(found)}")
+    facts = {name: value for name, value in found.items() if value is not None}
+    kinds: dict[str, tuple[tuple[type, ...], str]] = {
+        "classes": ((list,), "a list of names"),
+        "accuracy": ((int, float), "a number"),
+        "answers": ((str,), "a word"),
+    }
+    for name, (allowed, words) in kinds.items():
+        if name in facts and not isinstance(facts[name], allowed):
+            raise InputError(f"in {path}, {name} is {brief(facts[name])}. Give {words}.")
+    return facts
 
 
 def _array(path: Path) -> Array:
@@ -225,6 +262,8 @@ def means(results: Sequence[ZeroShot], **options: Any) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if not results:
+        raise InputError("no result is given, so there is no table. Give at least one.")
     rows = []
     for one in results:
         spread, gap, scaled = one.dbi(**options), one.amalgam(**options), one.dbi(normalise_both=True)

@@ -22,7 +22,7 @@ from likewise.work.engines import Engine, Local, Lost, engine_of
 from likewise.work.store import Store, open_store
 from likewise.zeroshot.folds import Fold, Network, Source, check_network, read_answers, run_fold, with_key
 from likewise.zeroshot.presets import preset_of
-from likewise.zeroshot.result import ZeroShot, too_few
+from likewise.zeroshot.result import ZeroShot, check_classes
 from likewise.zeroshot.soft_labels import Array, soft_labels
 
 Split = Literal["train", "test"]
@@ -64,7 +64,11 @@ def run(
         first = job.fold.settings.seed
         folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in places]
         _run_all(folds, runner, job.name, progress)
-        return _gather(job, folds, seeds, split, preset)
+        found = _gather(job, folds, seeds, split, preset)
+        if store is not None:
+            kept = [str(fold.weights.resolve()) for fold in folds if not fold.without]
+            found = replace(found, about={**found.about, "weights": kept})
+        return found
 
 
 def unseen(
@@ -151,9 +155,7 @@ def _check(job: _Job, split: str, seeds: int) -> None:
         raise InputError(f"seeds is {seeds!r}. Give how many trainings there are of each, at least 1.")
     if split == "test" and job.test is None:
         raise InputError(f"{job.train.name!r} has no held-out split of its own. Give test=, or split='train'.")
-    count = len(job.train.classes)
-    if count < 3:
-        raise InputError(too_few(job.train.name, count))
+    check_classes(job.train.name, job.train.classes)
     for data in (job.train, job.test):
         if data is None or (data is job.test and split == "train"):
             continue
@@ -212,7 +214,7 @@ def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: 
         *without, (whole, facts) = of_seed
         full.append(tuple(whole[split].numpy()[labels == i] for i in range(n)))
         parts.append(tuple(tensors[split].numpy().copy() for tensors, _ in without))
-        scores.append([one["accuracy"].get("test", one["accuracy"]["train"]) for _, one in of_seed])
+        scores.append([one["accuracy"]["train" if job.test is None else "test"] for _, one in of_seed])
         seconds += sum(one["seconds"] for _, one in of_seed)
     settings = {name: value for name, value in asdict(job.fold.settings).items() if not callable(value)}
     about = {

@@ -14,7 +14,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from likewise.errors import InputError
 from likewise.networks.zoo.registry import ImageNetwork, architecture
+
+SMALL = 8  # numbers of a capsule of the first kind
 
 
 def squash(vectors: Tensor) -> Tensor:
@@ -48,7 +51,8 @@ class CapsNet(ImageNetwork):
 
     The answers are lengths in [0, 1), not logits, and there is no linear classifier, hence no head. It is trained by
     the margin loss and, with a `decoder`, by how well that rebuilds the image from the capsule of its class:
-    `reconstruction` times the mean squared error, Sabour's 0.0005 times the summed one if not given.
+    `reconstruction` times the mean squared error, Sabour's 0.0005 times the summed one if not given. `width` channels of
+    the convolutions make width / 8 capsules at every place.
     """
 
     head_layer: ClassVar[str | None] = None
@@ -63,21 +67,24 @@ class CapsNet(ImageNetwork):
         rounds: int = 3,
         decoder: bool = True,
         reconstruction: float | None = None,
+        width: int = 256,
     ) -> None:
         super().__init__(channels, size)
+        if width < SMALL or width % SMALL:
+            raise InputError(f"width is {width}, and capsules are of {SMALL} channels. Give a multiple of {SMALL}.")
         roomy = size >= 20  # 8 × 8 and then 9 × 9 windows need 16 pixels, and some left over
         first, second, pad = (8, 9, 0) if roomy else (3, 3, 1)
-        self.conv1 = nn.Conv2d(channels, 256, first, padding=pad)
-        self.primary = nn.Conv2d(256, 256, second, stride=2, padding=pad)
+        self.conv1 = nn.Conv2d(channels, width, first, padding=pad)
+        self.primary = nn.Conv2d(width, width, second, stride=2, padding=pad)
         side = (size + 2 * pad - first + 1 + 2 * pad - second) // 2 + 1
-        self.routing = Routing(32 * side**2, classes, 8, 16, rounds)
+        self.routing = Routing(width // SMALL * side**2, classes, SMALL, 16, rounds)
         pixels = channels * size**2
         self.reconstruction = 0.0005 * pixels if reconstruction is None else reconstruction
         self.decoder = _decoder(pixels) if decoder else None
 
     def answer(self, images: Tensor) -> Tensor:
         maps = self.primary(self.conv1(images).relu())
-        small = maps.unflatten(1, (32, 8)).permute(0, 1, 3, 4, 2).flatten(1, 3)
+        small = maps.unflatten(1, (-1, SMALL)).permute(0, 1, 3, 4, 2).flatten(1, 3)
         capsules: Tensor = self.routing(squash(small))
         return (capsules.square().sum(dim=-1) + 1e-12).sqrt()
 

@@ -50,15 +50,19 @@ class ConvUnit(nn.Sequential):
 
 @architecture("nin", summary="Network in Network", source="Lin et al. 2013, arXiv:1312.4400")
 class NiN(ImageNetwork):
-    """Network in Network: 1 × 1 layers after each wide window; classes are averaged maps."""
+    """Network in Network: 1 × 1 layers after each wide window; classes are averaged maps.
+
+    With another `width` than 192, the two layers that are narrower keep their share of it.
+    """
 
     head_layer: ClassVar[str | None] = "block3.2.conv"
 
-    def __init__(self, channels: int = 3, classes: int = 10) -> None:
+    def __init__(self, channels: int = 3, classes: int = 10, width: int = 192) -> None:
         super().__init__(channels)
-        self.block1 = nn.Sequential(ConvUnit(channels, 192, 5), ConvUnit(192, 160, 1), ConvUnit(160, 96, 1))
-        self.block2 = nn.Sequential(ConvUnit(96, 192, 5), ConvUnit(192, 192, 1), ConvUnit(192, 192, 1))
-        self.block3 = nn.Sequential(ConvUnit(192, 192, 3), ConvUnit(192, 192, 1), ConvUnit(192, classes, 1))
+        w, less, half = width, max(1, width * 160 // 192), max(1, width // 2)
+        self.block1 = nn.Sequential(ConvUnit(channels, w, 5), ConvUnit(w, less, 1), ConvUnit(less, half, 1))
+        self.block2 = nn.Sequential(ConvUnit(half, w, 5), ConvUnit(w, w, 1), ConvUnit(w, w, 1))
+        self.block3 = nn.Sequential(ConvUnit(w, w, 3), ConvUnit(w, w, 1), ConvUnit(w, classes, 1))
         self.pool = nn.Sequential(nn.MaxPool2d(3, stride=2, padding=1), nn.Dropout(0.5))
 
     def answer(self, images: Tensor) -> Tensor:
@@ -69,18 +73,21 @@ class NiN(ImageNetwork):
 
 @architecture("allconv", summary="The all convolutional network", source="Springenberg et al. 2014, arXiv:1412.6806")
 class AllConv(ImageNetwork):
-    """The all convolutional network: strides in place of pooling, no batch normalisation."""
+    """The all convolutional network: strides in place of pooling, no batch normalisation.
+
+    `width` is that of the first layers; the others are twice as wide.
+    """
 
     head_layer: ClassVar[str | None] = "conv10"
 
-    def __init__(self, channels: int = 3, classes: int = 10) -> None:
+    def __init__(self, channels: int = 3, classes: int = 10, width: int = 96) -> None:
         super().__init__(channels)
-        widths = [channels, 96, 96, 96, 192, 192, 192, 192, 192]
-        for i, (before, width) in enumerate(pairwise(widths), start=1):
+        widths = [channels, *[width] * 3, *[2 * width] * 5]
+        for i, (before, after) in enumerate(pairwise(widths), start=1):
             stride = 2 if i in (3, 6) else 1
-            self.add_module(f"conv{i}", nn.Conv2d(before, width, 3, stride=stride, padding=1))
-        self.conv9 = nn.Conv2d(192, 192, 1)
-        self.conv10 = nn.Conv2d(192, classes, 1)
+            self.add_module(f"conv{i}", nn.Conv2d(before, after, 3, stride=stride, padding=1))
+        self.conv9 = nn.Conv2d(2 * width, 2 * width, 1)
+        self.conv10 = nn.Conv2d(2 * width, classes, 1)
         self.drop, self.drop_first = nn.Dropout(0.5), nn.Dropout(0.2)
 
     def answer(self, images: Tensor) -> Tensor:

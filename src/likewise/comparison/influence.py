@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import Module
 
 from likewise._base.files import reading
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import as_views, seeded
+from likewise.comparison.arguments import Extraction, as_views, check_networks, extract_all, seeded
 from likewise.comparison.resampling import check_count, measure_of_subset, representations, score_table
-from likewise.data import Data
+from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
 from likewise.measures.facts import Measure
 from likewise.measures.families.gram import pnka_points
@@ -31,7 +33,9 @@ from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset
 from likewise.measures.workspace import parse_memory
+from likewise.views import Reduction
 from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.store import open_store
 
 Array = np.ndarray[Any, Any]
 INPUTS = "inputs.safetensors"
@@ -101,9 +105,16 @@ def influence(
     views: Mapping[str, Any],
     measures: Any = "cka-debiased",
     *,
-    data: Data | None = None,
+    data: Any = None,
     most: int = MOST,
     tried: int = TRIED,
+    layers: str | Mapping[str, str] | None = None,
+    head: str | Mapping[str, str] | None = None,
+    reduce: Reduction | None = None,
+    batch_size: int | None = None,
+    device: Any = None,
+    dtype: str | None = None,
+    store: Any = None,
     memory: str | int | None = None,
     seed: int = 0,
     progress: bool = True,
@@ -111,7 +122,8 @@ def influence(
     """Which inputs pull the likeness of each pair of views down most, by one measure or several.
 
     `data` is what the networks were shown: with it, the inputs come as pictures or texts. Where there are more than
-    `tried` inputs, as many drawn by the seed are left out in turn. `most` are kept per pair and measure.
+    `tried` inputs, as many drawn by the seed are left out in turn. `most` are kept per pair and measure. Networks may
+    be given in place of their views, with `data`; the other options say how they are shown it, as in `compare`.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(50, 8))
@@ -126,10 +138,17 @@ def influence(
     for one in bound:
         if one.info.on == "networks":
             raise InputError(f"{one.key} looks at networks, and single inputs are not left out of it. Choose another.")
-    given = as_views(views, None, bound)
+    if isinstance(data, str):
+        data = dataset(data)
+    if any(isinstance(each, (str, Module)) for each in views.values()):
+        check_networks(views, data, head, layers, None)
+        with nullcontext() if store is None else open_store(store) as place:
+            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, None, place, progress, False)
+            views = extract_all(views, how, own_names=False)
+    given = as_views(views, reduce, bound)
     reps = representations(list(given.values()), parse_memory(memory))
     n = reps[0].n
-    if data is not None and len(data) != n:
+    if isinstance(data, Data) and len(data) != n:
         raise InputError(f"the views are of {n} inputs and the data has {len(data)}. Give what they were shown.")
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:tried])
     with one_thread(for_inputs=tuple(given.values())):
@@ -147,7 +166,7 @@ def influence(
         np.full(n, -1) if labels is None else labels.cpu().numpy(),
         np.stack(answers),
     )
-    return result if data is None else _with_pictures(result, data)
+    return _with_pictures(result, data) if isinstance(data, Data) else result
 
 
 def _of_measure(

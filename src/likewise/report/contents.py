@@ -7,10 +7,14 @@ from typing import Any
 
 from likewise.errors import InputError
 from likewise.report import panels as draw
+from likewise.report.attacks import attacks_panel
+from likewise.report.classes import classes_panel
 from likewise.report.findings import Finding, Material, findings
+from likewise.report.inputs import inputs_panel
 from likewise.report.panels import Panel
 from likewise.report.runs import Runs
 from likewise.report.scores import scored
+from likewise.report.unseen import benchmark_panel, unseen_panel
 from likewise.report.views import gaps, views_of
 from likewise.report.zoo import Zoo, zoo_of
 
@@ -42,12 +46,15 @@ def contents(runs: Runs, *, seed: int = 0) -> Contents:
     made: list[Panel | None] = []
     if scores:
         made += [draw.likeness(zoo, scores), draw.map_panel(zoo, scores), draw.views_panel(zoo, scores, views, wide)]
-    made.append(draw.layers_panel(runs.layers))
+    attacks, of_attacks = attacks_panel(runs, zoo)
+    classes, of_classes = classes_panel(runs, zoo)
+    made += [draw.layers_panel(runs.layers), inputs_panel(runs.inputs, zoo), classes, attacks]
+    made += [unseen_panel(runs.zeroshot), benchmark_panel(runs.benchmark)]
     shown = [panel for panel in made if panel is not None]
     if not shown:
         raise InputError("these results have nothing to show: one network alone, or none. Give a comparison of two.")
     shown.append(draw.provenance(runs, scores))
-    found = findings(Material(runs, zoo, scores, views, wide))
+    found = findings(Material(runs, zoo, scores, views, wide, [*of_classes, *of_attacks]))
     return Contents(_title(zoo), zoo, found, shown)
 
 

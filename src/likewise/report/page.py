@@ -20,7 +20,7 @@ from likewise._base.files import write_whole
 from likewise.report.contents import Contents, contents
 from likewise.report.runs import Runs, read_runs
 
-SCRIPTS = ("base", "heat", "likeness", "views", "start")
+SCRIPTS = ("base", "heat", "likeness", "views", "inputs", "classes", "attacks", "unseen", "start")
 
 
 def report(

@@ -14,12 +14,14 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise import errors as errors
     from likewise import measures as measures
     from likewise import networks as networks
+    from likewise import report as report
     from likewise import testing as testing
     from likewise import transfer as transfer
     from likewise import wordnet as wordnet
     from likewise import zeroshot as zeroshot
     from likewise.classes import Inspector as Inspector
     from likewise.comparison.compare import compare as compare
+    from likewise.comparison.influence import influence as influence
     from likewise.comparison.intervals import bootstrap as bootstrap
     from likewise.comparison.layerwise import layerwise as layerwise
     from likewise.comparison.pointwise import pointwise as pointwise
@@ -60,12 +62,14 @@ _HOMES = {
     "dataset": "likewise.data",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
+    "influence": "likewise.comparison.influence",
     "layers": "likewise.views.layers",
     "layerwise": "likewise.comparison.layerwise",
     "measures": "likewise.measures",
     "network": "likewise.networks",
     "networks": "likewise.networks",
     "pointwise": "likewise.comparison.pointwise",
+    "report": "likewise.report",
     "testing": "likewise.testing",
     "train": "likewise.networks",
     "transfer": "likewise.transfer",

@@ -77,16 +77,26 @@ class Clusters:
         return max(means, key=means.__getitem__)
 
 
-def clusters(matrix: SimilarityMatrix, k: int | Literal["auto"] = "auto", *, seed: int = 0) -> Clusters:
-    """Families of alike networks; with "auto" as many as stand apart best (by silhouette, up to 10)."""
+def clusters(
+    matrix: SimilarityMatrix,
+    k: int | Literal["auto"] = "auto",
+    *,
+    seed: int = 0,
+    starts: int = STARTS,
+    seeds: int = SEEDS,
+) -> Clusters:
+    """Families of alike networks; with "auto" as many as stand apart best (by silhouette, up to 10).
+
+    k-means starts `starts` times, and again for each of so many `seeds`, which tell the stability.
+    """
     values = affinities(matrix)
     most = len(values) - 1
     if k != "auto" and not 2 <= k <= most:
         raise InputError(f"{len(values)} networks cannot be put into {k} families. Choose 2 to {most}.")
-    found = _best(values, matrix, seed) if k == "auto" else _labels(values, k, seed)
-    others = [found, *(_labels(values, max(found) + 1, seed + i) for i in range(1, SEEDS))]
+    found = _best(values, matrix, seed, starts) if k == "auto" else _labels(values, k, seed, starts)
+    others = [found, *(_labels(values, max(found) + 1, seed + i, starts) for i in range(1, seeds))]
     rand = sklearn("metrics").adjusted_rand_score
-    stability = float(np.mean([rand(a, b) for a, b in combinations(others, 2)]))
+    stability = float(np.mean([rand(a, b) for a, b in combinations(others, 2)])) if seeds > 1 else float("nan")
     features = spectral(values, max(found) + 1)
     return Clusters(tuple(matrix.names), tuple(found), features, stability, matrix)
 
@@ -131,16 +141,16 @@ def _classical(apart: Array) -> Array:
     return np.asarray(vectors[:, :-3:-1] * np.sqrt(sizes[:-3:-1].clip(min=0)))
 
 
-def _labels(values: Array, k: int, seed: int) -> list[int]:
+def _labels(values: Array, k: int, seed: int, starts: int = STARTS) -> list[int]:
     """k-means in the spectral features; families in the order of their size, then of their first network."""
-    means = sklearn("cluster").KMeans(k, n_init=STARTS, random_state=seed)
+    means = sklearn("cluster").KMeans(k, n_init=starts, random_state=seed)
     found = means.fit_predict(spectral(values, k)).tolist()
     order = sorted(set(found), key=lambda label: (-found.count(label), found.index(label)))
     return [order.index(label) for label in found]
 
 
-def _best(values: Array, matrix: SimilarityMatrix, seed: int) -> list[int]:
+def _best(values: Array, matrix: SimilarityMatrix, seed: int, starts: int) -> list[int]:
     apart = matrix.distances()
-    tried = [_labels(values, k, seed) for k in range(2, min(MOST, len(values) - 1) + 1)]
+    tried = [_labels(values, k, seed, starts) for k in range(2, min(MOST, len(values) - 1) + 1)]
     quality = [sklearn("metrics").silhouette_score(apart, labels, metric="precomputed") for labels in tried]
     return tried[int(np.argmax(quality))]

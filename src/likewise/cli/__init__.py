@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command, turning our own errors into one line."""
     import typer
 
-    from likewise.cli._words import check, spread
+    from likewise.cli._words import check, record, spread
     from likewise.errors import LikewiseError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -34,6 +34,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         check(given)
         _app(given)(given, prog_name="likewise")
+    except SystemExit as end:
+        if not end.code:
+            record(given)
+        raise
     except LikewiseError as error:
         if debug:
             raise

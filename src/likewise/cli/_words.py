@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
+COMMAND = "command.txt"
 LISTS = {"--measure": "--measure", "-m": "--measure", "--measures": "--measures", "--grounding": "--grounding"}
 
 
@@ -65,6 +67,18 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
     return read_arrays(files, memory=None if memory is None else parse_memory(memory))
 
 
+def record(words: list[str]) -> None:
+    """Write a command beside what it made, in the folder of --out, so that a report can say how to repeat it."""
+    import shlex
+
+    from likewise._base.files import write_whole
+
+    places = [following for word, following in zip(words, words[1:], strict=False) if word == "--out"]
+    places += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
+    if places and Path(places[-1]).is_dir():
+        write_whole(Path(places[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())
+
+
 def by_network(words: list[str] | None, networks: Collection[str]) -> dict[str, list[str]]:
     """Layers as a command line names them, by network: `LAYER` for all of them, or `NETWORK:LAYER`.
 
@@ -108,6 +122,15 @@ def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
             "--within-classes needs the class of every input. Pass --labels FILE, an array of one per row."
         )
     return "labels"
+
+
+def folder_for(out: Path | None, option: str) -> Path:
+    """The folder of a run, which an option needs."""
+    from likewise.errors import InputError
+
+    if out is None:
+        raise InputError(f"{option} keeps a file. Say where, as in --out runs/first.")
+    return out
 
 
 def attack_options(attack: str, eps: str | None, iterations: int | None) -> tuple[str, dict[str, Any]]:

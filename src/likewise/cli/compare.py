@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._words import groups, one_by_network, split, views
+from likewise.cli._words import folder_for, groups, one_by_network, split, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 def compare(
     files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[
-        list[str] | None,
-        typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets."),
+        list[str] | None, typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")] = None,
     layers: Annotated[
-        list[str] | None,
-        typer.Option(help="The layer to look at; NETWORK:LAYER for one network. May be repeated."),
+        list[str] | None, typer.Option(help="The layer to look at; NETWORK:LAYER for one network. May be repeated.")
     ] = None,
     head: Annotated[
         list[str] | None, typer.Option(help="The classifier, if it cannot be found; or NETWORK:LAYER.")
@@ -34,9 +32,10 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
     within_classes: Annotated[
-        bool,
-        typer.Option("--within-classes", help="Calibrate against what the classes explain."),
+        bool, typer.Option("--within-classes", help="Calibrate against what the classes explain.")
     ] = False,
+    intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals over inputs.")] = False,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
     labels: Annotated[
         str | None, typer.Option(help="File with one class per input; with --data they are known.")
     ] = None,
@@ -51,24 +50,17 @@ def compare(
     """Compare networks by their activations and answers on the same inputs."""
     from likewise._base.files import write_whole
     from likewise.comparison.compare import compare as run
+    from likewise.comparison.influence import INPUTS, influence
 
-    given = views(files, data, memory)
-    comparison = run(
-        given,
-        [name for word in measure or ["cka-debiased"] for name in split(word)],
-        data=data,
-        layers=one_by_network(layers, "--layers", given),
-        head=one_by_network(head, "--head", given),
-        reduce=cast(Any, reduce),
-        store=out and out / "store",
-        batch_size=batch_size,
-        device=device,
-        dtype=dtype,
-        memory=memory,
-        seed=seed,
-        calibrate=calibrate or within_classes,
-        within=groups(within_classes, labels, data),
-    )
+    given, names = views(files, data, memory), [name for word in measure or ["cka-debiased"] for name in split(word)]
+    how: dict[str, Any] = {"data": data, "reduce": reduce, "store": out and out / "store", "batch_size": batch_size}
+    how |= {"layers": one_by_network(layers, "--layers", given), "head": one_by_network(head, "--head", given)}
+    how |= {"device": device, "dtype": dtype, "memory": memory, "seed": seed}
+    within = groups(within_classes, labels, data)
+    null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
+    comparison = run(given, names, **how, **null)
+    if inputs:
+        influence(given, list(comparison), **how).save(folder_for(out, "--inputs") / INPUTS)
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")

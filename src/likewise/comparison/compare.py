@@ -27,6 +27,7 @@ from likewise.comparison.arguments import (
     seeded,
     untrained_networks,
 )
+from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
@@ -82,6 +83,7 @@ def compare(  # type: ignore[misc]
     progress: bool = True,
     calibrate: bool | int = False,
     within: Any = None,
+    intervals: bool = False,
     **options: Any,
 ) -> Score | SimilarityMatrix | Comparison:
     """How alike two or many networks are.
@@ -107,6 +109,7 @@ def compare(  # type: ignore[misc]
     calibrate  hold scores against shuffled inputs: null, calibrated score, p, and q over all pairs; a number
                asks for that many shuffles instead of 200
     within     shuffle within classes only: one label per input, or "labels" for those the views carry
+    intervals  of a matrix: how far scores would move with other inputs, as `bootstrap` says, as `extra["low"]`, `["high"]`
 
     >>> import numpy as np, likewise
     >>> x = np.random.default_rng(0).normal(size=(100, 16))
@@ -115,7 +118,7 @@ def compare(  # type: ignore[misc]
     """
     views, other, measure = read_arguments(views, other, measure, options)
     request = Request.of(measure)  # before any network has to run
-    run = Run(reduce, engine, memory, seed, progress, permutations_of(calibrate, within), within)
+    run = Run(reduce, engine, memory, seed, progress, permutations_of(calibrate, within), within, intervals=intervals)
     look = [m.key for m in request.measures if m.info.on == "networks"]
     if look and run.permutations:
         raise InputError(f"calibrate shuffles inputs of activations, and {look[0]} looks at networks. Leave it out.")
@@ -152,6 +155,7 @@ class Run:
     permutations: int
     within: Any
     untrained: tuple[str, ...] = ()
+    intervals: bool = False
 
 
 def permutations_of(calibrate: bool | int, within: Any) -> int:
@@ -215,6 +219,7 @@ def _compare_many(
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
     about |= {COMMITS: commits} if commits else {}
+    about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
     matrices = {m.key: job.matrix(m, about) for m in wanted}
     if run.permutations:
         matrices = calibrate_matrices(
@@ -226,6 +231,8 @@ def _compare_many(
             permutations=run.permutations,
             within=run.within,
         )
+    if run.intervals:
+        matrices = interval_matrices(matrices, job.views, wanted, run.seed, run.progress)
     return Comparison(matrices) if request.several else next(iter(matrices.values()))
 
 

@@ -6,8 +6,8 @@ target of the interval is the mean score of as many other inputs, so only the sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -26,6 +26,7 @@ from likewise.comparison.resampling import (
 )
 from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, UndefinedError, brief
+from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 from likewise.measures.facts import SCALE, Info, Measure
 from likewise.measures.pair import Pair
@@ -33,6 +34,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
+from likewise.views import Activations
 
 GROUPS = 25
 LEAST = 8
@@ -117,6 +119,22 @@ def bootstrap(
     names = tuple(view.name for view in views)
     why = {(names[i], names[j]): reason for (i, j), reason in reasons.items()}
     return Interval(value=values, low=lows, high=highs, names=names, reasons=why, **how)
+
+
+def interval_matrices(
+    matrices: Mapping[str, SimilarityMatrix], views: list[Activations], measures: list[Measure], seed: int, progress: bool
+) -> dict[str, SimilarityMatrix]:
+    """Matrices with the interval of every pair beside their values; measures of networks have none."""
+    found = dict(matrices)
+    named = dict(zip(next(iter(matrices.values())).names, views, strict=True))
+    for measure in measures:
+        if measure.info.on == "networks":
+            continue
+        interval = bootstrap(named, measure=measure, seed=seed, progress=progress)
+        matrix = matrices[measure.key]
+        extra = {**matrix.extra, "low": interval.low, "high": interval.high}
+        found[measure.key] = replace(matrix, extra=extra)
+    return found
 
 
 def _reasons(

@@ -1,0 +1,19 @@
+"""`likewise report`: results of any runs as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders that commands wrote by --out, or saved matrices.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="What stands above it.")] = None,
+) -> None:
+    """Write a report of any mix of results: findings, matrices, maps, inputs. One file, no server."""
+    from likewise.report import report as write
+
+    typer.echo(str(write(*runs, out=out, title=title)))

@@ -1,0 +1,236 @@
+"""Which inputs make two networks unlike, by any measure: what the likeness gains where each is left out.
+
+A measure that has a score per input (`pnka`) gives it as it is. Of every pair only the inputs that pull likeness down
+most are kept, with what the networks answered to them and what they look like, so that a report can show them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from likewise._base.files import reading
+from likewise._base.machine import one_thread
+from likewise._base.progress import Progress
+from likewise.comparison.arguments import Extraction, as_views, check_networks, extract_all, seeded
+from likewise.comparison.resampling import check_count, measure_of_subset, representations, score_table
+from likewise.data import Data, dataset
+from likewise.errors import InputError, StoreError
+from likewise.measures.facts import Measure
+from likewise.measures.families.gram import pnka_points
+from likewise.measures.pair import Pair
+from likewise.measures.registry import get
+from likewise.measures.representation import Representation
+from likewise.measures.resampling import Subset
+from likewise.measures.workspace import parse_memory
+from likewise.views import Reduction
+from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.store import open_store
+
+Array = np.ndarray[Any, Any]
+INPUTS = "inputs.safetensors"
+MOST, TRIED, SIDE = 12, 500, 64  # inputs kept per pair; left out at most; pixels of a picture
+LEFT_OUT, POINTWISE = "left out", "pointwise"
+_POINTS = {"pnka": pnka_points}
+_PARTS = ("rows", "values", "labels", "predictions", "pictures")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Influence:
+    """The inputs that pull the likeness of each pair down most, by several measures.
+
+    rows         their places in the probe, (measures, m, m, kept), the worst first; -1 where a pair has no score
+    values       what each does to the score: below 0, the pair would be more alike without it
+    how          per measure: "left out", or "pointwise" where the measure has a score per input
+    labels, predictions  the true class of every input (n,) and what each network takes it for (m, n), -1 if unknown
+    pictures     of the inputs in `shown`, (shown, height, width, 1 or 3), or none; `texts` likewise
+    """
+
+    names: tuple[str, ...]
+    measures: tuple[str, ...]
+    how: tuple[str, ...]
+    rows: Array
+    values: Array
+    labels: Array
+    predictions: Array
+    classes: tuple[str, ...] = ()
+    shown: tuple[int, ...] = ()
+    pictures: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0), dtype=np.uint8))
+    texts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Influence({len(self.names)} networks, {len(self.measures)} measures, n={len(self.labels)})"
+
+    def worst(self, a: str, b: str, measure: str) -> list[tuple[int, float]]:
+        """The inputs that pull the likeness of two networks down most, each with what it does to the score."""
+        for name, known in ((a, self.names), (b, self.names), (measure, self.measures)):
+            if name not in known:
+                raise InputError(f"{name!r} is not among {', '.join(known)}. Choose one of them.")
+        at = self.measures.index(measure), self.names.index(a), self.names.index(b)
+        both = zip(self.rows[at].tolist(), self.values[at].tolist(), strict=True)
+        return [(row, value) for row, value in both if row >= 0]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to one safetensors file. Returns its path."""
+        target = Path(path)
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in _PARTS}
+        facts = {name: getattr(self, name) for name in ("names", "measures", "how", "classes", "shown", "texts")}
+        return Artifacts(target.parent).put(target.stem, tensors, {"influence": json.dumps(facts)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Influence:
+        """Read what `save` wrote."""
+        sentence = f"{path} does not say which inputs networks differ on, or it is damaged. Run again what wrote it."
+        with reading(path, sentence, StoreError):
+            if intact(Path(path)) is None:
+                Path(path).open("rb").close()  # what is not there is said so
+                raise ValueError("it does not match its checksum")
+            tensors, header = read(Path(path))
+            facts = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
+            arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
+            return cls(**facts, **arrays)
+
+
+def influence(
+    views: Mapping[str, Any],
+    measures: Any = "cka-debiased",
+    *,
+    data: Any = None,
+    most: int = MOST,
+    tried: int = TRIED,
+    layers: str | Mapping[str, str] | None = None,
+    head: str | Mapping[str, str] | None = None,
+    reduce: Reduction | None = None,
+    batch_size: int | None = None,
+    device: Any = None,
+    dtype: str | None = None,
+    store: Any = None,
+    memory: str | int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+) -> Influence:
+    """Which inputs pull the likeness of each pair of views down most, by one measure or several.
+
+    `data` is what the networks were shown: with it, the inputs come as pictures or texts. Where there are more than
+    `tried` inputs, as many drawn by the seed are left out in turn. `most` are kept per pair and measure. Networks may
+    be given in place of their views, with `data`; the other options say how they are shown it, as in `compare`.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(50, 8))
+    >>> y = x.copy()
+    >>> y[7] *= -1
+    >>> influence({"x": x, "y": y}, "cka", progress=False).worst("x", "y", "cka")[0][0]
+    7
+    """
+    check_count("most", most)
+    check_count("tried", tried)
+    bound = [seeded(get(one), seed) for one in (measures if isinstance(measures, (list, tuple)) else [measures])]
+    for one in bound:
+        if one.info.on == "networks":
+            raise InputError(f"{one.key} looks at networks, and single inputs are not left out of it. Choose another.")
+    if isinstance(data, str):
+        data = dataset(data)
+    if any(isinstance(each, (str, Module)) for each in views.values()):
+        check_networks(views, data, head, layers, None)
+        with nullcontext() if store is None else open_store(store) as place:
+            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, None, place, progress, False)
+            views = extract_all(views, how, own_names=False)
+    given = as_views(views, reduce, bound)
+    reps = representations(list(given.values()), parse_memory(memory))
+    n = reps[0].n
+    if isinstance(data, Data) and len(data) != n:
+        raise InputError(f"the views are of {n} inputs and the data has {len(data)}. Give what they were shown.")
+    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:tried])
+    with one_thread(for_inputs=tuple(given.values())):
+        found = [_of_measure(one, reps, chosen, most, progress) for one in bound]
+    rows, values = (np.stack(part) for part in zip(*((rows, values) for rows, values, _ in found), strict=True))
+    outputs = [rep.view.outputs for rep in reps]
+    labels = next((o.labels for o in outputs if o is not None and o.labels is not None), None)
+    answers = [np.full(n, -1) if o is None else o.predictions.cpu().numpy() for o in outputs]
+    result = Influence(
+        tuple(given),
+        tuple(one.key for one in bound),
+        tuple(how for *_, how in found),
+        rows.astype(np.int32),
+        values.astype(np.float32),
+        np.full(n, -1) if labels is None else labels.cpu().numpy(),
+        np.stack(answers),
+    )
+    return _with_pictures(result, data) if isinstance(data, Data) else result
+
+
+def _of_measure(
+    measure: Measure, reps: Sequence[Representation], chosen: Array, most: int, progress: bool
+) -> tuple[Array, Array, str]:
+    """The worst inputs of every pair, what they do to it, and how that was found."""
+    if measure.name in _POINTS:
+        points, how = _pointwise(measure, reps)[..., chosen], POINTWISE
+    else:
+        points, how = _left_out(measure, reps, chosen, progress), LEFT_OUT
+    if measure.info.larger_is == "less alike":
+        points = -points
+    kept = min(most, len(chosen))
+    order = np.argsort(np.where(np.isnan(points), np.inf, points), axis=-1, kind="stable")[..., :kept]
+    values = np.take_along_axis(points, order, axis=-1)
+    rows = np.where(np.isnan(values), -1, chosen[order])
+    rows[np.arange(len(reps)), np.arange(len(reps))] = -1
+    return rows, np.nan_to_num(values), how
+
+
+def _pointwise(measure: Measure, reps: Sequence[Representation]) -> Array:
+    points = np.full((len(reps), len(reps), reps[0].n), np.nan)
+    for i in range(len(reps)):
+        for j in range(i + 1, len(reps)):
+            points[i, j] = points[j, i] = _POINTS[measure.name](Pair(reps[i], reps[j])).cpu().numpy()
+    return points
+
+
+def _left_out(measure: Measure, reps: Sequence[Representation], chosen: Array, progress: bool) -> Array:
+    """Score of all inputs minus score without each, (m, m, chosen)."""
+    n, device = reps[0].n, reps[0].values.device
+    whole = score_table(measure, reps, reps, {})
+    found = np.empty((*whole.shape, len(chosen)))
+    with Progress(len(chosen), f"leaving out inputs of {measure.key}", shown=progress) as bar:
+        for place, row in enumerate(chosen.tolist()):
+            index = torch.cat([torch.arange(row), torch.arange(row + 1, n)]).to(device)
+            some: list[Representation] = [Subset(rep, index) for rep in reps]
+            found[..., place] = whole - score_table(measure_of_subset(measure, index), some, some, {})
+            bar.advance()
+    return found
+
+
+def _with_pictures(found: Influence, data: Data) -> Influence:
+    """The inputs that were kept, as pictures or texts, and what the classes are called."""
+    shown = sorted(set(found.rows[found.rows >= 0].tolist()))
+    found = replace(found, classes=tuple(map(str, data.classes)), shown=tuple(shown))
+    if data.domain == "text" and isinstance(data.inputs, list):
+        texts = [data.inputs[row] for row in shown]
+        return replace(found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts))
+    if data.domain != "image" or not shown:
+        return replace(found, shown=())
+    images = [small_picture(data[[row]].inputs[:][0]) for row in shown]
+    if len({image.shape for image in images}) > 1:
+        return replace(found, shown=())
+    return replace(found, pictures=np.stack(images))
+
+
+def small_picture(image: Tensor) -> Array:
+    """An image (channels, height, width) in [0, 1] as bytes (height, width, 1 or 3), no side above 64 pixels."""
+    image = image.detach().cpu().float()
+    channels, *size = image.shape
+    scale = SIDE / max(size)
+    if scale < 1:
+        smaller = [max(1, round(scale * side)) for side in size]
+        image = torch.nn.functional.interpolate(image[None], smaller, mode="area")[0]
+    image = image[:3] if channels >= 3 else image[:1]
+    return np.asarray((255 * image.clamp(0, 1)).round().byte().permute(1, 2, 0).numpy())

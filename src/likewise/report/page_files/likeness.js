@@ -1,0 +1,146 @@
+// Likeness, the pair that was picked, and the map.
+const chosen = {measure: 0, order: 0, pair: NETS.length > 1 ? [0, 1] : null, listeners: []};
+const pickPair = (i, j) => { if (i !== j) { chosen.pair = [i, j]; chosen.listeners.forEach(listener => listener()); } };
+const measures = (DATA.panels.likeness?.measures ?? []).map(m => ({...m, grid: Object.fromEntries(
+  ["values", "ranks", "null", "q", "low", "high"].map(k => [k, m[k] ? {get pack() { return m[k]; }} : null]))}));
+const gridOf = (m, key) => { const held = m.grid[key]; if (!held) return null; return held.full ??= unpack(m[key]); };
+const cellOf = (m, key, i, j) => gridOf(m, key)?.at(i, j) ?? NaN;
+function orderOf(kind, m) {
+  const all = NETS.map((_, i) => i);
+  if (kind === 1) return all.sort((a, b) => NETS[a].name.localeCompare(NETS[b].name, undefined, {numeric: true}));
+  if (kind === 2) return all.sort((a, b) => (NETS[b].accuracy ?? -1) - (NETS[a].accuracy ?? -1));
+  if (kind === 3) {
+    const mean = i => { let s = 0, c = 0; all.forEach(j => { const r = cellOf(m, "ranks", i, j); if (j !== i && !Number.isNaN(r)) { s += r; c++; } }); return c ? s / c : 0; };
+    const means = all.map(mean);
+    return all.sort((a, b) => means[b] - means[a]);
+  }
+  return all;
+}
+function pairLines(m, i, j) {
+  const v = cellOf(m, "values", i, j), lines = [`${NETS[i].name} with ${NETS[j].name}`];
+  if (Number.isNaN(v)) {
+    const reason = m.reasons.find(r => r[0] === i && r[1] === j);
+    return [...lines, i === j ? "a network with itself" : `${m.label}: undefined. ${reason ? reason[2] : "These two were not compared."}`];
+  }
+  lines.push(`${m.label} = ${num(v, 4)} (larger is ${m.larger_is}; ${m.range})`);
+  if (i === j) return lines;
+  const low = cellOf(m, "low", i, j), chance = cellOf(m, "null", i, j), q = cellOf(m, "q", i, j), rank = cellOf(m, "ranks", i, j);
+  lines.push(Number.isNaN(low) ? "no interval" : `interval ${num(low)} to ${num(cellOf(m, "high", i, j))} (95 %)`);
+  lines.push(Number.isNaN(chance) ? "no null recorded" : `chance ${num(chance)}${Number.isNaN(q) ? "" : `, q = ${num(q, 2)}`}`);
+  if (!Number.isNaN(rank) && NETS.length > 2) lines.push(`more alike than ${Math.round(100 * rank)} % of pairs`);
+  if (m.n) lines.push(`n = ${m.n} inputs`);
+  if (m.saturated.some(s => s[0] === i && s[1] === j)) lines.push("saturated: any network of that width would score the same");
+  return lines;
+}
+block("likeness", "matrix", place => {
+  const orders = ["families", "names", "accuracy", "mean likeness"].filter((_, k) => k !== 2 || NETS.some(net => net.accuracy !== null));
+  const kinds = [0, 1, 2, 3].filter(k => k !== 2 || NETS.some(net => net.accuracy !== null));
+  const views = [...new Set(measures.map(m => m.view))];
+  const direction = el("p", {class: "readout"});
+  place.append(controls(choice("Measure", measures.map(m => `${m.label} – ${m.view}`), k => { chosen.measure = k; draw(); numbers.refresh(); }),
+    choice("Order", orders.map(o => DATA.families.length || o !== "families" ? `by ${o}` : "as clustered"), k => { chosen.order = kinds[k]; draw(); })), direction, legend());
+  const draw = heat(place, () => {
+    const m = measures[chosen.measure], order = orderOf(chosen.order, m), {borders, folded} = familyMarks(order);
+    const where = new Map(order.map((i, k) => [i, k]));
+    direction.textContent = `${m.label}: larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + (m.notes.length ? ". " + m.notes.join(" ") : "");
+    const names = order.map(i => (DATA.families.length && familyOf(i) >= 0 ? SIGNS[familyOf(i) % 10] + " " : "") + NETS[i].short);
+    return {title: `Likeness by ${m.label}`, rows: names, columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike",
+      value: (i, j) => i === j ? NaN : cellOf(m, "values", order[i], order[j]), tip: (i, j) => pairLines(m, order[i], order[j]),
+      marks: m.saturated.map(([i, j]) => [where.get(i), where.get(j)]), borders: chosen.order === 0 ? borders : [],
+      foldedRows: chosen.order === 0 ? folded : [], pick: (i, j) => pickPair(order[i], order[j])};
+  });
+  const numbers = table(() => {
+    const m = measures[chosen.measure], rows = [["a", "b", "value", "chance", "q", "low", "high", "rank"]];
+    NETS.forEach((a, i) => NETS.forEach((b, j) => i < j && rows.push([a.name, b.name, ...["values", "null", "q", "low", "high", "ranks"].map(k => cellOf(m, k, i, j))])));
+    return rows;
+  });
+  place.append(numbers);
+});
+block("likeness", "pair", place => {
+  if (NETS.length < 2) return;
+  const head = el("h3"), box = el("div"), picks = [0, 1].map(side => choice(side ? "and" : "The pair", NETS.map(net => net.name), k => {
+    const pair = [...chosen.pair]; pair[side] = k; if (pair[0] !== pair[1]) pickPair(...pair); }, side));
+  const picture = el("div", {class: "chart"});
+  place.append(head, controls(...picks), picture, box);
+  const rows = () => {
+    const [i, j] = chosen.pair;
+    return [["measure", "view", "value", "chance", "q", "low", "high", "rank among pairs"], ...measures.map(m => [m.label, m.view,
+      ...["values", "null", "q", "low", "high", "ranks"].map(k => cellOf(m, k, i, j))])];
+  };
+  const numbers = table(rows, "All measures of this pair as a table");
+  box.append(numbers);
+  const draw = () => {
+    const [i, j] = chosen.pair;
+    picks.forEach((pick, side) => pick.set(chosen.pair[side]));
+    head.textContent = `${NETS[i].name} and ${NETS[j].name}, by all measures`;
+    numbers.refresh();
+    const few = NETS.length < 3, known = measures.map(m => few ? cellOf(m, "values", i, j) : cellOf(m, "ranks", i, j));
+    const kinds = [...new Set(measures.map(m => m.view))];
+    picture.hidden = few;
+    if (few) { numbers.open = true; numbers.refresh(); return; }
+    Plotly.react(picture, [{type: "scatter", mode: "markers", x: known, y: measures.map((_, k) => k), hoverinfo: "none",
+      marker: {size: 11, symbol: measures.map(m => MARKS[kinds.indexOf(m.view)]), color: measures.map(m => COLOURS[kinds.indexOf(m.view)])}}],
+    layout({width: Math.min(place.clientWidth, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, place.clientWidth * .45), r: 12, t: 8, b: 46},
+      xaxis: axis({range: [-.02, 1.02], tickformat: ".0%", title: {text: "share of pairs that are less alike", font: {size: 12}}}),
+      yaxis: axis({tickvals: measures.map((_, k) => k), ticktext: measures.map(m => plain(cut(m.label, 24)) + " "), range: [measures.length - .5, -.5], tickfont: {size: 11}})}), CONFIG);
+    if (!picture.dataset.ready) {
+      picture.dataset.ready = "1";
+      picture.on("plotly_hover", e => say(pairLines(measures[e.points[0].y], ...chosen.pair), e.event.clientX, e.event.clientY));
+      picture.on("plotly_unhover", hush);
+    }
+  };
+  chosen.listeners.push(draw);
+  chart(draw);
+});
+// Names beside their points where they fit without covering another; the rest are told by pointing.
+function placed(xy, width, height, square) {
+  const spans = [0, 1].map(k => { const v = NETS.map((_, i) => xy.at(i, k)); return [Math.min(...v), Math.max(...v)]; });
+  let [sx, sy] = [width * .88 / (spans[0][1] - spans[0][0] || 1), height * .85 / (spans[1][1] - spans[1][0] || 1)];
+  if (square) sx = sy = Math.min(sx, sy);
+  const points = NETS.map((_, i) => [(xy.at(i, 0) - spans[0][0]) * sx, (spans[1][1] - xy.at(i, 1)) * sy]), taken = points.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+  return NETS.map((net, i) => {
+    const text = cut(net.short, 22), w = text.length * 6.4, [x, y] = points[i];
+    const spots = {"top center": [x - w / 2, y - 22, x + w / 2, y - 8], "bottom center": [x - w / 2, y + 8, x + w / 2, y + 22], "middle right": [x + 9, y - 7, x + 9 + w, y + 7], "middle left": [x - 9 - w, y - 7, x - 9, y + 7]};
+    for (const [where, box] of Object.entries(spots)) {
+      if (box[0] < -width * .05 || box[2] > width * .97 || taken.some((t, k) => k !== i && box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) continue;
+      taken.push(box);
+      return [plain(text), where];
+    }
+    return ["", "top center"];
+  });
+}
+block("map", "map", (place, data) => {
+  const picture = el("div", {class: "chart"}), stress = el("p", {class: "readout"});
+  const parts = [...new Set(NETS.flatMap(net => Object.keys(net.components)))];
+  const colours = ["families", ...(NETS.some(net => net.accuracy !== null) ? ["accuracy"] : []), ...parts];
+  const now = {map: 0, how: "mds", colour: "families"};
+  place.append(controls(choice("Measure", data.maps.map(m => m.label), k => { now.map = k; draw(); }),
+    choice("Map", ["distances (MDS)", "spectral"], k => { now.how = k ? "spectral" : "mds"; draw(); }),
+    choice("Colour", colours.map(c => `by ${c}`), k => { now.colour = colours[k]; draw(); })), legend(), picture, stress);
+  const draw = () => {
+    const one = data.maps[now.map][now.how], xy = unpack(one.xy), all = NETS.map((_, i) => i);
+    const kinds = [...new Set(NETS.map(net => net.components[now.colour] ?? ""))];
+    const colour = i => now.colour === "families" ? colourOf(familyOf(i)) : COLOURS[kinds.indexOf(NETS[i].components[now.colour] ?? "") % 10];
+    const marker = now.colour === "accuracy" ? {color: NETS.map(net => net.accuracy), colorscale: SCALE.map((c, i) => [i / 9, c]), showscale: true,
+      colorbar: {title: {text: "accuracy", font: {size: 11}}, thickness: 10, tickformat: ".0%", len: .8}} : {color: all.map(colour)};
+    const wide = Math.min(place.clientWidth, 1000), labelled = wide > 420;
+    const labels = labelled ? placed(xy, wide, Math.max(320, Math.min(560, wide * .62)), now.how === "mds") : [];
+    stress.textContent = `Stress ${percent(one.stress)}: how far distances on the map are from the true ones.`
+      + (now.colour === "families" || now.colour === "accuracy" ? "" : " Colours: " + kinds.filter(k => k).join(", ") + ".");
+    Plotly.react(picture, [{type: "scatter", mode: labelled ? "markers+text" : "markers", x: all.map(i => xy.at(i, 0)), y: all.map(i => xy.at(i, 1)), hoverinfo: "none",
+      text: labels.map(label => label[0]), textposition: labels.map(label => label[1]), textfont: {size: 11, color: css("ink")}, cliponaxis: false,
+      marker: {size: 13, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), ...marker}}],
+    layout({width: wide, height: Math.max(320, Math.min(560, wide * .62)), margin: {l: 20, r: 20, t: 16, b: 20},
+      xaxis: axis({showticklabels: false, automargin: false}), yaxis: axis({showticklabels: false, scaleanchor: now.how === "mds" ? "x" : undefined})}), CONFIG);
+    if (!picture.dataset.ready) {
+      picture.dataset.ready = "1";
+      picture.on("plotly_hover", e => { const i = e.points[0].pointIndex, net = NETS[i];
+        say([net.name, ...(net.family < 0 ? [] : [`family ${net.family + 1}`]), ...(net.accuracy === null ? [] : [`accuracy ${percent(net.accuracy)}`]),
+          ...Object.entries(net.components).slice(0, 6).map(([k, v]) => `${k}: ${v}`)], e.event.clientX, e.event.clientY); });
+      picture.on("plotly_unhover", hush);
+    }
+  };
+  chart(draw);
+  place.append(table(() => { const xy = unpack(data.maps[now.map][now.how].xy);
+    return [["network", "family", "accuracy", "x", "y"], ...NETS.map((net, i) => [net.name, net.family + 1, net.accuracy ?? NaN, xy.at(i, 0), xy.at(i, 1)])]; }));
+});

@@ -1,0 +1,121 @@
+"""The panels of unseen classes and of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from likewise.benchmark.paper import paper_results
+from likewise.benchmark.ranks import Ranks, ranks
+from likewise.benchmark.results import Results, label
+from likewise.errors import LikewiseError
+from likewise.report.packing import number, packed
+from likewise.report.panels import Panel
+from likewise.zeroshot.result import ZeroShot
+
+POINTS = 60  # soft labels per class in the picture
+
+
+def unseen_panel(results: Sequence[ZeroShot]) -> Panel | None:
+    """What networks make of classes that they never saw."""
+    if not results:
+        return None
+    found = [_network(one) for one in results]
+    first = results[0].to_frame()
+    most = str(first["AM normalised"].idxmax())
+    least = str(first["AM normalised"].idxmin())
+    return Panel(
+        "unseen",
+        "What does a network make of a class it never saw?",
+        f"{results[0].network} describes {most} most otherwise when it never saw it (Amalgam {first['AM normalised'].max():.2f} "
+        f"of 1), {least} least ({first['AM normalised'].min():.2f}); DBI is {first['DBI'].mean():.2f} on average.",
+        "A network is trained without each class in turn and then shown it. DBI (Davies-Bouldin, smaller is better) says how "
+        "compactly the soft labels of the unseen class lie together against those of other unseen classes; Amalgam (AM, "
+        "smaller is better) how far they are from those of a network that saw it. Normalised values lie in [0, 1]. The map "
+        "shows the soft labels of unseen classes by their two main directions: classes that stay apart are told apart unseen.",
+        {"networks": found},
+        (),
+        ("unseen", "soft"),
+    )
+
+
+def _network(one: ZeroShot) -> dict[str, Any]:
+    frame = one.to_frame()
+    columns = ["DBI", "DBI normalised", "AM", "AM normalised", "accuracy", "samples"]
+    points, owners = _soft_labels(one)
+    return {
+        "name": one.network,
+        "classes": list(one.classes),
+        "columns": columns,
+        "rows": [[number(value) for value in frame.loc[name, columns]] for name in one.classes],
+        "points": packed(points),
+        "owners": owners,
+    }
+
+
+def _soft_labels(one: ZeroShot) -> tuple[np.ndarray[Any, Any], list[int]]:
+    """Soft labels of unseen classes on the two main directions, the unseen class itself at 0."""
+    n, draw = len(one.classes), np.random.default_rng(0)
+    parts, owners = [], []
+    for i, name in enumerate(one.classes):
+        soft = one.soft_labels(name)
+        some = soft[draw.permutation(len(soft))[:POINTS]]
+        whole = np.zeros((len(some), n))
+        whole[:, np.arange(n) != i] = some
+        parts.append(whole)
+        owners += [i] * len(some)
+    rows = np.concatenate(parts)
+    rows = rows - rows.mean(axis=0)
+    _, _, directions = np.linalg.svd(rows, full_matrices=False)
+    return rows @ directions[:2].T, owners
+
+
+def benchmark_panel(results: Results | None) -> Panel | None:
+    """Which measures may be trusted, with ranks per grounding beside the paper's."""
+    if results is None:
+        return None
+    try:
+        own = ranks(results)
+    except LikewiseError:
+        return None
+    domain = own.domains[0]
+    mean, published = _means(own, domain), _paper(domain)
+    frame = results.form().main().frame
+    values = frame.pivot_table("value", "measure", "grounding", aggfunc="mean", sort=False)
+    order = sorted((str(name) for name in values.index), key=lambda name: mean.get(name, np.inf))
+    groundings = [str(name) for name in values.columns]
+    return Panel(
+        "benchmark",
+        "Which measure may be trusted?",
+        f"{len(order)} measures on {len(groundings)} grounding{'s' * (len(groundings) != 1)} of {domain}; "
+        f"{label(order[0])} has the best mean rank.",
+        "Networks were trained so that their likeness is known. A cell is how well a measure follows that grounding (1 is "
+        "perfect); ranks are over all cells of the benchmark, 1 is best. Beside them stand the ranks of the ReSi paper for the "
+        "same domain, where it has the measure.",
+        {
+            "groundings": groundings,
+            "measures": [label(name) for name in order],
+            "values": packed(values.loc[order].to_numpy(dtype=float)),
+            "ranks": [number(mean.get(name, np.nan)) for name in order],
+            "paper": [number(published.get(name, np.nan)) for name in order],
+        },
+        tuple(own.notes),
+        ("benchmark",),
+    )
+
+
+def _means(found: Ranks, domain: str) -> dict[str, float]:
+    """The mean rank of every measure in a domain."""
+    rows = found.summary()
+    rows = rows[rows["domain"] == domain]
+    return dict(zip(rows["measure"].astype(str), rows["mean"].astype(float), strict=True))
+
+
+def _paper(domain: str) -> dict[str, float]:
+    """The mean ranks of the paper in a domain."""
+    try:
+        return _means(ranks(paper_results()), domain)
+    except LikewiseError:
+        return {}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.matrices.similarity import SimilarityMatrix as SimilarityMatrix
     from likewise.networks import network as network
     from likewise.networks import train as train
+    from likewise.report.diff import diff as diff
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
     from likewise.views.activations import Views as Views
@@ -58,6 +59,7 @@ _HOMES = {
     "compare": "likewise.comparison.compare",
     "data": "likewise.data",
     "dataset": "likewise.data",
+    "diff": "likewise.report.diff",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
     "layers": "likewise.views.layers",

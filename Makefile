@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint check bench clean
+.PHONY: help demo test lint docs check bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,10 +26,13 @@ lint: $(READY)  ## run the linter and the type checker, build the package into d
 	$(BIN)/mypy
 	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 
-check: test lint  ## all of both
+docs: $(READY)  ## build the documentation into site, strictly: a warning is an error
+	$(BIN)/zensical build --strict --clean
+
+check: test lint docs  ## all of these
 
 bench: $(READY)  ## run the benchmarks; results in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was made
-	rm -rf $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo dist site .cache .pytest_cache .mypy_cache .ruff_cache

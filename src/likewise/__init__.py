@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.matrices.similarity import SimilarityMatrix as SimilarityMatrix
     from likewise.networks import network as network
     from likewise.networks import train as train
+    from likewise.report.diff import diff as diff
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
     from likewise.views.activations import Views as Views
@@ -60,6 +61,7 @@ _HOMES = {
     "compare": "likewise.comparison.compare",
     "data": "likewise.data",
     "dataset": "likewise.data",
+    "diff": "likewise.report.diff",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
     "influence": "likewise.comparison.influence",

@@ -171,7 +171,7 @@ def test_layers_wider_than_the_inputs_are_marked_where_that_decides_the_score(tm
     assert {pair for pair in found.saturated if pair[1] in ("1", "3")} == {("1", "1"), ("1", "3")}
     assert set(found.saturated.values()) == {reason}
     assert str(found).splitlines()[-1] == f"† saturated: {reason}"
-    assert "<td>1†</td>" in found._repr_html_()
+    assert ">1†</td>" in found._repr_html_()
     assert sum("†" in text.get_text() for text in found.plot().axes[0].texts) == len(found.saturated)
     found.save(tmp_path / "m.safetensors")
     assert LayerMatrix.load(tmp_path / "m.safetensors").saturated == found.saturated
@@ -283,3 +283,27 @@ def test_words_are_averaged_where_nothing_else_is_said() -> None:
     assert found.about["reduction"] == "mean"
     np.testing.assert_array_equal(found.values, likewise.layerwise(net, data=texts, reduce="mean").values)
     assert likewise.layerwise(five(), data=rows(20)).about["reduction"] == "flatten"
+
+
+def test_networks_carry_the_names_they_were_given_into_tables_and_pictures() -> None:
+    torch.manual_seed(0)
+    nets = {name: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)) for name in ("before", "after")}
+    found = likewise.layerwise(nets, data=torch.randn(30, 4), progress=False)
+    assert (found.a, found.b) == ("before", "after")
+    axis = found.plot().axes[0]
+    assert (axis.get_ylabel(), axis.get_xlabel()) == ("before", "after")
+    by_name = likewise.layerwise(
+        nets, data=torch.randn(30, 4), layers={"before": "0", "after": ["0", "2"]}, progress=False
+    )
+    assert (by_name.rows, by_name.columns) == (["0"], ["0", "2"])
+    unnamed = likewise.layerwise(*nets.values(), torch.randn(30, 4), progress=False)
+    assert (unnamed.a, unnamed.b) == ("Sequential", "Sequential#2")
+
+
+def test_a_mapping_of_three_networks_is_refused() -> None:
+    nets = {name: nn.Linear(4, 2) for name in "abc"}
+    with pytest.raises(InputError) as error:
+        likewise.layerwise(nets, data=torch.randn(30, 4))
+    assert str(error.value) == (
+        "layerwise takes two networks, and was given a mapping of 3. Put both into one mapping."
+    )

@@ -19,6 +19,7 @@ import torch
 import likewise
 from likewise import measures
 from likewise.comparison import significance
+from likewise.matrices.score import Score
 from likewise.measures.workspace import Workspace
 
 
@@ -102,7 +103,15 @@ def test_a_notebook_shows_the_verdict_but_not_inside_a_list() -> None:
     for stack in ([0], [0, 1]):
         score._repr_pretty_(SimpleNamespace(text=shown.append, stack=stack), cycle=False)
     assert shown == [score.explain(), repr(score)]
-    assert score._repr_html_() == (f"<p><b>{score!r}</b></p><p>{score.verdict}</p>")
+    bar = f'<meter min="0" max="1" value="{score:.4g}">{score:.4g}</meter>'
+    assert score._repr_html_() == f"<p>x and y: <b>{score!r}</b> {bar}</p><p>{score.verdict}</p>"
+
+
+def test_names_of_people_are_no_markup_in_a_notebook() -> None:
+    score = Score(0.5, measure="<cka>", names=("<script>", "b&c"), paired=False)
+    page = score._repr_html_()
+    assert page.startswith("<p>&lt;script&gt; and b&amp;c: <b>&lt;cka&gt; = 0.5")
+    assert "meter" not in page  # its range has no ends
 
 
 def test_a_slow_measure_names_the_call_instead_of_taking_its_time() -> None:

@@ -168,7 +168,7 @@ def test_a_saturated_pair_is_marked_in_print_notebook_frame_and_file(tmp_path) -
     assert lines[2].split() == ["wide", "1", "1†", "1†", "1†"]
     assert "†" not in "".join(lines[3].split()[2:])
     assert lines[-1] == f"† saturated: {REASON}"
-    assert "<td>1†</td>" in matrix._repr_html_()
+    assert ">1†</td>" in matrix._repr_html_()
     assert REASON in matrix._repr_html_()
     frame = matrix.to_frame(long=True).set_index(["a", "b"])
     assert frame.saturated["wide", "a"] == REASON

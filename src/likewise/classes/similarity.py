@@ -97,6 +97,9 @@ class ClassSimilarity(Labelled):
         note = f", {undefined} entries undefined" if undefined else ""
         return f"ClassSimilarity({self.short}, {len(self)} classes{note})"
 
+    def _title(self) -> str:
+        return f"{self!r}, larger is more alike"
+
     @property
     def axes(self) -> tuple[Sequence[str], Sequence[str]]:
         """Names of the rows and of the columns: the classes twice."""

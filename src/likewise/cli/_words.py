@@ -150,3 +150,23 @@ def attack_options(attack: str, eps: str | None, iterations: int | None) -> tupl
         if option in found:
             raise InputError(f"{option} is given twice, in --attack and as --{option}. Give it once.")
     return name, found | given
+
+
+def thresholds(words: list[str] | None, option: str) -> dict[str, float]:
+    """Limits as a command line names them: `MEASURE=VALUE`.
+
+    >>> thresholds(["cka-debiased=0.95", "jaccard[k=5]=0.5"], "--fail-under")
+    {'cka-debiased': 0.95, 'jaccard[k=5]': 0.5}
+    """
+    from likewise.errors import InputError
+
+    found: dict[str, float] = {}
+    for word in words or []:
+        measure, _, value = word.rpartition("=")
+        try:
+            found[measure] = float(value)
+        except ValueError:
+            measure = ""
+        if not measure or found[measure] != found[measure]:
+            raise InputError(f"{option} {word} names no limit. Give MEASURE=VALUE, as in {option} disagreement=0.02.")
+    return found

@@ -42,7 +42,7 @@ Reasons = dict[tuple[str, str], str]
 
 
 def layerwise(
-    a: str | nn.Module,
+    a: str | nn.Module | Mapping[str, str | nn.Module],
     b: str | nn.Module | None = None,
     data: Any = None,
     *,
@@ -59,6 +59,9 @@ def layerwise(
     progress: bool = True,
 ) -> LayerMatrix:
     """How alike every layer of network `a` is to every layer of `b` (or of itself), on data.
+
+    Two networks under names of yours are given as a mapping, as in `layerwise({"before": a, "after": b}, data=data)`:
+    tables and pictures then carry these names. Two modules of one class are told apart by a number.
 
     `cka-debiased`, the default, is computed batch by batch in one pass over both networks: the
     memory needed is that of one batch (of 512 inputs, or `batch_size`), and the value nears the whole-data one with
@@ -81,8 +84,8 @@ def layerwise(
     check_batch_size(batch_size)
     bound = _one_measure(measure, seed)
     inputs = as_data(data)
-    sides = _sides([a] if b is None or b is a else [a, b], inputs, layers, head, transform)
-    how = reduce or ("mean" if _is_text(inputs) else "flatten")
+    sides = _sides(_named_sides(a, b), inputs, layers, head, transform)
+    how = reduce or ("mean" if is_text(inputs) else "flatten")
     if bound.key == STREAMED:
         batch_size = batch_size or BATCH
         shown = [shown_to(side.net, inputs, repr(side.name), side.transform) for side in sides]
@@ -103,7 +106,7 @@ def layerwise(
         saturation = _saturation(views, bound, values)
     facts = {"reduction": how, "batch_size": batch_size, "seed": seed, "precision": dtype}
     facts |= {"transform": "; ".join(dict.fromkeys(filter(None, recipes)))}
-    facts |= {"untrained": ", ".join(untrained_networks({"a": a, "b": b}, own_names=True))}
+    facts |= {"untrained": ", ".join(untrained_networks(_untrained_names(a, b), own_names=not isinstance(a, Mapping)))}
     facts |= {"commit": "; ".join(made.commit for made in (recipe(s.net) for s in sides) if made and made.commit)}
     return LayerMatrix(
         sides[0].name,
@@ -136,10 +139,32 @@ class _Side:
         return self.net if self.transform is None else unwrapped(self.net)
 
 
-def _sides(networks: list[Any], inputs: Any, layers: Any, head: Any, transform: Any) -> list[_Side]:
+def _named_sides(a: Any, b: Any) -> list[tuple[str | None, Any]]:
+    """One or two networks, each with the name it was given; None where it goes by its own."""
+    if isinstance(a, Mapping):
+        if b is not None or not 1 <= len(a) <= 2:
+            raise InputError(
+                f"layerwise takes two networks, and was given a mapping of {len(a)}{' and another' * (b is not None)}. "
+                "Put both into one mapping."
+            )
+        return [(str(name), net) for name, net in a.items()]
+    networks = [a] if b is None or b is a else [a, b]
+    if all(isinstance(net, nn.Module) for net in networks):
+        names = [network_and_name(net)[1] for net in networks]
+        if len(names) > len(set(names)):
+            return list(named_networks(networks).items())
+    return [(None, net) for net in networks]
+
+
+def _untrained_names(a: Any, b: Any) -> Mapping[str, Any]:
+    return a if isinstance(a, Mapping) else {"a": a, "b": b}
+
+
+def _sides(named: list[tuple[str | None, Any]], inputs: Any, layers: Any, head: Any, transform: Any) -> list[_Side]:
     """The networks, built to the measure of the data, each with its layers, classifier and transform."""
-    called = named_networks(networks)
-    nets = [network_and_name(net, data=inputs) for net in networks]
+    networks = [net for _, net in named]
+    called = {name: net for name, net in named if name} or named_networks(networks)
+    nets = [network_and_name(net, name, data=inputs) for name, net in named]
     check_choices(called, head=head, layers=layers, transform=transform)
     addresses = [name for _, name in nets]
     own = (choices_of(choice, list(called), addresses) for choice in (layers, head, transform))
@@ -172,7 +197,8 @@ def _one_measure(measure: Any, seed: int) -> Measure:
     return seeded(found[0], seed)
 
 
-def _is_text(data: Any) -> bool:
+def is_text(data: Any) -> bool:
+    """Whether data holds texts."""
     if isinstance(data, Data):
         return data.domain == "text"
     first = data[0] if isinstance(data, list) and data else None
@@ -188,9 +214,9 @@ def _stream(
         bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
         for watcher in watchers:
             stack.enter_context(watcher)
-        for number, own in enumerate(_steps(watchers, shown, batch_size, seed), start=1):
+        for number, own in enumerate(paired_batches(watchers, shown, batch_size, seed), start=1):
             seen = [watcher.see(batch, number).rows for watcher, batch in zip(watchers, own, strict=True)]
-            _check_rows(seen, [watcher.label for watcher in watchers], number)
+            check_rows(seen, [watcher.label for watcher in watchers], number)
             for part in _parts([list(rows.values()) for rows in seen], own[0], batch_size, seed):
                 sums.add(part[0], part[1] if len(part) > 1 else None)
             bar.advance()
@@ -209,7 +235,7 @@ def _stream(
     return values, names, reasons
 
 
-def _steps(watchers: list[Watcher], shown: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
+def paired_batches(watchers: list[Watcher], shown: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
     """One batch per network, of the same inputs: one for all where all are shown the same."""
     places = [watcher.place for watcher in watchers]
     if all(data is shown[0] for data in shown):
@@ -221,7 +247,7 @@ def _steps(watchers: list[Watcher], shown: list[Any], batch_size: int, seed: int
     yield from map(list, zip(*own, strict=True))
 
 
-def _check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
+def check_rows(seen: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
     """Refuse what is not finite, and layers whose rows are not the same things."""
     every = [(f"{n!r} of {label}", r) for rows, label in zip(seen, labels, strict=True) for n, r in rows.items()]
     for label, rows in every:

@@ -108,7 +108,7 @@ def draw_panel(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool = True
     """One matrix into one part of a figure."""
     from matplotlib.colors import Normalize, PowerNorm
 
-    low, high = _scale(panel)
+    low, high = scale(panel)
     image = axis.imshow(
         panel.values,
         cmap="viridis_r" if panel.larger_is == "less alike" else "viridis",
@@ -158,7 +158,7 @@ def _write(axis: Any, panel: Panel, image: Any) -> None:
         axis.text(j, i, text if value == value else "–", **how)
 
 
-def _scale(panel: Panel) -> tuple[float, float]:
+def scale(panel: Panel) -> tuple[float, float]:
     """From the range of the measure where it has one, else from the values; a range with one end takes in 0."""
     values = panel.values[np.isfinite(panel.values)]
     if not values.size:

@@ -6,7 +6,6 @@ safetensors, or npz where the path says so. Files of earlier versions are read t
 
 from __future__ import annotations
 
-import html
 import io
 import json
 import os
@@ -23,8 +22,9 @@ from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
 from likewise._base.files import is_file, reading, write_whole
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
+from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import untrained_note
-from likewise.matrices.tables import WIDTH, fitted
+from likewise.matrices.tables import WIDTH, as_latex, fitted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,12 @@ class Labelled:
         return "\n".join([self._title(), self.table(whole=False), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return as_html(self._title(), self.grid(whole=False), [*self.legend(), *self.notes()])
+        notes = [*self.legend(), *self.notes()]
+        return as_html(self._title(), self.grid(whole=False), notes, colours(self.panel()), SHOWN)
+
+    def to_latex(self, digits: str = ".3f") -> str:
+        """A table for a paper, with rules of the package booktabs; what marks mean is in the caption."""
+        return as_latex(self.grid(digits), [self._title(), *self.legend(), *self.notes()])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one file: safetensors, or npz if the path ends in .npz. Returns its path."""
@@ -247,10 +252,3 @@ def _shown(count: int) -> list[int]:
 def cell(value: float, mark: str = "", digits: str = ".4g") -> str:
     """A number with its mark."""
     return ("NaN" if value != value else f"{value:{digits}}") + mark
-
-
-def as_html(title: str, frame: pd.DataFrame, notes: Sequence[str]) -> str:
-    """What a notebook shows."""
-    table = frame.to_html(max_rows=SHOWN, max_cols=SHOWN)
-    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<p>{html.escape(title)}</p>{table}{below}"

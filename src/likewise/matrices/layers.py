@@ -92,7 +92,8 @@ class LayerMatrix(Labelled):
         return paths
 
     def _title(self) -> str:
-        return f"{self!r}, the first down, the second across"
+        direction = f", larger is {self.larger_is}" if self.larger_is else ""
+        return f"{self!r}, the first down, the second across{direction}"
 
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"

@@ -12,6 +12,7 @@ import html
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from likewise.matrices.tables import escaped_latex
 from likewise.matrices.uncertainty import Calibration
 
 if TYPE_CHECKING:
@@ -129,7 +130,23 @@ class Score(float):
 
     def _repr_html_(self) -> str:
         first, *rest = (html.escape(line) for line in self.explain().splitlines())
-        return f"<p><b>{first}</b></p>" + "".join(f"<p>{line}</p>" for line in rest)
+        a, b = map(html.escape, self.names)
+        return f"<p>{a} and {b}: <b>{first}</b>{self._bar()}</p>" + "".join(f"<p>{line}</p>" for line in rest)
+
+    def _bar(self) -> str:
+        """The place of the score in the range of its measure, where that has two ends."""
+        low, high = self.bounds
+        if low is None or high is None or not low < high:
+            return ""
+        return f' <meter min="{low:g}" max="{high:g}" value="{float(self):.4g}">{float(self):.4g}</meter>'
+
+    def to_latex(self) -> str:
+        """The score as a formula of LaTeX: the name of the measure, and the number.
+
+        >>> print(Score(0.5, measure="cka_x").to_latex())
+        $\\mathrm{cka\\_x} = 0.500$
+        """
+        return f"$\\mathrm{{{escaped_latex(self.measure)}}} = {float(self):.3f}$"
 
     @property
     def sizes(self) -> str:

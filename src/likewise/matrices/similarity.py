@@ -25,14 +25,14 @@ from likewise.matrices.labelled import (
     SAFETENSORS,
     Labelled,
     Pairs,
-    as_html,
     cell,
     distances,
     position,
     side_by_side,
 )
+from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import LEVEL, Bounds
-from likewise.matrices.tables import fitted, short_names
+from likewise.matrices.tables import as_latex, fitted, short_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,7 +223,24 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return "\n".join([repr(self), fitted(self.pairs(), most=12), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self), self.pairs(), [*self.legend(), *self.notes()])
+        frame = self.pairs()
+        frame.insert(0, "larger is", [matrix.larger_is for matrix in self.values()])
+        return as_html(repr(self), frame, [*self.legend(), *self.notes()], self._colours())
+
+    def _colours(self) -> list[list[str]]:
+        """Of the cells of `pairs`, each measure by its own range; none of the direction before them."""
+        symmetric = all(matrix.symmetric for matrix in self.values())
+        found = []
+        for matrix in self.values():
+            own = colours(matrix.panel())
+            found.append(["#ffffff", *(own[i][j] for i, j in _places(len(matrix), symmetric))])
+        return found
+
+    def to_latex(self, digits: str = ".3f") -> str:
+        """A table for a paper, one row per measure and one column per pair, with rules of the package booktabs."""
+        frame = self.pairs(digits)
+        frame.insert(0, "larger is", [matrix.larger_is for matrix in self.values()])
+        return as_latex(frame, [repr(self), *self.legend(), *self.notes()])
 
     def notes(self) -> list[str]:
         """What has to be known of the networks to read the numbers, one line each."""
@@ -235,7 +252,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         first = {mark: next((line for line in lines if line[0] == mark), "") for mark in (SATURATED, ALIKE)}
         return [line for line in first.values() if line]
 
-    def pairs(self) -> pd.DataFrame:
+    def pairs(self, digits: str = ".4g") -> pd.DataFrame:
         """One row per measure and one column per pair, as text; both ways where a measure is not symmetric."""
         import pandas as pd
 
@@ -245,7 +262,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         rows = []
         for matrix in self.values():
             marks = matrix.marks()
-            rows.append([cell(matrix.values[place], marks.get(place, "")) for place in places])
+            rows.append([cell(matrix.values[place], marks.get(place, ""), digits) for place in places])
         columns = pd.Index([f"{names[i]}{sign}{names[j]}" for i, j in places], name="pair")
         return pd.DataFrame(rows, index=pd.Index(list(self), name="measure"), columns=columns)
 

@@ -38,6 +38,51 @@ def short_names(names: Sequence[str]) -> list[str]:
     return found if len(set(found)) == len(set(names)) else list(names)
 
 
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "→": r"$\rightarrow$",
+    "†": r"\dag{}",
+    "…": r"\dots{}",
+    "∞": r"$\infty$",
+    "·": r"$\cdot$",
+} | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+
+
+def escaped_latex(text: str) -> str:
+    """A text that LaTeX shows as it is.
+
+    >>> print(escaped_latex("50% of a_b ~ {x}"))
+    50\\% of a\\_b \\textasciitilde{} \\{x\\}
+    """
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def as_latex(frame: pd.DataFrame, caption: Sequence[str]) -> str:
+    """A frame of text as a table of LaTeX, names down the side and across; sentences become the caption."""
+    head = ["", *map(str, frame.columns)]
+    body = [[str(name), *map(str, row)] for name, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)]
+    lines = [" & ".join(map(escaped_latex, row)) + r" \\" for row in (head, *body)]
+    words = escaped_latex(" ".join(line if line.endswith(".") else f"{line}." for line in caption))
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            f"\\begin{{tabular}}{{l{'r' * len(frame.columns)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            f"\\caption{{{words}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
 def fitted(frame: pd.DataFrame, width: int = WIDTH, most: int | None = None) -> str:
     """A frame as text no wider than `width`: names of columns become numbers where they take too much room.
 

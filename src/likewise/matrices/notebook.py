@@ -1,0 +1,81 @@
+"""What a notebook shows of a matrix: a table of numbers that is a small heat map, and words around it.
+
+Names come from people, and are escaped: none can become markup. Colours are those of the pictures: bright is alike,
+whichever way a measure runs, and grey is undefined.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likewise.matrices.heatmap import GREY, Panel, scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Colours = Sequence[Sequence[str]]
+_MANY = "…"
+
+
+def colours(panel: Panel) -> list[list[str]]:
+    """The colour of every cell of a picture, as CSS writes it."""
+    from matplotlib import colormaps
+
+    low, high = scale(panel)
+    shades = np.clip((panel.values - low) / (high - low), 0, 1)
+    shades = np.sqrt(shades) if panel.rooted else shades
+    shades = 1 - shades if panel.larger_is == "less alike" else shades
+    table = (255 * colormaps["viridis"](np.nan_to_num(shades))[..., :3]).astype(int)
+    return [
+        [GREY if hollow else "#{:02x}{:02x}{:02x}".format(*cell) for cell, hollow in zip(row, nan, strict=True)]
+        for row, nan in zip(table.tolist(), np.isnan(shades).tolist(), strict=True)
+    ]
+
+
+def as_html(
+    title: str, frame: pd.DataFrame, notes: Sequence[str], shades: Colours | None = None, most: int = 20
+) -> str:
+    """A title, a table of at most so many rows and columns, and notes below it."""
+    rows, columns = (_places(side, most) for side in frame.shape)
+    cells = frame.to_numpy()
+    head = "".join(_named(frame.columns[j] if j is not None else _MANY) for j in columns)
+    side, top = (_escaped(axis.name or "") for axis in (frame.index, frame.columns))
+    corner = " / ".join(filter(None, (side, top)))
+    lines = [f"<tr><th>{corner}</th>{head}</tr>"]
+    for i in rows:
+        name = _named(frame.index[i] if i is not None else _MANY)
+        lines.append(f"<tr>{name}{''.join(_cell(cells, shades, i, j) for j in columns)}</tr>")
+    below = "".join(f"<p>{_escaped(note)}</p>" for note in notes)
+    return f"<p>{_escaped(title)}</p><table>{''.join(lines)}</table>{below}"
+
+
+def _places(count: int, most: int) -> list[int | None]:
+    """The first and the last of many, None where some are left out."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most // 2), None, *range(count - most // 2, count)]
+
+
+def _cell(cells: Any, shades: Colours | None, i: int | None, j: int | None) -> str:
+    if i is None or j is None:
+        return f"<td>{_MANY}</td>"
+    style = "" if shades is None else f' style="background:{shades[i][j]};color:{_ink(shades[i][j])}"'
+    return f"<td{style}>{_escaped(cells[i, j])}</td>"
+
+
+def _ink(colour: str) -> str:
+    """Light on dark and dark on light."""
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return "#fff" if 0.3 * red + 0.6 * green + 0.1 * blue < 128 else "#000"
+
+
+def _named(name: Any) -> str:
+    return f"<th>{_escaped(name)}</th>"
+
+
+def _escaped(text: Any) -> str:
+    return html.escape(str(text))

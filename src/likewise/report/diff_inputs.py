@@ -1,0 +1,57 @@
+"""Single inputs as a person sees them: a text, an image as a small picture, or nothing."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from likewise.data import Data
+
+Shown = str | np.ndarray[Any, Any] | None
+
+
+def shown_inputs(data: Any, rows: Sequence[int]) -> list[Shown]:
+    """The inputs at these places: texts as they are, images (height, width, 3) in [0, 1], None for anything else."""
+    return [_shown(data, row) for row in rows]
+
+
+def _shown(data: Any, row: int) -> Shown:
+    if isinstance(data, Data) and data.domain in ("text", "image"):
+        inputs, _ = next(iter(data[[row]].batches(1)))
+        return _picture(inputs[0]) if data.domain == "image" else _text(inputs)
+    if isinstance(data, Tensor) and data.ndim == 4:
+        return _picture(data[row])
+    return None
+
+
+def _text(inputs: Any) -> Shown:
+    """A text, or a pair of them in one line; tokens say nothing to a person."""
+    first = inputs[0] if isinstance(inputs, list) else None
+    if isinstance(first, tuple):
+        return " / ".join(map(str, first))
+    return first if isinstance(first, str) else None
+
+
+def _picture(image: Any) -> Shown:
+    """Floats in [0, 1]; what goes beyond was normalised, and is stretched back."""
+    if not isinstance(image, Tensor) or image.ndim != 3 or image.shape[0] not in (1, 3):
+        return None
+    values = image.detach().double().cpu()
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 1:
+        values = (values - low) / max(high - low, 1e-12)
+    return np.asarray(values.expand(3, -1, -1).permute(1, 2, 0).numpy())
+
+
+def as_address(image: np.ndarray[Any, Any]) -> str:
+    """A picture as the address of an `img`, with the picture in it."""
+    from matplotlib.image import imsave
+
+    content = io.BytesIO()
+    imsave(content, np.round(255 * image).astype(np.uint8), format="png")
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

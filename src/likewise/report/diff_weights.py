@@ -1,0 +1,59 @@
+"""Which weights of a network changed in a copy of it, and how many became zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from likewise.networks import unwrapped
+
+
+@dataclass(frozen=True)
+class WeightChange:
+    """Weights that both networks have under one name and in one shape.
+
+    shared   how many such tensors there are
+    changed  those that differ, with |W - V| / |W|, in the order of the network
+    other    how many tensors are in one network only, or of another shape
+    zeros    shares of zeros among the shared weights, before and after
+    """
+
+    shared: int
+    changed: tuple[tuple[str, float], ...]
+    other: int
+    zeros: tuple[float, float]
+
+
+def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
+    """What of the parameters and buffers of two networks differs."""
+    left, right = (_tensors(unwrapped(net)) for net in (a, b))
+    common = [name for name, value in left.items() if name in right and right[name].shape == value.shape]
+    changed, zeros, numbers = [], [0, 0], 0
+    for name in common:
+        first, second = left[name].double(), right[name].double().to(left[name].device)
+        numbers += first.numel()
+        zeros = [zeros[0] + int((first == 0).sum()), zeros[1] + int((second == 0).sum())]
+        if not torch.equal(first, second):
+            scale = float(first.norm())
+            changed.append((name, float((first - second).norm()) / scale if scale else float("inf")))
+    other = len(left.keys() | right.keys()) - len(common)
+    shares = (zeros[0] / max(numbers, 1), zeros[1] / max(numbers, 1))
+    return WeightChange(len(common), tuple(changed), other, shares)
+
+
+def _tensors(net: nn.Module) -> dict[str, Tensor]:
+    """Weights and statistics by name; what torch packs for quantised layers is no tensor.
+
+    A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product.
+    """
+    kept = {name: value for name, value in net.state_dict().items() if isinstance(value, Tensor) and value.numel() > 0}
+    found = {}
+    for name, value in kept.items():
+        whole = name.removesuffix("_orig")
+        if name.endswith("_mask") and f"{name.removesuffix('_mask')}_orig" in kept:
+            continue
+        pruned = whole != name and f"{whole}_mask" in kept
+        found[whole if pruned else name] = value * kept[f"{whole}_mask"] if pruned else value
+    return found

@@ -76,7 +76,10 @@ def test_two_classes_only_are_refused(folder: Path) -> None:
     )
 
 
-WHOLE, PART = "the soft labels of class 'a' by the full network", "the soft labels of class 'b' by the network without it"
+WHOLE, PART = (
+    "the soft labels of class 'a' by the full network",
+    "the soft labels of class 'b' by the network without it",
+)
 
 
 @pytest.mark.parametrize(

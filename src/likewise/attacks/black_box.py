@@ -69,9 +69,9 @@ class Judge:
 
     def __call__(self, vectors: Array) -> Array:
         """Probabilities of the label, one per row."""
-        levels = self.space.images(torch.from_numpy(np.ascontiguousarray(vectors)))
+        candidates = torch.from_numpy(np.ascontiguousarray(vectors))
         with torch.no_grad():
-            answers = self.aim.answer((levels / BRIGHTEST).to(self.aim.clean))
+            answers = self.aim.answer(self.space.images(candidates).div_(BRIGHTEST).to(self.aim.clean))
         if not bool(answers.isfinite().all()):
             raise InputError(
                 f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
@@ -79,8 +79,9 @@ class Judge:
         soft = answers.double().softmax(dim=1) if self.aim.answers == "logits" else answers.double()
         probabilities = soft[:, self.label]
         first = int(probabilities.argmin())
-        if float(probabilities[first]) < self.probability:
-            self.best, self.probability = levels[first], float(probabilities[first])
+        least = float(probabilities[first])
+        if least < self.probability:
+            self.best, self.probability = self.space.images(candidates[first : first + 1])[0].clone(), least
             self.fooled = int(answers[first].argmax()) != self.label
         self.evaluations += len(vectors)
         return probabilities.cpu().numpy()
@@ -176,15 +177,16 @@ def pixel(
     seed: int = 0,
 ) -> Adversarial:
     """A few pixels of any colour, found by answers alone: with `pixels=1` the one-pixel attack."""
-    space = partial(_pixel_space, pixels=pixels)
+    space = partial(_pixel_space, pixels=pixels, population=population)
     return _attacked(net, images, labels, space, Search(search, generations, population, seed))
 
 
-def _pixel_space(levels: Tensor, pixels: int) -> Space:
+def _pixel_space(levels: Tensor, pixels: int, population: int) -> Space:
     lower, upper = (end.double().numpy() for end in pixel_bounds(levels, pixels))
     if pixels > levels[0].numel():
         raise InputError(f"pixels is {pixels}, and an image has {levels[0].numel()}. Change fewer.")
-    return Space(_first_pixels(levels, pixels), SPREAD, lower, upper, partial(change_pixels, levels))
+    images = partial(change_pixels, levels, out=levels.new_empty(population, *levels.shape))
+    return Space(_first_pixels(levels, pixels), SPREAD, lower, upper, images)
 
 
 def _first_pixels(levels: Tensor, pixels: int) -> Array:

@@ -32,11 +32,12 @@ def pixel_bounds(image: Tensor, pixels: int) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(upper), upper
 
 
-def change_pixels(image: Tensor, vectors: Tensor) -> Tensor:
+def change_pixels(image: Tensor, vectors: Tensor, out: Tensor | None = None) -> Tensor:
     """The image with some pixels changed, once per vector: `(candidates, c, h, w)`.
 
     A vector has one row, one column and one value per channel for every pixel. Rows and columns go round at the
-    edges; of two entries for one place the later counts.
+    edges; of two entries for one place the later counts. `out`, of as many images or more, is written to if given: new
+    memory for many images takes longer than all the rest.
 
     >>> change_pixels(torch.zeros(1, 2, 2), torch.tensor([[1.9, 0.2, 7.5]])).tolist()
     [[[[0.0, 0.0], [7.0, 0.0]]]]
@@ -48,7 +49,9 @@ def change_pixels(image: Tensor, vectors: Tensor) -> Tensor:
             f"the vectors have shape {tuple(vectors.shape)}, and a pixel of {channels} channels takes {length} "
             f"numbers. Give one row per candidate, of {length} or a multiple."
         )
-    changed = image.repeat(len(vectors), 1, 1, 1)
+    if out is None or len(out) < len(vectors):
+        out = image.new_empty(len(vectors), *image.shape)
+    changed = out[: len(vectors)].copy_(image)
     candidates, whole = torch.arange(len(vectors), device=image.device), _whole(vectors)
     for start in range(0, vectors.shape[1], length):
         entry = whole[:, start : start + length]

@@ -103,10 +103,10 @@ def plot_maps(
             axes[row, column].scatter(*at.T, c=colours, s=5, linewidths=0)
             axes[row, column].set(xticks=[], yticks=[], aspect="equal")
             shown.append((axes[row, column], at))
-    if how == "isomap":
-        reach = 1.05 * max(float(np.abs(at).max()) for _, at in shown) or 1.0
-        for axis, _ in shown:
-            axis.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    widest = max(float(np.abs(at).max()) for _, at in shown)
+    for axis, at in shown:
+        reach = 1.05 * (widest if how == "isomap" else float(np.abs(at).max())) or 1.0
+        axis.set(xlim=(-reach, reach), ylim=(-reach, reach))
     kind = {"isomap": "Isomap, one scale for all", "tsne": "t-SNE, each its own scale"}[how]
     figure.suptitle(f"soft labels of the class never seen (column), coloured by their answer: {kind}", fontsize=9)
     _legend(figure, several[0].classes)

@@ -89,10 +89,10 @@ def rank_correlations(
 ) -> pd.DataFrame:
     """Spearman's correlation of columns over networks, one row per pair, with a 95 % interval and p.
 
-    1 if a network with a higher DBI is always fooled more often, which is what the paper claims; -1 the other way round.
-    The interval is Fisher's with the variance of Bonett and Wright (2000), of a perfect order that with two neighbours
-    swapped; p is the share of all orders as far from 0 (up to seven networks, else of drawn ones). Of five networks every
-    interval holds 0. Rows of NaN are left out.
+    1 if a network with a higher DBI is always fooled more often, which is what the paper claims; -1 the other way
+    round. The interval is Fisher's with the variance of Bonett and Wright (2000), of a perfect order that with two
+    neighbours swapped; p is the share of all orders as far from 0 (up to seven networks, else of drawn ones). Of five
+    networks every interval holds 0. Rows of NaN are left out.
 
     >>> rank_correlations(paper_table())["correlation"].round(2).tolist()
     [0.0, 0.5]

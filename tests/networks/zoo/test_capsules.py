@@ -123,3 +123,10 @@ def test_a_training_trains_the_decoder_and_validates_by_the_whole_loss() -> None
         margin = net.net.loss(net(images), targets)
     assert done.history[-1]["validation_loss"] == pytest.approx(float(expected), rel=1e-4)
     assert float(expected) > float(margin) + 0.1
+
+
+def test_a_narrower_network_has_fewer_capsules_and_a_width_between_is_refused() -> None:
+    assert small_capsnet(width=16).routing.weight.shape[1] == 2 * 4**2  # of 8 channels each, at 4 × 4 places
+    with pytest.raises(InputError) as error:
+        small_capsnet(width=20)
+    assert str(error.value) == "width is 20, and capsules are of 8 channels. Give a multiple of 8."

@@ -55,6 +55,20 @@ def test_a_network_has_as_many_parameters_as_was_published(name: str, options: d
     assert parameters(name, **options) == count
 
 
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        # 3 × 25 · 24 + 24, 24 · 20 + 20, 20 · 12 + 12; 12 · 25 · 24 + 24, 2 (24 · 24 + 24); 24 · 9 · 24 + 24,
+        # 24 · 24 + 24, 24 · 10 + 10; two numbers of batch normalisation per channel
+        ("nin", 1824 + 500 + 252 + 7224 + 1200 + 5208 + 600 + 250 + 2 * (24 + 20 + 12 + 72 + 48 + 10)),
+        # of 24 and 48 channels: 3 · 9 · 24, 2 (24 · 9 · 24), 24 · 9 · 48, 4 (48 · 9 · 48), 48 · 48, 48 · 10; biases
+        ("allconv", 648 + 10368 + 10368 + 82944 + 2304 + 480 + 3 * 24 + 6 * 48 + 10),
+    ],
+)
+def test_a_narrower_network_keeps_its_layers(name: str, count: int) -> None:
+    assert parameters(name, width=24) == count
+
+
 @pytest.mark.parametrize("name", IMAGE_NAMES)
 @pytest.mark.parametrize(("size", "channels"), [(8, 1), (28, 1), (32, 3), (64, 3)])
 def test_every_image_network_takes_small_images(name: str, size: int, channels: int) -> None:

@@ -51,8 +51,8 @@ class CapsNet(ImageNetwork):
 
     The answers are lengths in [0, 1), not logits, and there is no linear classifier, hence no head. It is trained by
     the margin loss and, with a `decoder`, by how well that rebuilds the image from the capsule of its class:
-    `reconstruction` times the mean squared error, Sabour's 0.0005 times the summed one if not given. `width` channels of
-    the convolutions make width / 8 capsules at every place.
+    `reconstruction` times the mean squared error, Sabour's 0.0005 times the summed one if not given. `width` is
+    that of the convolutions, and makes width / 8 capsules at every place.
     """
 
     head_layer: ClassVar[str | None] = None

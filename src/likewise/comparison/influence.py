@@ -215,7 +215,9 @@ def _with_pictures(found: Influence, data: Data) -> Influence:
     found = replace(found, classes=tuple(map(str, data.classes)), shown=tuple(shown))
     if data.domain == "text" and isinstance(data.inputs, list):
         texts = [data.inputs[row] for row in shown]
-        return replace(found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts))
+        return replace(
+            found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts)
+        )
     if data.domain != "image" or not shown:
         return replace(found, shown=())
     images = [small_picture(data[[row]].inputs[:][0]) for row in shown]

@@ -108,8 +108,12 @@ def _together(matrix: TransferMatrix) -> Iterator[Finding]:
         f"[{low:.0%}, {high:.0%}] of {int(matrix.counts[i, j])} inputs; the pair in the middle, {middle:.0%}."
     )
     if not told:
-        text = f"Whether any pair falls together more than others cannot be told (n = {int(matrix.counts[i, j])}): {text}"
-    yield Finding(text, f"The interval {'leaves out' if told else 'holds'} what the pair in the middle gives.", "attacks", told)
+        text = (
+            f"Whether any pair falls together more than others cannot be told (n = {int(matrix.counts[i, j])}): {text}"
+        )
+    yield Finding(
+        text, f"The interval {'leaves out' if told else 'holds'} what the pair in the middle gives.", "attacks", told
+    )
 
 
 def _ensemble(matrix: TransferMatrix) -> Pick | None:
@@ -138,11 +142,16 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
     gain, errors = pick.held_out.gains["random"], pick.held_out.errors["pick"]
     told = gain.low > 0
     members = ", ".join(pick.members)
-    number_of = f"{100 * gain.value:.1f} points [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
+    number_of = f"{100 * gain.value:.2f} points [{100 * gain.low:.2f}, {100 * gain.high:.2f}]"
     text = f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {number_of} less than random members."
     if not told:
         text = f"Which ensemble to pick cannot be told (n = {pick.held_out.inputs}): {members} would err {number_of} less than random members."
-    yield Finding(text, f"Tried on {pick.held_out.inputs} inputs that the choice was not made on; 0 is the gain of chance.", "attacks", told)
+    yield Finding(
+        text,
+        f"Tried on {pick.held_out.inputs} inputs that the choice was not made on; 0 is the gain of chance.",
+        "attacks",
+        told,
+    )
 
 
 def _teacher(matrix: TransferMatrix) -> TeacherPick | None:
@@ -150,7 +159,8 @@ def _teacher(matrix: TransferMatrix) -> TeacherPick | None:
     if len(kept) < 4:
         return None
     part = matrix.reordered(kept)
-    weakest = kept[int(part.accuracies.argmin())]
+    sound = np.where(part.accuracies > 0.5, part.accuracies, np.inf)  # who knows nothing is no student to advise
+    weakest = kept[int(sound.argmin())]
     try:
         return pick_teacher(weakest, part, answers=part.answers)
     except LikewiseError:
@@ -172,9 +182,15 @@ def _teacher_finding(pick: TeacherPick | None) -> Iterator[Finding]:
 def _trial(pick: Pick) -> dict[str, Any]:
     assert pick.held_out is not None
     rows = [
-        [choice, *(number(value) for value in row)] for choice, row in zip(*_split(pick.held_out.to_frame()), strict=True)
+        [choice, *(number(value) for value in row)]
+        for choice, row in zip(*_split(pick.held_out.to_frame()), strict=True)
     ]
-    return {"members": list(pick.members), "reasons": list(pick.reasons), "columns": list(pick.held_out.to_frame().columns), "rows": rows}
+    return {
+        "members": list(pick.members),
+        "reasons": list(pick.reasons),
+        "columns": list(pick.held_out.to_frame().columns),
+        "rows": rows,
+    }
 
 
 def _split(frame: Any) -> tuple[list[str], list[list[float]]]:
@@ -183,7 +199,13 @@ def _split(frame: Any) -> tuple[list[str], list[list[float]]]:
 
 def _teacher_rows(pick: TeacherPick) -> dict[str, Any]:
     rows = [
-        [str(name), number(row["similarity"]), "yes" if row["same_family"] else "no", number(row["accuracy"]), "yes" if row["considered"] else "no"]
+        [
+            str(name),
+            number(row["similarity"]),
+            "yes" if row["same_family"] else "no",
+            number(row["accuracy"]),
+            "yes" if row["considered"] else "no",
+        ]
         for name, row in pick.candidates.iterrows()
     ]
     return {"teacher": pick.teacher, "student": pick.student, "reasons": list(pick.reasons), "rows": rows}

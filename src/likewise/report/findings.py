@@ -58,7 +58,9 @@ def _families(material: Material) -> Iterator[Finding]:
     if families is None:
         return
     groups = families.found.groups()
-    listed = "; ".join(_listed(group) for group in groups[:4]) + (f"; {len(groups) - 4} more" if len(groups) > 4 else "")
+    listed = "; ".join(_listed(group) for group in groups[:4]) + (
+        f"; {len(groups) - 4} more" if len(groups) > 4 else ""
+    )
     stable = (
         f"parts of the networks give them with an adjusted Rand index of {families.stability:.2f} (chance 0)"
         if families.stability == families.stability
@@ -138,7 +140,9 @@ def _of_pair(
     runner = ""
     if second is not None and not apart:
         why = "their intervals overlap" if one.has_intervals else "there are no intervals"
-        runner = f" {names[second[0]]} and {names[second[1]]} ({_value(one, second, False)}) cannot be told from it: {why}."
+        runner = (
+            f" {names[second[0]]} and {names[second[1]]} ({_value(one, second, False)}) cannot be told from it: {why}."
+        )
     if word == "least":  # that it is least of all is the claim, not that it is beyond chance
         return Finding(f"{rank}: {value}.{runner}", chance, "likeness", apart)
     if beyond is None:

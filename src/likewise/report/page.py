@@ -51,7 +51,9 @@ def render(made: Contents, title: str | None = None) -> str:
 
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     plotly = _read("plotly-cartesian.min.js")
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(_read("report.html"))
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
+        _read("report.html")
+    )
     return template.render(
         title=title or made.title,
         version=__version__,

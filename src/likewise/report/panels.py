@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +42,7 @@ class Panel:
 
 def networks(zoo: Zoo) -> list[dict[str, Any]]:
     """The networks in the order of the report."""
-    short = short_names(zoo.names)
+    short = tick_names(zoo.names)
     return [
         {
             "name": name,
@@ -50,6 +52,30 @@ def networks(zoo: Zoo) -> list[dict[str, Any]]:
             "components": zoo.components.get(name, {}),
         }
         for name, brief in zip(zoo.names, short, strict=True)
+    ]
+
+
+def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
+    """Names for an axis: without the ending that all share, cut in the middle, numbered where that makes two the same.
+
+    >>> tick_names(["vit_small_patch16_224", "vit_tiny_patch16_224"])
+    ['vit_small', 'vit_tiny']
+    >>> tick_names(["a" * 30 + "1" + "b" * 30, "a" * 30 + "2" + "b" * 30])
+    ['1 aaaaaaaaaaa…bbbbbbb', '2 aaaaaaaaaaa…bbbbbbb']
+    """
+    address = re.compile(r"[\w./@:,=#+-]+")
+    short = short_names(names) if all(address.fullmatch(name) for name in names) else list(names)
+    if len(short) > 1 and max(map(len, short)) > most // 2:
+        ending = os.path.commonprefix([name[::-1] for name in short])[::-1]
+        ending = ending[min((place for place, sign in enumerate(ending) if sign in "_-./"), default=len(ending)) :]
+        if ending and all(len(name) > len(ending) for name in short):
+            short = [name.removesuffix(ending) for name in short]
+    found = [name if len(name) <= most else f"{name[: most // 2 + 1]}…{name[-(most // 3) :]}" for name in short]
+    if len(set(found)) == len(found):
+        return found
+    return [
+        f"{number} {name if len(name) < 20 else name[: most // 2] + '…' + name[-(most // 3) :]}"
+        for number, name in enumerate(short, 1)
     ]
 
 
@@ -128,7 +154,9 @@ def _warnings(zoo: Zoo, scores: Sequence[Scored]) -> list[str]:
         lines.append(f"Few inputs: {few[0]}. Many measures are far from what more inputs would give.")
     full = [one.label for one in scores if one.matrix.saturated]
     if full:
-        lines.append(f"Saturated for some pairs, where any network of that width would score the same: {', '.join(full)}.")
+        lines.append(
+            f"Saturated for some pairs, where any network of that width would score the same: {', '.join(full)}."
+        )
     known = [zoo.accuracies[name] for name in zoo.names if name in zoo.accuracies]
     if known and max(known) - min(known) > CLOSE:
         lines.append(
@@ -189,7 +217,13 @@ def views_panel(zoo: Zoo, scores: Sequence[Scored], views: Sequence[View], gaps:
     found = rank_agreement(scores)
     names = zoo.names
     listed = [
-        {"a": names.index(gap.a), "b": names.index(gap.b), "spread": number(gap.spread), "told": gap.told, "text": gap.sentence}
+        {
+            "a": names.index(gap.a),
+            "b": names.index(gap.b),
+            "spread": number(gap.spread),
+            "told": gap.told,
+            "text": gap.sentence,
+        }
         for gap in gaps[:50]
     ]
     answer = f"{len(views)} view{'s' * (len(views) > 1)}: {', '.join(view.name for view in views)}."
@@ -256,7 +290,11 @@ def provenance(runs: Runs, scores: Sequence[Scored]) -> Panel:
     made = {str(one.matrix.about["likewise"]) for one in scores if "likewise" in one.matrix.about}
     facts = []
     for one in scores:
-        about = {key: value for key, value in one.matrix.about.items() if key not in ("likewise", "untrained") and value not in ("", {}, None)}
+        about = {
+            key: value
+            for key, value in one.matrix.about.items()
+            if key not in ("likewise", "untrained") and value not in ("", {}, None)
+        }
         facts.append((one.label, ", ".join(f"{key} {_word(value)}" for key, value in about.items())))
     data = {"versions": versions, "sources": runs.sources, "commands": runs.commands, "facts": facts}
     others = sorted(made - {__version__})

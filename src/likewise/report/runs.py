@@ -83,7 +83,9 @@ def read_runs(*paths: str | os.PathLike[str]) -> Runs:
             if not _folder(path, found) and not any(_folder(inner, found) for inner in _folders(path)):
                 raise InputError(_empty(path))
             for inner in _folders(path):  # what lies beside the results of the folder itself
-                if not any(source.startswith(f"{inner}{os.sep}") or source == str(inner) for source, _ in found.sources):
+                if not any(
+                    source.startswith(f"{inner}{os.sep}") or source == str(inner) for source, _ in found.sources
+                ):
                     _folder(inner, found)
         elif is_file(path):
             _file(path, found)
@@ -132,7 +134,9 @@ def _saved(folder: Path) -> list[Path]:
 def _metadata(path: Path) -> dict[str, str]:
     from safetensors import safe_open
 
-    with reading(path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError):
+    with reading(
+        path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError
+    ):
         with safe_open(path, framework="numpy") as file:
             return dict(file.metadata() or {})
 
@@ -183,7 +187,9 @@ def _inspection(folder: Path, found: Runs) -> None:
     first = next(iter(sorted(folder.glob("[0-9]*.safetensors"))), None)
     if first is None:
         raise InputError(f"{folder} has curves of an inspection and no epoch of it. Run likewise inspect again.")
-    with reading(first, f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again.", StoreError):
+    with reading(
+        first, f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again.", StoreError
+    ):
         classes = json.loads(_metadata(first)["inspection"])["classes"]
     reference = ClassSimilarity.load(folder / REFERENCE) if (folder / REFERENCE).exists() else None
     name = folder.name if folder.name not in found.inspections else str(folder)

@@ -96,7 +96,7 @@ class Influence:
                 Path(path).open("rb").close()  # what is not there is said so
                 raise ValueError("it does not match its checksum")
             tensors, header = read(Path(path))
-            facts = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
+            facts: dict[str, Any] = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
             arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
             return cls(**facts, **arrays)
 

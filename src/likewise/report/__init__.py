@@ -1,6 +1,7 @@
 """The report: results of any runs as one HTML file that needs nothing from outside. And the demo, which makes some.
 
-`read_runs` reads folders and files that commands wrote, `report` writes the page. The room imports `_base` to `benchmark`.
+`read_runs` reads folders and files that commands wrote, `report` writes the page. The room imports `_base` to
+`benchmark`.
 """
 
 from __future__ import annotations

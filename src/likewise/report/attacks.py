@@ -1,4 +1,4 @@
-"""The panel of attacks: who falls together, who stands, which ensemble and teacher to pick; with what they are worth."""
+"""The panel of attacks: who falls together, who stands, which ensemble and teacher to pick, and what that is worth."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ def attacks_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
     panel = Panel(
         "attacks",
         "Does what fools one network fool another?",
-        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}. {strongest} is fooled least by "
+        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}. {strongest} is "
+        f"fooled least by "
         f"its own examples ({np.nanmin(own):.0%}).",
-        "A cell is the share of inputs, among those both networks classify correctly, on which the example made from the row "
-        "fools the column. The diagonal is how often an attack fools the very network it was made for. Bright columns are easily "
+        "A cell is the share of inputs, among those both networks classify correctly, on which the example made from "
+        "the row "
+        "fools the column. The diagonal is how often an attack fools the very network it was made for. Bright columns "
+        "are easily "
         "fooled by anybody, bright rows make examples that travel. Examples travel between alike networks.",
         {
             "networks": [zoo.names.index(name) for name in matrix.names],
@@ -100,6 +103,7 @@ def _together(matrix: TransferMatrix) -> Iterator[Finding]:
     if len(known) < 3:
         return
     rate, i, j = max(known)
+    i, j = int(i), int(j)
     middle = float(np.median([value for value, *_ in known]))
     low, high = wilson(rate, max(1, int(matrix.counts[i, j])))
     told = low > middle
@@ -143,9 +147,15 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
     told = gain.low > 0
     members = ", ".join(pick.members)
     number_of = f"{100 * gain.value:.2f} points [{100 * gain.low:.2f}, {100 * gain.high:.2f}]"
-    text = f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {number_of} less than random members."
+    text = (
+        f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {number_of} "
+        f"less than random members."
+    )
     if not told:
-        text = f"Which ensemble to pick cannot be told (n = {pick.held_out.inputs}): {members} would err {number_of} less than random members."
+        text = (
+            f"Which ensemble to pick cannot be told (n = {pick.held_out.inputs}): {members} would err {number_of} "
+            f"less than random members."
+        )
     yield Finding(
         text,
         f"Tried on {pick.held_out.inputs} inputs that the choice was not made on; 0 is the gain of chance.",

@@ -47,7 +47,7 @@ def classes_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
             f" Over all networks, {names[i]} is taken for {names[j]} most often: {int(confused['total'][i, j])} of "
             f"{int(wrong)} mistakes."
         )
-    data = {"films": films, "confusion": None}
+    data: dict[str, Any] = {"films": films, "confusion": None}
     if confused is not None:
         data["confusion"] = {
             "classes": list(confused["classes"]),
@@ -63,9 +63,12 @@ def classes_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
             "classes",
             "Which classes does a network find alike?",
             answer,
-            "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the diagonal. The slider "
-            "moves through the epochs of a training; curves show the indices of every epoch, their chance level dashed, and the "
-            "ends of its phases dotted. Mistakes count who was taken for whom: rows are true classes, columns are answers.",
+            "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the "
+            "diagonal. The slider "
+            "moves through the epochs of a training; curves show the indices of every epoch, their chance level "
+            "dashed, and the "
+            "ends of its phases dotted. Mistakes count who was taken for whom: rows are true classes, columns are "
+            "answers.",
             data,
             (),
             ("films", "confusion"),
@@ -187,14 +190,19 @@ def _zoo_confusions(found: dict[str, Any]) -> Iterator[Finding]:
     p = min(1.0, pairs * binomtest(int(both[i, j]), len(inputs), 1 / pairs, alternative="greater").pvalue)
     have = int((found["tables"][sound, i, j] + found["tables"][sound, j, i] > 0).sum())
     text = (
-        f"The zoo confuses {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that any network "
+        f"The zoo confuses {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that any "
+        f"network "
         f"errs on, by {have} of {int(sound.sum())} networks that are right on more than half."
     )
     if p > LEVEL:
-        text = f"Whether the zoo confuses any two classes more than others cannot be told (n = {len(inputs)} inputs): {text}"
+        text = (
+            f"Whether the zoo confuses any two classes more than others cannot be told (n = {len(inputs)} "
+            f"inputs): {text}"
+        )
     yield Finding(
         text,
-        f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs of classes).",
+        f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs "
+        f"of classes).",
         "classes",
         p <= LEVEL,
     )
@@ -220,9 +228,15 @@ def _drift(found: dict[str, Any]) -> Iterator[Finding]:
     tests = m * (m - 1) // 2 * c
     p = min(1.0, p * tests)
     names = found["names"]
-    text = f"Networks differ most on the class {found['classes'][k]}: {names[i]} alone is right on {a} inputs of it, {names[j]} alone on {b}."
+    text = (
+        f"Networks differ most on the class {found['classes'][k]}: {names[i]} alone is right on {a} inputs of "
+        f"it, {names[j]} alone on {b}."
+    )
     if p > LEVEL:
-        text = f"Whether two networks differ on any one class cannot be told (n = {int((labels == k).sum())} inputs of it): {text}"
+        text = (
+            f"Whether two networks differ on any one class cannot be told (n = {int((labels == k).sum())} inputs "
+            f"of it): {text}"
+        )
     yield Finding(
         text,
         f"Exact test of who alone is right, chance 1 to 1: p = {p:.2g} after correction for {tests} tests.",
@@ -242,7 +256,13 @@ def _alignment(runs: Runs) -> Iterator[Finding]:
             continue
         first, last = (alignment(one.matrices(n)[kind], one.reference, "pearson") for n in (numbers[0], numbers[-1]))
         told = bool(last.p <= LEVEL)
-        text = f"Training took the alignment of {name} with meaning (WordNet) from {float(first):.2f} to {float(last):.2f}, chance 0."
+        text = (
+            f"{name} ends up aligned with meaning (WordNet): {float(last):.2f}, chance 0; after the first epoch "
+            f"{float(first):.2f}."
+        )
         if not told:
-            text = f"Whether {name} is aligned with meaning cannot be told (n = {len(one.classes)} classes): {float(last):.2f} after epoch {numbers[-1]}."
+            text = (
+                f"Whether {name} is aligned with meaning cannot be told (n = {len(one.classes)} classes): "
+                f"{float(last):.2f} after epoch {numbers[-1]}."
+            )
         yield Finding(text, f"Correlation of {kind}; p = {last.p:.2g} by permuting the classes.", "classes", told)

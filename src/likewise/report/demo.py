@@ -74,7 +74,7 @@ Say = Callable[[str], None]
 
 
 def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Student, ...] = STUDENTS) -> Contents:
-    """Train, watch, attack and compare small networks in a folder, write `report.html` there, and say what was found."""
+    """Train, watch, attack and compare small networks in a folder, and write `report.html` there."""
     sklearn("cluster")  # before any network is trained
     place, began = Path(folder), time.perf_counter()
     make_folder(place)

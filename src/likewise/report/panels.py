@@ -1,8 +1,7 @@
-"""The panels that every comparison has: likeness, map, where views disagree, layers, provenance. As JSON can hold them."""
+"""The panels that every comparison has, as JSON can hold them: likeness, map, where views disagree, layers, provenance."""
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from collections.abc import Sequence
@@ -66,7 +65,7 @@ def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
     address = re.compile(r"[\w./@:,=#+-]+")
     short = short_names(names) if all(address.fullmatch(name) for name in names) else list(names)
     if len(short) > 1 and max(map(len, short)) > most // 2:
-        ending = os.path.commonprefix([name[::-1] for name in short])[::-1]
+        ending = _common_ending(short)
         ending = ending[min((place for place, sign in enumerate(ending) if sign in "_-./"), default=len(ending)) :]
         if ending and all(len(name) > len(ending) for name in short):
             short = [name.removesuffix(ending) for name in short]
@@ -77,6 +76,14 @@ def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
         f"{number} {name if len(name) < 20 else name[: most // 2] + '…' + name[-(most // 3) :]}"
         for number, name in enumerate(short, 1)
     ]
+
+
+def _common_ending(names: Sequence[str]) -> str:
+    """The letters that all names end in."""
+    count = 0
+    while all(len(name) > count and name[-1 - count] == names[0][-1 - count] for name in names):
+        count += 1
+    return names[0][len(names[0]) - count :]
 
 
 def families(zoo: Zoo) -> list[dict[str, Any]]:
@@ -105,8 +112,10 @@ def likeness(zoo: Zoo, scores: Sequence[Scored]) -> Panel:
         "likeness",
         "Which networks are alike?",
         f"{len(zoo.names)} networks, {pairs} pair{'s' * (pairs > 1)}, {listed}.{chance}",
-        "Bright is alike and dark is unlike, whichever way a measure runs; grey is undefined. Point at a cell, or move with "
-        "the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. Click it, or "
+        "Bright is alike and dark is unlike, whichever way a measure runs; grey is undefined. Point at a cell, or "
+        "move with "
+        "the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. Click "
+        "it, or "
         "press Enter, for everything that is known of the pair. Ranks are shares of pairs that are less alike.",
         {"measures": found},
         tuple(_warnings(zoo, scores)),
@@ -180,8 +189,10 @@ def map_panel(zoo: Zoo, scores: Sequence[Scored]) -> Panel | None:
         "map",
         "Where do the networks lie?",
         answer,
-        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; stress "
-        "says how badly: below 10 % the map may be trusted, above 20 % look at the matrix instead. Spectral is the map in "
+        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; "
+        "stress "
+        "says how badly: below 10 % the map may be trusted, above 20 % look at the matrix instead. Spectral is the "
+        "map in "
         "which families are found. Colours and marks are families, everywhere in this report.",
         {"maps": found},
         () if stress < 0.2 else (f"Two dimensions hold these distances badly (stress {100 * stress:.0f} %).",),
@@ -238,9 +249,12 @@ def views_panel(zoo: Zoo, scores: Sequence[Scored], views: Sequence[View], gaps:
         "views",
         "Where do the views disagree?",
         answer,
-        "Every measure ranks the pairs of networks by likeness. The matrix says how far two measures give the same ranks: "
-        "Spearman's correlation, with a 95 % interval over networks, and Mantel's test, which permutes networks, since pairs "
-        "share them. Below it, the pairs that views rank most differently; those marked ● hold up where scores move as far "
+        "Every measure ranks the pairs of networks by likeness. The matrix says how far two measures give the same "
+        "ranks: "
+        "Spearman's correlation, with a 95 % interval over networks, and Mantel's test, which permutes networks, "
+        "since pairs "
+        "share them. Below it, the pairs that views rank most differently; those marked ● hold up where scores move "
+        "as far "
         "as their intervals, widened for the number of pairs.",
         {
             "agreement": None if found is None else {name: packed(grid) for name, grid in found.items()},
@@ -262,7 +276,7 @@ def layers_panel(layers: Sequence[LayerMatrix]) -> Panel | None:
     for one in layers:
         sign = -1 if one.larger_is == "less alike" else 1
         if np.isfinite(one.values).any():
-            row, column = np.unravel_index(np.nanargmax(sign * one.values), one.values.shape)
+            row, column = map(int, np.unravel_index(np.nanargmax(sign * one.values), one.values.shape))
             lines.append(
                 f"The most alike layers of {one.a} and {one.b} are {one.rows[row]} and {one.columns[column]} "
                 f"({one.measure} {one.values[row, column]:.3g})."
@@ -273,7 +287,8 @@ def layers_panel(layers: Sequence[LayerMatrix]) -> Panel | None:
         "layers",
         "Which layers are alike?",
         lines[0] if lines else "No pair of layers has a score.",
-        "Layers of the first network upwards, of the second to the right, both from the input on. A bright diagonal says that "
+        "Layers of the first network upwards, of the second to the right, both from the input on. A bright diagonal "
+        "says that "
         "both networks do the same in the same order; a bright block, that several layers do the same.",
         {"layers": found},
         (),
@@ -302,7 +317,8 @@ def provenance(runs: Runs, scores: Sequence[Scored]) -> Panel:
         "provenance",
         "How was this made?",
         f"By likewise {__version__}, from {len(runs.sources)} result{'s' * (len(runs.sources) != 1)}.",
-        "Every result says which version made it, from how many inputs, with which seed and probe (a hash of the inputs and "
+        "Every result says which version made it, from how many inputs, with which seed and probe (a hash of the "
+        "inputs and "
         "their order). The commands repeat the runs.",
         data,
         (f"Some results are of another version of likewise: {', '.join(others)}.",) if others else (),

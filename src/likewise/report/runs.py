@@ -101,7 +101,8 @@ def _empty(path: Path) -> str:
             "--out FOLDER, or compare its network with others."
         )
     return (
-        f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, zeroshot "
+        f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, "
+        f"zeroshot "
         "or benchmark wrote by --out."
     )
 
@@ -134,11 +135,13 @@ def _saved(folder: Path) -> list[Path]:
 def _metadata(path: Path) -> dict[str, str]:
     from safetensors import safe_open
 
-    with reading(
-        path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError
+    with (
+        reading(
+            path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError
+        ),
+        safe_open(path, framework="numpy") as file,
     ):
-        with safe_open(path, framework="numpy") as file:
-            return dict(file.metadata() or {})
+        return dict(file.metadata() or {})
 
 
 def _file(path: Path, found: Runs) -> None:

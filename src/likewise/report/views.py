@@ -161,7 +161,7 @@ def _agreement(one: Scored, two: Scored, seed: int, *, half: bool) -> dict[str, 
     names = [str(place) for place in kept]
     pair = [SimilarityMatrix(names, np.nan_to_num(each.alike[square])) for each in (one, two)]
     try:
-        draws = {"permutations": PERMUTATIONS // (1 + half), "resamples": RESAMPLES // (1 + half)}
+        draws: dict[str, Any] = {"permutations": PERMUTATIONS // (1 + half), "resamples": RESAMPLES // (1 + half)}
         found = agreement(*pair, how="spearman", seed=seed, **draws)
     except LikewiseError:  # all pairs of one are equally alike
         return None

@@ -11,6 +11,7 @@ from likewise.analysis.components import component_importance
 from likewise.analysis.picks import Pick, pick_ensemble
 from likewise.analysis.teachers import TeacherPick, pick_teacher
 from likewise.errors import LikewiseError
+from likewise.matrices.score import LEVEL
 from likewise.report.findings import Finding
 from likewise.report.packing import number, packed
 from likewise.report.panels import Panel
@@ -96,7 +97,9 @@ def _robust(matrix: TransferMatrix) -> Iterator[Finding]:
 
 
 def _together(matrix: TransferMatrix) -> Iterator[Finding]:
-    """The pair that falls together most, against how often random inputs fall in the typical pair."""
+    """The pair that falls together most, against the pair in the middle."""
+    from scipy.stats import binomtest
+
     rates = matrix.percent / 100
     upper = np.triu_indices(len(matrix), 1)
     known = [(float(rates[i, j]), i, j) for i, j in zip(*upper, strict=True) if np.isfinite(rates[i, j])]
@@ -105,8 +108,10 @@ def _together(matrix: TransferMatrix) -> Iterator[Finding]:
     rate, i, j = max(known)
     i, j = int(i), int(j)
     middle = float(np.median([value for value, *_ in known]))
-    low, high = wilson(rate, max(1, int(matrix.counts[i, j])))
-    told = low > middle
+    count = 2 * int(matrix.counts[i, j])  # examples of either network
+    low, high = wilson(rate, count)
+    p = min(1.0, len(known) * binomtest(round(rate * count), count, middle, alternative="greater").pvalue)
+    told = p <= LEVEL
     text = (
         f"{matrix.names[i]} and {matrix.names[j]} fall together most: what fools one fools the other on {rate:.0%} "
         f"[{low:.0%}, {high:.0%}] of {int(matrix.counts[i, j])} inputs; the pair in the middle, {middle:.0%}."
@@ -115,9 +120,8 @@ def _together(matrix: TransferMatrix) -> Iterator[Finding]:
         text = (
             f"Whether any pair falls together more than others cannot be told (n = {int(matrix.counts[i, j])}): {text}"
         )
-    yield Finding(
-        text, f"The interval {'leaves out' if told else 'holds'} what the pair in the middle gives.", "attacks", told
-    )
+    chance = f"As many in a pair like the one in the middle: p = {p:.2g}, corrected for {len(known)} pairs."
+    yield Finding(text, chance, "attacks", told)
 
 
 def _ensemble(matrix: TransferMatrix) -> Pick | None:

@@ -7,6 +7,7 @@ own, under a key of what it was made from: run again, it is read.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -122,6 +123,9 @@ class _Work:
             self.say(f"{what}: read from {self.place / name}")
             return
         self.say(what)
+        for old in (self.place / name).glob("*"):  # of other networks or settings; the store is keyed by itself
+            if old.name != "store":
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
         step(self.place / name)
         write_whole(done, key.encode())
 

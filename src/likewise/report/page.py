@@ -1,8 +1,8 @@
 """The page: one HTML file with its data, style and script inside, which asks nobody for anything.
 
-Names of users reach it in three ways, none of which makes markup of them: through templates that escape everything, as
-JSON without a sign that could end it, and from there as text nodes. Should one slip through all the same, the page's own
-policy runs no script but those whose hash it names, and lets nothing be fetched.
+Names of users reach it in three ways, none of which makes markup of them: by templates that escape everything, as
+JSON without a sign that could end it, and from there as text nodes. Should one slip through all the same, the page's
+own policy runs no script but those whose hash it names, and lets nothing be fetched.
 """
 
 from __future__ import annotations

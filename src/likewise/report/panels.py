@@ -1,4 +1,4 @@
-"""The panels that every comparison has, as JSON can hold them: likeness, map, where views disagree, layers, provenance."""
+"""The panels that every comparison has, as JSON can hold them: likeness, map, views, layers, provenance."""
 
 from __future__ import annotations
 

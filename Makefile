@@ -14,8 +14,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(READY)  ## train a few networks on digits, compare them, draw the picture
-	$(BIN)/python examples/digits.py demo
+demo: $(READY)  ## train ten small networks on digits, compare them by every view, write demo/report.html
+	$(BIN)/likewise demo demo
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -n auto

@@ -34,12 +34,16 @@ def test_what_an_input_does_is_the_score_with_it_minus_the_score_without() -> No
     found = influence(given, ["cka", "procrustes"], most=30, progress=False)
     without = {name: np.delete(array, 11, axis=0) for name, array in given.items()}
     for measure, sign in (("cka", 1), ("procrustes", -1)):  # a distance is turned round: below 0 is worse
-        change = likewise.compare(given["a"], given["b"], measure) - likewise.compare(without["a"], without["b"], measure)
+        change = likewise.compare(given["a"], given["b"], measure) - likewise.compare(
+            without["a"], without["b"], measure
+        )
         assert dict(found.worst("a", "b", measure))[11] == pytest.approx(sign * change, rel=1e-4)
 
 
 def test_a_file_holds_everything(tmp_path: Path) -> None:
-    images = Data("images", "image", np.random.default_rng(0).random((30, 1, 8, 8)), list(range(30)), tuple(map(str, range(30))))
+    images = Data(
+        "images", "image", np.random.default_rng(0).random((30, 1, 8, 8)), list(range(30)), tuple(map(str, range(30)))
+    )
     found = influence(views(), "cka", data=images, most=3, progress=False)
     again = Influence.load(found.save(tmp_path / "inputs.safetensors"))
     assert again.worst("a", "b", "cka") == found.worst("a", "b", "cka")

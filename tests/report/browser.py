@@ -20,7 +20,14 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-sync",
+        "--no-first-run",
+    ),
     *("--disable-component-update", "--disable-default-apps", "--disable-dev-shm-usage", "--remote-debugging-port=0"),
     "--proxy-server=127.0.0.1:9",  # whoever asks for anything outside gets no answer
 )
@@ -37,7 +44,13 @@ class Browser:
 
     def __init__(self, width: int = 1200, height: int = 900) -> None:
         self.folder = tempfile.mkdtemp(prefix="chromium-")
-        command = [str(installed()), *FLAGS, f"--user-data-dir={self.folder}", f"--window-size={width},{height}", "about:blank"]
+        command = [
+            str(installed()),
+            *FLAGS,
+            f"--user-data-dir={self.folder}",
+            f"--window-size={width},{height}",
+            "about:blank",
+        ]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -169,7 +182,13 @@ def _write(to: socket.socket, text: str) -> None:
     content, mask = text.encode(), os.urandom(4)
     size = len(content)
     head = bytes([0x81])
-    head += bytes([0x80 | size]) if size < 126 else bytes([0xFE]) + struct.pack(">H", size) if size < 65536 else bytes([0xFF]) + struct.pack(">Q", size)
+    head += (
+        bytes([0x80 | size])
+        if size < 126
+        else bytes([0xFE]) + struct.pack(">H", size)
+        if size < 65536
+        else bytes([0xFF]) + struct.pack(">Q", size)
+    )
     to.sendall(head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(content)))
 
 
@@ -191,7 +210,9 @@ def _read(of: socket.socket, rest: bytes) -> tuple[str, bytes]:
     while not last:
         first, second = take(2)
         size = second & 127
-        size = struct.unpack(">H", take(2))[0] if size == 126 else struct.unpack(">Q", take(8))[0] if size == 127 else size
+        size = (
+            struct.unpack(">H", take(2))[0] if size == 126 else struct.unpack(">Q", take(8))[0] if size == 127 else size
+        )
         content = take(size)
         if first & 15 in (0, 1):
             message, last = message + content, bool(first & 128)

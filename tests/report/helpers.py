@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import likewise
-from likewise.matrices.similarity import Comparison
+from likewise.matrices.similarity import Comparison, SimilarityMatrix
 
 EVIL = ["<img src=x onerror=alert(1)>", "</script>", "<b>bold</b>", "'\"&amp;", "%{x}"]
 
@@ -46,3 +46,24 @@ def unpacked(pack: dict[str, Any]) -> np.ndarray:
         return np.frombuffer(base64.b64decode(pack["f4"]), "<f4").reshape(pack["shape"]).astype(float)
     whole = np.frombuffer(base64.b64decode(pack["u2"]), "<u2").reshape(pack["shape"])
     return np.where(whole == 65535, np.nan, pack["low"] + whole / 65534 * (pack["high"] - pack["low"]))
+
+
+def many(networks: int, measures: int, *, seed: int = 0) -> list[SimilarityMatrix]:
+    """Matrices of a large zoo by many measures, with chance, q and intervals, made up."""
+    draw, keys = np.random.default_rng(seed), list(likewise.measures.names())[:measures]
+    names = [
+        f"{('convnext', 'vit', 'resnet', 'mixer', 'swin')[i % 5]}_variant_{i}_patch16_224" for i in range(networks)
+    ]
+    kinds = np.arange(networks) % 5
+    found = []
+    for key in keys:
+        info = likewise.measures.get(key).info
+        noise = draw.normal(scale=0.08, size=(networks, networks))
+        values = np.where(kinds[:, None] == kinds, 0.8, 0.3) + (noise + noise.T) / 2
+        values = values.clip(0.01, 0.99) if info.larger_is == "more alike" else 1 - values.clip(0.01, 0.99)
+        grids = {"null_mean": np.full_like(values, 0.1), "q": np.full_like(values, 0.01)}
+        grids |= {"low": values - 0.02, "high": values + 0.02}
+        found.append(
+            SimilarityMatrix(names, values, measure=key, larger_is=info.larger_is, extra=grids, about={"n": 500})
+        )
+    return found

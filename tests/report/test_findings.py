@@ -79,7 +79,9 @@ def test_views_disagree_only_where_intervals_lie_apart(reach: float, told: bool)
     gap = next(finding for finding in made.findings if finding.panel == "views")
     assert gap.told is told
     assert "n0 and n1" in gap.text or "n1 and n0" in gap.text
-    assert gap.text.startswith("The views disagree most on" if told else "Whether the views really disagree on a pair cannot be told.")
+    assert gap.text.startswith(
+        "The views disagree most on" if told else "Whether the views really disagree on a pair cannot be told."
+    )
 
 
 def test_the_odd_one_out_needs_views_that_agree() -> None:

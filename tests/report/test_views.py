@@ -60,10 +60,14 @@ def test_matrices_of_other_networks_stand_side_by_side() -> None:
     assert scores[1].values[names.index("net-0"), names.index("net-1")] == two["net-0", "net-1"]
 
 
-@pytest.mark.parametrize("values", [[[0.0, 1.0], [np.nan, -2.5]], [[1e-9, 1e9], [1.0, np.inf]], [[3.0, 3.0]], [[np.nan]]])
+@pytest.mark.parametrize(
+    "values", [[[0.0, 1.0], [np.nan, -2.5]], [[1e-9, 1e9], [1.0, np.inf]], [[3.0, 3.0]], [[np.nan]]]
+)
 def test_packed_numbers_show_four_digits(values: list[list[float]]) -> None:
     given = np.array(values)
     found = unpacked(packed(given))
     known = np.isfinite(given)
     np.testing.assert_array_equal(np.isnan(found), ~known)
-    np.testing.assert_allclose(found[known], given[known], rtol=1e-3, atol=1e-3 * 5e-4 * (np.ptp(given[known]) if known.any() else 0))
+    np.testing.assert_allclose(
+        found[known], given[known], rtol=1e-3, atol=1e-3 * 5e-4 * (np.ptp(given[known]) if known.any() else 0)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def record(words: list[str]) -> None:
 
     from likewise._base.files import write_whole
 
-    places = [following for word, following in zip(words, words[1:], strict=False) if word == "--out"]
+    places = [following for word, following in pairwise(words) if word == "--out"]
     places += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
     if places and Path(places[-1]).is_dir():
         write_whole(Path(places[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())

@@ -35,7 +35,9 @@ def compare(
         bool, typer.Option("--within-classes", help="Calibrate against what the classes explain.")
     ] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals over inputs.")] = False,
-    inputs: Annotated[bool, typer.Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
+    inputs: Annotated[
+        bool, typer.Option("--inputs", help="Find the inputs that networks differ on; needs --out.")
+    ] = False,
     labels: Annotated[
         str | None, typer.Option(help="File with one class per input; with --data they are known.")
     ] = None,

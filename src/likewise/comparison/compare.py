@@ -109,7 +109,7 @@ def compare(  # type: ignore[misc]
     calibrate  hold scores against shuffled inputs: null, calibrated score, p, and q over all pairs; a number
                asks for that many shuffles instead of 200
     within     shuffle within classes only: one label per input, or "labels" for those the views carry
-    intervals  of a matrix: how far scores would move with other inputs, as `bootstrap` says, as `extra["low"]`, `["high"]`
+    intervals  of a matrix: `extra["low"]`, `extra["high"]`, how far scores would move with other inputs (`bootstrap`)
 
     >>> import numpy as np, likewise
     >>> x = np.random.default_rng(0).normal(size=(100, 16))

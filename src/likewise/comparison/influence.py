@@ -96,7 +96,7 @@ class Influence:
                 Path(path).open("rb").close()  # what is not there is said so
                 raise ValueError("it does not match its checksum")
             tensors, header = read(Path(path))
-            facts = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
+            facts: dict[str, Any] = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
             arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
             return cls(**facts, **arrays)
 
@@ -215,7 +215,9 @@ def _with_pictures(found: Influence, data: Data) -> Influence:
     found = replace(found, classes=tuple(map(str, data.classes)), shown=tuple(shown))
     if data.domain == "text" and isinstance(data.inputs, list):
         texts = [data.inputs[row] for row in shown]
-        return replace(found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts))
+        return replace(
+            found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts)
+        )
     if data.domain != "image" or not shown:
         return replace(found, shown=())
     images = [small_picture(data[[row]].inputs[:][0]) for row in shown]

@@ -122,7 +122,11 @@ def bootstrap(
 
 
 def interval_matrices(
-    matrices: Mapping[str, SimilarityMatrix], views: list[Activations], measures: list[Measure], seed: int, progress: bool
+    matrices: Mapping[str, SimilarityMatrix],
+    views: list[Activations],
+    measures: list[Measure],
+    seed: int,
+    progress: bool,
 ) -> dict[str, SimilarityMatrix]:
     """Matrices with the interval of every pair beside their values; measures of networks have none."""
     found = dict(matrices)

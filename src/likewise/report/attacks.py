@@ -1,4 +1,4 @@
-"""The panel of attacks: who falls together, who stands, which ensemble and teacher to pick; with what they are worth."""
+"""The panel of attacks: who falls together, who stands, which ensemble and teacher to pick, and what that is worth."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from likewise.analysis.components import component_importance
 from likewise.analysis.picks import Pick, pick_ensemble
 from likewise.analysis.teachers import TeacherPick, pick_teacher
 from likewise.errors import LikewiseError
+from likewise.matrices.score import LEVEL
 from likewise.report.findings import Finding
 from likewise.report.packing import number, packed
 from likewise.report.panels import Panel
@@ -38,10 +39,13 @@ def attacks_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
     panel = Panel(
         "attacks",
         "Does what fools one network fool another?",
-        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}. {strongest} is fooled least by "
+        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}. {strongest} is "
+        f"fooled least by "
         f"its own examples ({np.nanmin(own):.0%}).",
-        "A cell is the share of inputs, among those both networks classify correctly, on which the example made from the row "
-        "fools the column. The diagonal is how often an attack fools the very network it was made for. Bright columns are easily "
+        "A cell is the share of inputs, among those both networks classify correctly, on which the example made from "
+        "the row "
+        "fools the column. The diagonal is how often an attack fools the very network it was made for. Bright columns "
+        "are easily "
         "fooled by anybody, bright rows make examples that travel. Examples travel between alike networks.",
         {
             "networks": [zoo.names.index(name) for name in matrix.names],
@@ -93,23 +97,31 @@ def _robust(matrix: TransferMatrix) -> Iterator[Finding]:
 
 
 def _together(matrix: TransferMatrix) -> Iterator[Finding]:
-    """The pair that falls together most, against how often random inputs fall in the typical pair."""
+    """The pair that falls together most, against the pair in the middle."""
+    from scipy.stats import binomtest
+
     rates = matrix.percent / 100
     upper = np.triu_indices(len(matrix), 1)
     known = [(float(rates[i, j]), i, j) for i, j in zip(*upper, strict=True) if np.isfinite(rates[i, j])]
     if len(known) < 3:
         return
     rate, i, j = max(known)
+    i, j = int(i), int(j)
     middle = float(np.median([value for value, *_ in known]))
-    low, high = wilson(rate, max(1, int(matrix.counts[i, j])))
-    told = low > middle
+    count = 2 * int(matrix.counts[i, j])  # examples of either network
+    low, high = wilson(rate, count)
+    p = min(1.0, len(known) * binomtest(round(rate * count), count, middle, alternative="greater").pvalue)
+    told = p <= LEVEL
     text = (
         f"{matrix.names[i]} and {matrix.names[j]} fall together most: what fools one fools the other on {rate:.0%} "
         f"[{low:.0%}, {high:.0%}] of {int(matrix.counts[i, j])} inputs; the pair in the middle, {middle:.0%}."
     )
     if not told:
-        text = f"Whether any pair falls together more than others cannot be told (n = {int(matrix.counts[i, j])}): {text}"
-    yield Finding(text, f"The interval {'leaves out' if told else 'holds'} what the pair in the middle gives.", "attacks", told)
+        text = (
+            f"Whether any pair falls together more than others cannot be told (n = {int(matrix.counts[i, j])}): {text}"
+        )
+    chance = f"As many in a pair like the one in the middle: p = {p:.2g}, corrected for {len(known)} pairs."
+    yield Finding(text, chance, "attacks", told)
 
 
 def _ensemble(matrix: TransferMatrix) -> Pick | None:
@@ -138,11 +150,22 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
     gain, errors = pick.held_out.gains["random"], pick.held_out.errors["pick"]
     told = gain.low > 0
     members = ", ".join(pick.members)
-    number_of = f"{100 * gain.value:.1f} points [{100 * gain.low:.1f}, {100 * gain.high:.1f}]"
-    text = f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {number_of} less than random members."
+    number_of = f"{100 * gain.value:.2f} points [{100 * gain.low:.2f}, {100 * gain.high:.2f}]"
+    text = (
+        f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {number_of} "
+        f"less than random members."
+    )
     if not told:
-        text = f"Which ensemble to pick cannot be told (n = {pick.held_out.inputs}): {members} would err {number_of} less than random members."
-    yield Finding(text, f"Tried on {pick.held_out.inputs} inputs that the choice was not made on; 0 is the gain of chance.", "attacks", told)
+        text = (
+            f"Which ensemble to pick cannot be told (n = {pick.held_out.inputs}): {members} would err {number_of} "
+            f"less than random members."
+        )
+    yield Finding(
+        text,
+        f"Tried on {pick.held_out.inputs} inputs that the choice was not made on; 0 is the gain of chance.",
+        "attacks",
+        told,
+    )
 
 
 def _teacher(matrix: TransferMatrix) -> TeacherPick | None:
@@ -150,7 +173,8 @@ def _teacher(matrix: TransferMatrix) -> TeacherPick | None:
     if len(kept) < 4:
         return None
     part = matrix.reordered(kept)
-    weakest = kept[int(part.accuracies.argmin())]
+    sound = np.where(part.accuracies > 0.5, part.accuracies, np.inf)  # who knows nothing is no student to advise
+    weakest = kept[int(sound.argmin())]
     try:
         return pick_teacher(weakest, part, answers=part.answers)
     except LikewiseError:
@@ -172,9 +196,15 @@ def _teacher_finding(pick: TeacherPick | None) -> Iterator[Finding]:
 def _trial(pick: Pick) -> dict[str, Any]:
     assert pick.held_out is not None
     rows = [
-        [choice, *(number(value) for value in row)] for choice, row in zip(*_split(pick.held_out.to_frame()), strict=True)
+        [choice, *(number(value) for value in row)]
+        for choice, row in zip(*_split(pick.held_out.to_frame()), strict=True)
     ]
-    return {"members": list(pick.members), "reasons": list(pick.reasons), "columns": list(pick.held_out.to_frame().columns), "rows": rows}
+    return {
+        "members": list(pick.members),
+        "reasons": list(pick.reasons),
+        "columns": list(pick.held_out.to_frame().columns),
+        "rows": rows,
+    }
 
 
 def _split(frame: Any) -> tuple[list[str], list[list[float]]]:
@@ -183,7 +213,13 @@ def _split(frame: Any) -> tuple[list[str], list[list[float]]]:
 
 def _teacher_rows(pick: TeacherPick) -> dict[str, Any]:
     rows = [
-        [str(name), number(row["similarity"]), "yes" if row["same_family"] else "no", number(row["accuracy"]), "yes" if row["considered"] else "no"]
+        [
+            str(name),
+            number(row["similarity"]),
+            "yes" if row["same_family"] else "no",
+            number(row["accuracy"]),
+            "yes" if row["considered"] else "no",
+        ]
         for name, row in pick.candidates.iterrows()
     ]
     return {"teacher": pick.teacher, "student": pick.student, "reasons": list(pick.reasons), "rows": rows}

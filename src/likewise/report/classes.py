@@ -29,33 +29,46 @@ def classes_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
     films = [_film(name, one) for name, one in runs.inspections.items()]
     still = [_still(name, matrix) for name, matrix in runs.classes.items() if len(matrix) <= LARGEST]
     films = [film for film in [*films, *still] if film is not None]
-    found = [*_alignment(runs), *(_zoo_confusions(confused) if confused else ()), *(_drift(confused) if confused else ())]
+    found = [
+        *_alignment(runs),
+        *(_zoo_confusions(confused) if confused else ()),
+        *(_drift(confused) if confused else ()),
+    ]
     if not films and confused is None:
         return None, found
     answer = f"{len(runs.inspections)} training{'s' * (len(runs.inspections) != 1)} watched."
     if confused is not None:
         wrong = confused["total"].sum() - np.trace(confused["total"])
-        i, j = divmod(int(np.where(np.eye(len(confused["total"])), -1, confused["total"]).argmax()), len(confused["total"]))
+        i, j = divmod(
+            int(np.where(np.eye(len(confused["total"])), -1, confused["total"]).argmax()), len(confused["total"])
+        )
         names = confused["classes"]
         answer += (
             f" Over all networks, {names[i]} is taken for {names[j]} most often: {int(confused['total'][i, j])} of "
             f"{int(wrong)} mistakes."
         )
-    data = {"films": films, "confusion": None}
+    data: dict[str, Any] = {"films": films, "confusion": None}
     if confused is not None:
         data["confusion"] = {
             "classes": list(confused["classes"]),
             "networks": [zoo.names.index(name) for name in confused["names"] if name in zoo.names],
-            "tables": [packed(table) for name, table in zip(confused["names"], confused["tables"], strict=True) if name in zoo.names],
+            "tables": [
+                packed(table)
+                for name, table in zip(confused["names"], confused["tables"], strict=True)
+                if name in zoo.names
+            ],
         }
     return (
         Panel(
             "classes",
             "Which classes does a network find alike?",
             answer,
-            "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the diagonal. The slider "
-            "moves through the epochs of a training; curves show the indices of every epoch, their chance level dashed, and the "
-            "ends of its phases dotted. Mistakes count who was taken for whom: rows are true classes, columns are answers.",
+            "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the "
+            "diagonal. The slider "
+            "moves through the epochs of a training; curves show the indices of every epoch, their chance level "
+            "dashed, and the "
+            "ends of its phases dotted. Mistakes count who was taken for whom: rows are true classes, columns are "
+            "answers.",
             data,
             (),
             ("films", "confusion"),
@@ -69,7 +82,9 @@ def _film(name: str, one: Inspector) -> dict[str, Any] | None:
     numbers = sorted(one.records.reports)
     if not numbers or len(one.classes) > LARGEST:
         return None
-    chosen = [numbers[i] for i in np.unique(np.linspace(0, len(numbers) - 1, min(FRAMES, len(numbers))).round().astype(int))]
+    chosen = [
+        numbers[i] for i in np.unique(np.linspace(0, len(numbers) - 1, min(FRAMES, len(numbers))).round().astype(int))
+    ]
     frames = [one.matrices(number) for number in chosen]
     kinds = [kind for kind in TITLES if all(kind in frame for frame in frames)]
     order = (one.reference or frames[-1][kinds[0]]).order() if kinds else list(one.classes)
@@ -90,7 +105,12 @@ def _film(name: str, one: Inspector) -> dict[str, Any] | None:
         "epochs": chosen,
         "all": numbers,
         "kinds": [
-            {"title": TITLES[kind], "frames": packed(np.stack([frame[kind].only(order).off_diagonal() for frame in frames]).reshape(-1, len(order)))}
+            {
+                "title": TITLES[kind],
+                "frames": packed(
+                    np.stack([frame[kind].only(order).off_diagonal() for frame in frames]).reshape(-1, len(order))
+                ),
+            }
             for kind in kinds
         ],
         "curves": curves,
@@ -101,7 +121,15 @@ def _film(name: str, one: Inspector) -> dict[str, Any] | None:
 def _still(name: str, matrix: Any) -> dict[str, Any]:
     order = matrix.order()
     frames = packed(matrix.only(order).off_diagonal())
-    return {"name": name, "classes": order, "epochs": [0], "all": [], "kinds": [{"title": matrix.short, "frames": frames}], "curves": [], "phases": []}
+    return {
+        "name": name,
+        "classes": order,
+        "epochs": [0],
+        "all": [],
+        "kinds": [{"title": matrix.short, "frames": frames}],
+        "curves": [],
+        "phases": [],
+    }
 
 
 def _confusions(runs: Runs) -> dict[str, Any] | None:
@@ -114,7 +142,12 @@ def _confusions(runs: Runs) -> dict[str, Any] | None:
     for matrix in runs.transfers:
         if matrix.answers is not None:
             count = matrix.answers.logits.shape[2]
-            return _tables(matrix.names, matrix.labels, matrix.answers.subset(matrix.names).predictions, tuple(map(str, range(count))))
+            return _tables(
+                matrix.names,
+                matrix.labels,
+                matrix.answers.subset(matrix.names).predictions,
+                tuple(map(str, range(count))),
+            )
     return None
 
 
@@ -125,14 +158,23 @@ def _tables(names: Any, labels: Array, predictions: Array, classes: Any) -> dict
     tables = np.zeros((len(names), count, count))
     for table, answers in zip(tables, predictions, strict=True):
         np.add.at(table, (labels, answers), 1)
-    return {"names": tuple(names), "classes": classes, "tables": tables, "total": tables.sum(axis=0), "predictions": predictions, "labels": labels}
+    return {
+        "names": tuple(names),
+        "classes": classes,
+        "tables": tables,
+        "total": tables.sum(axis=0),
+        "predictions": predictions,
+        "labels": labels,
+    }
 
 
 def _zoo_confusions(found: dict[str, Any]) -> Iterator[Finding]:
     """The classes most often confused, against mistakes that fall anywhere; each input counts once."""
     from scipy.stats import binomtest
 
-    labels, answers, classes = found["labels"], found["predictions"], found["classes"]
+    labels, classes = found["labels"], found["classes"]
+    sound = (found["predictions"] == labels).mean(axis=1) > 0.5  # whose mistakes are mistakes, not noise
+    answers = found["predictions"][sound]
     wrong = answers != labels
     inputs = np.flatnonzero(wrong.any(axis=0))
     if not len(inputs):
@@ -146,11 +188,24 @@ def _zoo_confusions(found: dict[str, Any]) -> Iterator[Finding]:
     i, j = divmod(int(np.triu(both, 1).argmax()), len(classes))
     pairs = len(classes) * (len(classes) - 1) // 2
     p = min(1.0, pairs * binomtest(int(both[i, j]), len(inputs), 1 / pairs, alternative="greater").pvalue)
-    have = int((found["tables"][:, i, j] + found["tables"][:, j, i] > 0).sum())
-    text = f"The zoo confuses {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that any network errs on, by {have} of {len(found['names'])} networks."
+    have = int((found["tables"][sound, i, j] + found["tables"][sound, j, i] > 0).sum())
+    text = (
+        f"The zoo confuses {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that any "
+        f"network "
+        f"errs on, by {have} of {int(sound.sum())} networks that are right on more than half."
+    )
     if p > LEVEL:
-        text = f"Whether the zoo confuses any two classes more than others cannot be told (n = {len(inputs)} inputs): {text}"
-    yield Finding(text, f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs of classes).", "classes", p <= LEVEL)
+        text = (
+            f"Whether the zoo confuses any two classes more than others cannot be told (n = {len(inputs)} "
+            f"inputs): {text}"
+        )
+    yield Finding(
+        text,
+        f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs "
+        f"of classes).",
+        "classes",
+        p <= LEVEL,
+    )
 
 
 def _drift(found: dict[str, Any]) -> Iterator[Finding]:
@@ -173,10 +228,21 @@ def _drift(found: dict[str, Any]) -> Iterator[Finding]:
     tests = m * (m - 1) // 2 * c
     p = min(1.0, p * tests)
     names = found["names"]
-    text = f"Networks differ most on the class {found['classes'][k]}: {names[i]} alone is right on {a} inputs of it, {names[j]} alone on {b}."
+    text = (
+        f"Networks differ most on the class {found['classes'][k]}: {names[i]} alone is right on {a} inputs of "
+        f"it, {names[j]} alone on {b}."
+    )
     if p > LEVEL:
-        text = f"Whether two networks differ on any one class cannot be told (n = {int((labels == k).sum())} inputs of it): {text}"
-    yield Finding(text, f"Exact test of who alone is right, chance 1 to 1: p = {p:.2g} after correction for {tests} tests.", "classes", p <= LEVEL)
+        text = (
+            f"Whether two networks differ on any one class cannot be told (n = {int((labels == k).sum())} inputs "
+            f"of it): {text}"
+        )
+    yield Finding(
+        text,
+        f"Exact test of who alone is right, chance 1 to 1: p = {p:.2g} after correction for {tests} tests.",
+        "classes",
+        p <= LEVEL,
+    )
 
 
 def _alignment(runs: Runs) -> Iterator[Finding]:
@@ -190,7 +256,13 @@ def _alignment(runs: Runs) -> Iterator[Finding]:
             continue
         first, last = (alignment(one.matrices(n)[kind], one.reference, "pearson") for n in (numbers[0], numbers[-1]))
         told = bool(last.p <= LEVEL)
-        text = f"Training took the alignment of {name} with meaning (WordNet) from {float(first):.2f} to {float(last):.2f}, chance 0."
+        text = (
+            f"{name} ends up aligned with meaning (WordNet): {float(last):.2f}, chance 0; after the first epoch "
+            f"{float(first):.2f}."
+        )
         if not told:
-            text = f"Whether {name} is aligned with meaning cannot be told (n = {len(one.classes)} classes): {float(last):.2f} after epoch {numbers[-1]}."
+            text = (
+                f"Whether {name} is aligned with meaning cannot be told (n = {len(one.classes)} classes): "
+                f"{float(last):.2f} after epoch {numbers[-1]}."
+            )
         yield Finding(text, f"Correlation of {kind}; p = {last.p:.2g} by permuting the classes.", "classes", told)

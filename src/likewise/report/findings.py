@@ -58,7 +58,9 @@ def _families(material: Material) -> Iterator[Finding]:
     if families is None:
         return
     groups = families.found.groups()
-    listed = "; ".join(_listed(group) for group in groups[:4]) + (f"; {len(groups) - 4} more" if len(groups) > 4 else "")
+    listed = "; ".join(_listed(group) for group in groups[:4]) + (
+        f"; {len(groups) - 4} more" if len(groups) > 4 else ""
+    )
     stable = (
         f"parts of the networks give them with an adjusted Rand index of {families.stability:.2f} (chance 0)"
         if families.stability == families.stability
@@ -68,7 +70,10 @@ def _families(material: Material) -> Iterator[Finding]:
     told = families.p <= LEVEL
     text = f"There are {len(groups)} families by {families.found.matrix.measure}: {listed}."
     if not told:
-        text = f"Whether the {len(groups)} families by {families.found.matrix.measure} are more than chance cannot be told (n = {len(families.found.names)})."
+        text = (
+            f"Whether the {len(groups)} families by {families.found.matrix.measure} are more than chance cannot "
+            f"be told (n = {len(families.found.names)})."
+        )
     yield Finding(text, f"{chance}; {stable}.", "map", told)
 
 
@@ -93,7 +98,10 @@ def _odd_one(material: Material) -> Iterator[Finding]:
     counted = f"{agree} of {count} views and {same} of {len(measures)} measures find it least like the others"
     text = f"{material.zoo.names[odd]} is the odd one out: {counted}."
     if p > LEVEL:
-        text = f"Which network is the odd one out cannot be told (n = {count} view{'s' * (count > 1)}). {material.zoo.names[odd]}: {counted}."
+        text = (
+            f"Which network is the odd one out cannot be told (n = {count} view{'s' * (count > 1)}). "
+            f"{material.zoo.names[odd]}: {counted}."
+        )
     chance = f"Views that pick any of {m} networks at random would agree so with p = {p:.2g}."
     yield Finding(text, chance, "likeness", p <= LEVEL)
 
@@ -138,7 +146,9 @@ def _of_pair(
     runner = ""
     if second is not None and not apart:
         why = "their intervals overlap" if one.has_intervals else "there are no intervals"
-        runner = f" {names[second[0]]} and {names[second[1]]} ({_value(one, second, False)}) cannot be told from it: {why}."
+        runner = (
+            f" {names[second[0]]} and {names[second[1]]} ({_value(one, second, False)}) cannot be told from it: {why}."
+        )
     if word == "least":  # that it is least of all is the claim, not that it is beyond chance
         return Finding(f"{rank}: {value}.{runner}", chance, "likeness", apart)
     if beyond is None:
@@ -174,13 +184,15 @@ def _gap(material: Material) -> Iterator[Finding]:
     if told:
         yield Finding(
             f"The views disagree most on {gap.a} and {gap.b}: {gap.sentence}",
-            f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals, widened for the number of pairs, lie apart.",
+            f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals, widened for the number of pairs, lie "
+            f"apart.",
             "views",
         )
         return
     yield Finding(
         f"Whether the views really disagree on a pair cannot be told. The widest gap: {gap.sentence}",
-        f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals overlap, or there are none (n = {len(material.zoo.names)} networks).",
+        f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals overlap, or there are none (n = "
+        f"{len(material.zoo.names)} networks).",
         "views",
         False,
     )

@@ -38,8 +38,10 @@ def inputs_panel(found: Sequence[Influence], zoo: Zoo) -> Panel | None:
         "inputs",
         "Which inputs do two networks see differently?",
         answer,
-        "Choose a pair and a measure. Where a measure has a score per input (pnka: does it keep its place among the others?), "
-        "that is the number, and low is bad. Elsewhere it is the score with the input minus the score without it, so that "
+        "Choose a pair and a measure. Where a measure has a score per input (pnka: does it keep its place among the "
+        "others?), "
+        "that is the number, and low is bad. Elsewhere it is the score with the input minus the score without it, so "
+        "that "
         "below 0 the pair would be more alike without it. Below each input stands what either network takes it for.",
         {"sets": [_set(each, zoo) for each in known]},
         (),

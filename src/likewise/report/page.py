@@ -1,8 +1,8 @@
 """The page: one HTML file with its data, style and script inside, which asks nobody for anything.
 
-Names of users reach it in three ways, none of which can become markup: through templates that escape everything, as
-JSON without a sign that could end it, and from there as text nodes. Should one slip through all the same, the page's own
-policy runs no script but those whose hash it names, and lets nothing be fetched.
+Names of users reach it in three ways, none of which makes markup of them: by templates that escape everything, as
+JSON without a sign that could end it, and from there as text nodes. Should one slip through all the same, the page's
+own policy runs no script but those whose hash it names, and lets nothing be fetched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCRIPTS = ("base", "heat", "likeness", "views", "inputs", "classes", "attacks", 
 def report(
     *runs: str | os.PathLike[str] | Runs, out: str | os.PathLike[str] = "report.html", title: str | None = None
 ) -> Path:
-    """Write one HTML file of any mix of results: folders that commands wrote, saved matrices, or `Runs`. Returns its path.
+    """Write one HTML file of any mix of results: folders that commands wrote, saved matrices, or `Runs`.
 
     >>> import tempfile, likewise
     >>> from likewise.report import report
@@ -51,17 +51,19 @@ def render(made: Contents, title: str | None = None) -> str:
 
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     plotly = _read("plotly-cartesian.min.js")
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(_read("report.html"))
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
+        _read("report.html")
+    )
     return template.render(
         title=title or made.title,
         version=__version__,
         findings=made.findings,
         panels=made.panels,
-        hashes=Markup(" ".join(f"'{_hash(text)}'" for text in (plotly, script))),  # noqa: S704  ours
-        style=Markup(_read("report.css")),  # noqa: S704  ours
-        plotly=Markup(plotly),  # noqa: S704  theirs, and it ends no element
-        script=Markup(script),  # noqa: S704  ours
-        data=Markup(as_json(made.data())),  # noqa: S704  nothing in it can end the element
+        hashes=Markup(" ".join(f"'{_hash(text)}'" for text in (plotly, script))),
+        style=Markup(_read("report.css")),
+        plotly=Markup(plotly),
+        script=Markup(script),
+        data=Markup(as_json(made.data())),
     )
 
 

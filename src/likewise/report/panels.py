@@ -1,8 +1,9 @@
-"""The panels that every comparison has: likeness, map, where views disagree, layers, provenance. As JSON can hold them."""
+"""The panels that every comparison has, as JSON can hold them: likeness, map, views, layers, provenance."""
 
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +41,7 @@ class Panel:
 
 def networks(zoo: Zoo) -> list[dict[str, Any]]:
     """The networks in the order of the report."""
-    short = short_names(zoo.names)
+    short = tick_names(zoo.names)
     return [
         {
             "name": name,
@@ -51,6 +52,38 @@ def networks(zoo: Zoo) -> list[dict[str, Any]]:
         }
         for name, brief in zip(zoo.names, short, strict=True)
     ]
+
+
+def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
+    """Names for an axis: without the ending that all share, cut in the middle, numbered where that makes two the same.
+
+    >>> tick_names(["vit_small_patch16_224", "vit_tiny_patch16_224"])
+    ['vit_small', 'vit_tiny']
+    >>> tick_names(["a" * 30 + "1" + "b" * 30, "a" * 30 + "2" + "b" * 30])
+    ['1 aaaaaaaaaaa…bbbbbbb', '2 aaaaaaaaaaa…bbbbbbb']
+    """
+    address = re.compile(r"[\w./@:,=#+-]+")
+    short = short_names(names) if all(address.fullmatch(name) for name in names) else list(names)
+    if len(short) > 1 and max(map(len, short)) > most // 2:
+        ending = _common_ending(short)
+        ending = ending[min((place for place, sign in enumerate(ending) if sign in "_-./"), default=len(ending)) :]
+        if ending and all(len(name) > len(ending) for name in short):
+            short = [name.removesuffix(ending) for name in short]
+    found = [name if len(name) <= most else f"{name[: most // 2 + 1]}…{name[-(most // 3) :]}" for name in short]
+    if len(set(found)) == len(found):
+        return found
+    return [
+        f"{number} {name if len(name) < 20 else name[: most // 2] + '…' + name[-(most // 3) :]}"
+        for number, name in enumerate(short, 1)
+    ]
+
+
+def _common_ending(names: Sequence[str]) -> str:
+    """The letters that all names end in."""
+    count = 0
+    while all(len(name) > count and name[-1 - count] == names[0][-1 - count] for name in names):
+        count += 1
+    return names[0][len(names[0]) - count :]
 
 
 def families(zoo: Zoo) -> list[dict[str, Any]]:
@@ -79,8 +112,10 @@ def likeness(zoo: Zoo, scores: Sequence[Scored]) -> Panel:
         "likeness",
         "Which networks are alike?",
         f"{len(zoo.names)} networks, {pairs} pair{'s' * (pairs > 1)}, {listed}.{chance}",
-        "Bright is alike and dark is unlike, whichever way a measure runs; grey is undefined. Point at a cell, or move with "
-        "the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. Click it, or "
+        "Bright is alike and dark is unlike, whichever way a measure runs; grey is undefined. Point at a cell, or "
+        "move with "
+        "the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. Click "
+        "it, or "
         "press Enter, for everything that is known of the pair. Ranks are shares of pairs that are less alike.",
         {"measures": found},
         tuple(_warnings(zoo, scores)),
@@ -128,7 +163,9 @@ def _warnings(zoo: Zoo, scores: Sequence[Scored]) -> list[str]:
         lines.append(f"Few inputs: {few[0]}. Many measures are far from what more inputs would give.")
     full = [one.label for one in scores if one.matrix.saturated]
     if full:
-        lines.append(f"Saturated for some pairs, where any network of that width would score the same: {', '.join(full)}.")
+        lines.append(
+            f"Saturated for some pairs, where any network of that width would score the same: {', '.join(full)}."
+        )
     known = [zoo.accuracies[name] for name in zoo.names if name in zoo.accuracies]
     if known and max(known) - min(known) > CLOSE:
         lines.append(
@@ -152,8 +189,10 @@ def map_panel(zoo: Zoo, scores: Sequence[Scored]) -> Panel | None:
         "map",
         "Where do the networks lie?",
         answer,
-        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; stress "
-        "says how badly: below 10 % the map may be trusted, above 20 % look at the matrix instead. Spectral is the map in "
+        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; "
+        "stress "
+        "says how badly: below 10 % the map may be trusted, above 20 % look at the matrix instead. Spectral is the "
+        "map in "
         "which families are found. Colours and marks are families, everywhere in this report.",
         {"maps": found},
         () if stress < 0.2 else (f"Two dimensions hold these distances badly (stress {100 * stress:.0f} %).",),
@@ -189,7 +228,13 @@ def views_panel(zoo: Zoo, scores: Sequence[Scored], views: Sequence[View], gaps:
     found = rank_agreement(scores)
     names = zoo.names
     listed = [
-        {"a": names.index(gap.a), "b": names.index(gap.b), "spread": number(gap.spread), "told": gap.told, "text": gap.sentence}
+        {
+            "a": names.index(gap.a),
+            "b": names.index(gap.b),
+            "spread": number(gap.spread),
+            "told": gap.told,
+            "text": gap.sentence,
+        }
         for gap in gaps[:50]
     ]
     answer = f"{len(views)} view{'s' * (len(views) > 1)}: {', '.join(view.name for view in views)}."
@@ -204,9 +249,12 @@ def views_panel(zoo: Zoo, scores: Sequence[Scored], views: Sequence[View], gaps:
         "views",
         "Where do the views disagree?",
         answer,
-        "Every measure ranks the pairs of networks by likeness. The matrix says how far two measures give the same ranks: "
-        "Spearman's correlation, with a 95 % interval over networks, and Mantel's test, which permutes networks, since pairs "
-        "share them. Below it, the pairs that views rank most differently; those marked ● hold up where scores move as far "
+        "Every measure ranks the pairs of networks by likeness. The matrix says how far two measures give the same "
+        "ranks: "
+        "Spearman's correlation, with a 95 % interval over networks, and Mantel's test, which permutes networks, "
+        "since pairs "
+        "share them. Below it, the pairs that views rank most differently; those marked ● hold up where scores move "
+        "as far "
         "as their intervals, widened for the number of pairs.",
         {
             "agreement": None if found is None else {name: packed(grid) for name, grid in found.items()},
@@ -228,7 +276,7 @@ def layers_panel(layers: Sequence[LayerMatrix]) -> Panel | None:
     for one in layers:
         sign = -1 if one.larger_is == "less alike" else 1
         if np.isfinite(one.values).any():
-            row, column = np.unravel_index(np.nanargmax(sign * one.values), one.values.shape)
+            row, column = map(int, np.unravel_index(np.nanargmax(sign * one.values), one.values.shape))
             lines.append(
                 f"The most alike layers of {one.a} and {one.b} are {one.rows[row]} and {one.columns[column]} "
                 f"({one.measure} {one.values[row, column]:.3g})."
@@ -239,7 +287,8 @@ def layers_panel(layers: Sequence[LayerMatrix]) -> Panel | None:
         "layers",
         "Which layers are alike?",
         lines[0] if lines else "No pair of layers has a score.",
-        "Layers of the first network upwards, of the second to the right, both from the input on. A bright diagonal says that "
+        "Layers of the first network upwards, of the second to the right, both from the input on. A bright diagonal "
+        "says that "
         "both networks do the same in the same order; a bright block, that several layers do the same.",
         {"layers": found},
         (),
@@ -256,7 +305,11 @@ def provenance(runs: Runs, scores: Sequence[Scored]) -> Panel:
     made = {str(one.matrix.about["likewise"]) for one in scores if "likewise" in one.matrix.about}
     facts = []
     for one in scores:
-        about = {key: value for key, value in one.matrix.about.items() if key not in ("likewise", "untrained") and value not in ("", {}, None)}
+        about = {
+            key: value
+            for key, value in one.matrix.about.items()
+            if key not in ("likewise", "untrained") and value not in ("", {}, None)
+        }
         facts.append((one.label, ", ".join(f"{key} {_word(value)}" for key, value in about.items())))
     data = {"versions": versions, "sources": runs.sources, "commands": runs.commands, "facts": facts}
     others = sorted(made - {__version__})
@@ -264,7 +317,8 @@ def provenance(runs: Runs, scores: Sequence[Scored]) -> Panel:
         "provenance",
         "How was this made?",
         f"By likewise {__version__}, from {len(runs.sources)} result{'s' * (len(runs.sources) != 1)}.",
-        "Every result says which version made it, from how many inputs, with which seed and probe (a hash of the inputs and "
+        "Every result says which version made it, from how many inputs, with which seed and probe (a hash of the "
+        "inputs and "
         "their order). The commands repeat the runs.",
         data,
         (f"Some results are of another version of likewise: {', '.join(others)}.",) if others else (),

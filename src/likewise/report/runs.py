@@ -83,7 +83,9 @@ def read_runs(*paths: str | os.PathLike[str]) -> Runs:
             if not _folder(path, found) and not any(_folder(inner, found) for inner in _folders(path)):
                 raise InputError(_empty(path))
             for inner in _folders(path):  # what lies beside the results of the folder itself
-                if not any(source.startswith(f"{inner}{os.sep}") or source == str(inner) for source, _ in found.sources):
+                if not any(
+                    source.startswith(f"{inner}{os.sep}") or source == str(inner) for source, _ in found.sources
+                ):
                     _folder(inner, found)
         elif is_file(path):
             _file(path, found)
@@ -99,7 +101,8 @@ def _empty(path: Path) -> str:
             "--out FOLDER, or compare its network with others."
         )
     return (
-        f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, zeroshot "
+        f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, "
+        f"zeroshot "
         "or benchmark wrote by --out."
     )
 
@@ -132,9 +135,13 @@ def _saved(folder: Path) -> list[Path]:
 def _metadata(path: Path) -> dict[str, str]:
     from safetensors import safe_open
 
-    with reading(path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError):
-        with safe_open(path, framework="numpy") as file:
-            return dict(file.metadata() or {})
+    with (
+        reading(
+            path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError
+        ),
+        safe_open(path, framework="numpy") as file,
+    ):
+        return dict(file.metadata() or {})
 
 
 def _file(path: Path, found: Runs) -> None:
@@ -183,7 +190,9 @@ def _inspection(folder: Path, found: Runs) -> None:
     first = next(iter(sorted(folder.glob("[0-9]*.safetensors"))), None)
     if first is None:
         raise InputError(f"{folder} has curves of an inspection and no epoch of it. Run likewise inspect again.")
-    with reading(first, f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again.", StoreError):
+    with reading(
+        first, f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again.", StoreError
+    ):
         classes = json.loads(_metadata(first)["inspection"])["classes"]
     reference = ClassSimilarity.load(folder / REFERENCE) if (folder / REFERENCE).exists() else None
     name = folder.name if folder.name not in found.inspections else str(folder)

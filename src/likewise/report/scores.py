@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -108,11 +107,11 @@ def view_of(measure: str) -> str:
 
 
 def scored(runs: Runs, zoo: Zoo) -> list[Scored]:
-    """All matrices, by view, in the order they were given."""
+    """All matrices, by view, in the order they were given; the one that families were found by leads its view."""
     known = [matrix for matrix in runs.matrices if len(matrix) > 1]
     labels = _labels(known)
     found = [_scored(matrix, label, zoo) for matrix, label in zip(known, labels, strict=True)]
-    return sorted(found, key=lambda one: VIEWS.index(one.view))
+    return sorted(found, key=lambda one: (VIEWS.index(one.view), one.matrix is not zoo.main))
 
 
 def _labels(matrices: Sequence[SimilarityMatrix]) -> list[str]:

@@ -29,12 +29,17 @@ def unseen_panel(results: Sequence[ZeroShot]) -> Panel | None:
     return Panel(
         "unseen",
         "What does a network make of a class it never saw?",
-        f"{results[0].network} describes {most} most otherwise when it never saw it (Amalgam {first['AM normalised'].max():.2f} "
+        f"{results[0].network} describes {most} most otherwise when it never saw it (Amalgam "
+        f"{first['AM normalised'].max():.2f} "
         f"of 1), {least} least ({first['AM normalised'].min():.2f}); DBI is {first['DBI'].mean():.2f} on average.",
-        "A network is trained without each class in turn and then shown it. DBI (Davies-Bouldin, smaller is better) says how "
-        "compactly the soft labels of the unseen class lie together against those of other unseen classes; Amalgam (AM, "
-        "smaller is better) how far they are from those of a network that saw it. Normalised values lie in [0, 1]. The map "
-        "shows the soft labels of unseen classes by their two main directions: classes that stay apart are told apart unseen.",
+        "A network is trained without each class in turn and then shown it. DBI (Davies-Bouldin, smaller is better) "
+        "says how "
+        "compactly the soft labels of the unseen class lie together against those of other unseen classes; Amalgam "
+        "(AM, "
+        "smaller is better) how far they are from those of a network that saw it. Normalised values lie in [0, 1]. "
+        "The map "
+        "shows the soft labels of unseen classes by their two main directions: classes that stay apart are told apart "
+        "unseen.",
         {"networks": found},
         (),
         ("unseen", "soft"),
@@ -91,8 +96,10 @@ def benchmark_panel(results: Results | None) -> Panel | None:
         "Which measure may be trusted?",
         f"{len(order)} measures on {len(groundings)} grounding{'s' * (len(groundings) != 1)} of {domain}; "
         f"{label(order[0])} has the best mean rank.",
-        "Networks were trained so that their likeness is known. A cell is how well a measure follows that grounding (1 is "
-        "perfect); ranks are over all cells of the benchmark, 1 is best. Beside them stand the ranks of the ReSi paper for the "
+        "Networks were trained so that their likeness is known. A cell is how well a measure follows that grounding "
+        "(1 is "
+        "perfect); ranks are over all cells of the benchmark, 1 is best. Beside them stand the ranks of the ReSi "
+        "paper for the "
         "same domain, where it has the measure.",
         {
             "groundings": groundings,

@@ -15,7 +15,7 @@ from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.scores import VIEWS, Scored, ranked
 from likewise.report.zoo import Array, Zoo
 
-PERMUTATIONS, RESAMPLES = 1999, 200
+PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on
 FEW = 4  # networks from which on rank agreement can be told
 
 
@@ -106,7 +106,9 @@ def gaps(views: Sequence[View], zoo: Zoo, most: int = 200) -> list[Gap]:
         return []
     found = []
     for i, j in combinations(range(len(zoo.names)), 2):
-        own = sorted((float(view.ranks[i, j]), place) for place, view in enumerate(views) if view.ranks[i, j] == view.ranks[i, j])
+        own = sorted(
+            (float(view.ranks[i, j]), place) for place, view in enumerate(views) if view.ranks[i, j] == view.ranks[i, j]
+        )
         if len(own) < 2:
             continue
         (low, less), (high, more) = own[0], own[-1]
@@ -132,7 +134,7 @@ def rank_agreement(scores: Sequence[Scored], *, seed: int = 0) -> dict[str, Arra
         return None
     found = {name: np.full((count, count), np.nan) for name in ("rho", "low", "high", "p", "q", "networks")}
     for i, j in combinations(range(count), 2):
-        one = _agreement(scores[i], scores[j], seed)
+        one = _agreement(scores[i], scores[j], seed, half=count * (count - 1) // 2 >= MANY)
         for name, value in (one or {}).items():
             found[name][i, j] = found[name][j, i] = value
     upper = np.triu_indices(count, 1)
@@ -147,7 +149,7 @@ def rank_agreement(scores: Sequence[Scored], *, seed: int = 0) -> dict[str, Arra
     return found
 
 
-def _agreement(one: Scored, two: Scored, seed: int) -> dict[str, Any] | None:
+def _agreement(one: Scored, two: Scored, seed: int, *, half: bool) -> dict[str, Any] | None:
     """How far two measures rank pairs alike, over the networks that have a score with all others in both."""
     both = np.isfinite(one.alike) & np.isfinite(two.alike)
     kept = list(range(len(both)))
@@ -159,7 +161,8 @@ def _agreement(one: Scored, two: Scored, seed: int) -> dict[str, Any] | None:
     names = [str(place) for place in kept]
     pair = [SimilarityMatrix(names, np.nan_to_num(each.alike[square])) for each in (one, two)]
     try:
-        found = agreement(*pair, how="spearman", permutations=PERMUTATIONS, resamples=RESAMPLES, seed=seed)
+        draws: dict[str, Any] = {"permutations": PERMUTATIONS // (1 + half), "resamples": RESAMPLES // (1 + half)}
+        found = agreement(*pair, how="spearman", seed=seed, **draws)
     except LikewiseError:  # all pairs of one are equally alike
         return None
     return {

@@ -10,7 +10,7 @@ function heat(place, get) {
     now = get();
     frame.setAttribute("aria-label", `${now.title}. Arrow keys move over the cells, Enter opens one.`);
     gradient(scale, now);
-    const {R, C, width, height, margin, names, font} = sizes(place, now);
+    const {R, C, width, height, margin, names, font, turned} = sizes(place, now);
     const z = Array.from({length: R}, (_, i) => Array.from({length: C}, (_, j) => { const v = now.value(i, j); return Number.isNaN(v) ? null : v; }));
     const stops = now.diverging ? SPREAD : SCALE;
     const colours = stops.map((c, i) => [i / (stops.length - 1), c]);
@@ -25,7 +25,7 @@ function heat(place, get) {
     if (marks.length) traces.push({type: "scatter", mode: "markers", x: marks.map(m => m[1]), y: marks.map(m => m[0]), hoverinfo: "skip",
       marker: {symbol: "x-thin", size: Math.max(4, Math.min(9, font)), line: {color: "#d62728", width: 1.4}}});
     Plotly.react(picture, traces, layout({width, height, margin, plot_bgcolor: css("none"), shapes,
-      xaxis: axis({...columns, tickangle: C > 4 && names ? -60 : 0, tickfont: {size: font}, range: [-.5, C - .5], showgrid: false, ticks: "", side: "bottom"}),
+      xaxis: axis({...columns, tickangle: turned && names ? -60 : 0, tickfont: {size: font}, range: [-.5, C - .5], showgrid: false, ticks: "", side: "bottom"}),
       yaxis: axis({...rows, tickfont: {size: font}, range: now.upwards ? [-.5, R - .5] : [R - .5, -.5], showgrid: false, ticks: ""})}), CONFIG);
     if (!picture.dataset.ready) {
       picture.dataset.ready = "1";
@@ -56,16 +56,17 @@ function sizes(place, now) {
   const R = now.rows.length, C = now.columns.length, wide = Math.max(260, place.clientWidth || 600), print = document.body.classList.contains("print");
   const room = Math.min(wide, print ? 640 : 1100);
   const longest = list => Math.min(26, Math.max(...list.map(text => text.length)));
+  const turned = C > 4 && longest(now.columns) > 3;
   let names = true, cell = 0, left = 0, below = 0, font = 12;
   for (font of [12, 11, 10, 9]) {
     left = Math.min(room * .42, 14 + longest(now.rows) * font * .62);
-    below = 12 + longest(now.columns) * font * (C > 4 ? .5 : 0) + (C > 4 ? 4 : 18);
+    below = 12 + (turned ? 4 + longest(now.columns) * font * .5 : 18);
     cell = Math.min(now.largest ?? 46, (room - left - 8) / C, now.square === false ? 30 : 1e9);
     if (cell >= font + 1.5) break;
   }
   if (cell < 9) { names = false; left = now.foldedRows?.length ? 74 : 12; below = 46; cell = Math.min(46, (room - left - 8) / C); font = 10; }
   const high = now.square === false ? Math.max(16, Math.min(30, cell)) : cell;
-  return {R, C, names, font, width: left + C * cell + 8, height: 6 + R * high + below, margin: {l: left, r: 8, t: 6, b: below}};
+  return {R, C, names, font, turned, width: left + C * cell + 8, height: 6 + R * high + below, margin: {l: left, r: 8, t: 6, b: below}};
 }
 function gradient(place, now) {
   const stops = now.diverging ? SPREAD : SCALE, bar = el("i");

@@ -80,8 +80,8 @@ block("likeness", "pair", place => {
     if (few) { numbers.open = true; numbers.refresh(); return; }
     Plotly.react(picture, [{type: "scatter", mode: "markers", x: known, y: measures.map((_, k) => k), hoverinfo: "none",
       marker: {size: 11, symbol: measures.map(m => MARKS[kinds.indexOf(m.view)]), color: measures.map(m => COLOURS[kinds.indexOf(m.view)])}}],
-    layout({width: Math.min(place.clientWidth, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, place.clientWidth * .45), r: 12, t: 8, b: 46},
-      xaxis: axis({range: [-.02, 1.02], tickformat: ".0%", title: {text: "share of pairs that are less alike", font: {size: 12}}}),
+    layout({width: Math.min(place.clientWidth, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, place.clientWidth * .45), r: 18, t: 8, b: 46},
+      xaxis: axis({range: [-.04, 1.04], tickformat: ".0%", nticks: 6, title: {text: "pairs that are less alike", font: {size: 11}}}),
       yaxis: axis({tickvals: measures.map((_, k) => k), ticktext: measures.map(m => plain(cut(m.label, 24)) + " "), range: [measures.length - .5, -.5], tickfont: {size: 11}})}), CONFIG);
     if (!picture.dataset.ready) {
       picture.dataset.ready = "1";

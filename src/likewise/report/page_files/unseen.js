@@ -5,7 +5,7 @@ block("unseen", "unseen", (place, data) => {
   const draw = () => {
     const wide = Math.min(place.clientWidth, 1000), first = data.networks[0].classes;
     Plotly.react(picture, data.networks.map((net, k) => ({type: "bar", name: plain(cut(net.name, 30)), x: net.classes.map((_, i) => i), y: net.rows.map(row => row[now.column]), hoverinfo: "none", marker: {color: COLOURS[k % 10], pattern: {shape: ["", "/", "x", "."][k % 4]}}})),
-      layout({width: wide, height: 330, barmode: "group", showlegend: data.networks.length > 1, legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0}, margin: {l: 50, r: 10, t: 34, b: 80},
+      layout({width: wide, height: 330, barmode: "group", showlegend: data.networks.length > 1, legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0}, margin: {l: 50, r: 10, t: 34, b: first.some(name => name.length > 4) ? 90 : 30},
         xaxis: axis({tickvals: first.map((_, i) => i), ticktext: first.map(name => plain(cut(name, 16))), tickangle: first.some(name => name.length > 4) ? -60 : 0, tickfont: {size: 11}}), yaxis: axis({title: {text: plain(columns[now.column]), font: {size: 12}}, rangemode: "tozero"})}), CONFIG);
     if (picture.dataset.ready) return;
     picture.dataset.ready = "1";

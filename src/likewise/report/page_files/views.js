@@ -26,7 +26,7 @@ block("views", "gaps", (place, data) => {
     Plotly.react(picture, [...lines, ...data.views.map((view, v) => ({type: "scatter", mode: "markers", name: view.name, x: shown.map(gap => { const r = ranks[v].at(gap.a, gap.b); return Number.isNaN(r) ? null : r; }), y,
       hoverinfo: "none", showlegend: true, marker: {size: 11, color: COLOURS[v], symbol: MARKS[v]}}))].map((t, k) => k < lines.length ? {...t, showlegend: false} : t),
     layout({width: wide, height: 110 + 24 * shown.length, showlegend: true, legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0}, margin: {l: Math.min(260, wide * .45), r: 14, t: 34, b: 46},
-      xaxis: axis({range: [-.02, 1.02], tickformat: ".0%", title: {text: "share of pairs that are less alike", font: {size: 12}}}),
+      xaxis: axis({range: [-.04, 1.04], tickformat: ".0%", nticks: 6, title: {text: "pairs that are less alike", font: {size: 11}}}),
       yaxis: axis({tickvals: y, ticktext: shown.map(name), range: [shown.length - .5, -.5], tickfont: {size: 10}})}), CONFIG);
     if (!picture.dataset.ready) {
       picture.dataset.ready = "1";

@@ -1,0 +1,187 @@
+"""A report in a browser: everything can be clicked through without an error or a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise.classes import Inspector
+from likewise.comparison.influence import influence
+from likewise.data import Data
+from likewise.report import Runs, report
+from tests.report.browser import Browser, installed, until
+from tests.report.helpers import EVIL, arrays, many
+
+pytestmark = pytest.mark.skipif(installed() is None, reason="no Chromium is installed: apt-get install chromium")
+CLASSES = ("</script>", "<b>cat</b>", "dog", "ship")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Networks and classes with names that look like markup: matrices, inputs and a watched training."""
+    folder, draw = tmp_path_factory.mktemp("page"), np.random.default_rng(0)
+    given = arrays(6, names=EVIL, n=40)
+    labels = np.arange(40) % 4
+    views = {
+        name: likewise.Activations(values, name=name, outputs=likewise.Outputs(draw.normal(size=(40, 4)), labels))
+        for name, values in given.items()
+    }
+    data = Data("images", "image", draw.random((40, 1, 8, 8)), labels, CLASSES)
+    compared = likewise.compare(views, ["cka", "rsa", "disagreement"], calibrate=30, intervals=True, progress=False)
+    watch = Inspector(CLASSES)
+    for epoch in range(1, 11):
+        watch.update(np.eye(4)[labels] + draw.normal(size=(40, 4)) / epoch, labels, given[EVIL[0]])
+        watch.report(draw.normal(size=(4, 12)))
+    runs = Runs(
+        matrices=list(compared.values()),
+        inputs=[influence(views, ["pnka"], data=data, progress=False)],
+        inspections={EVIL[0]: watch},
+    )
+    return report(runs, out=folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as made:
+        yield made
+
+
+@pytest.fixture
+def opened(browser: Browser, page: Path) -> Browser:
+    browser.errors.clear()
+    browser.requests.clear()
+    browser.open(page)
+    browser.run("blocks.forEach(start)")
+    return browser
+
+
+def choose(browser: Browser, panel: str, label: str, option: int) -> None:
+    browser.run(
+        f"""(select => {{ select.value = {option}; select.dispatchEvent(new Event("change")); }})(
+        document.querySelector('#{panel} select[aria-label="{label}"]'))"""
+    )
+
+
+def test_a_report_is_clicked_through_without_an_error_or_a_request(opened: Browser, page: Path) -> None:
+    ticks = "[...document.querySelectorAll('#likeness .xaxislayer-above text')].map(t => t.textContent)"
+    title = "document.querySelector('#likeness .readout').textContent"
+    before, order = opened.run(title), opened.run(ticks)
+    choose(opened, "likeness", "Measure", 1)
+    assert opened.run(title) != before
+    choose(opened, "likeness", "Order", 1)
+    assert opened.run(ticks) != order
+    assert sorted(opened.run(ticks)) == sorted(order)
+    epoch = "document.querySelector('#classes .wide b').textContent"
+    assert opened.run(epoch) == "epoch 10"
+    opened.run(
+        """(slider => { slider.value = 2; slider.dispatchEvent(new Event("input")); })(
+        document.querySelector("#classes input"))"""
+    )
+    assert opened.run(epoch) == "epoch 3"
+    for panel, label, option in [
+        ("map", "Map", 1),
+        ("map", "Colour", 0),
+        ("inputs", "and", 3),
+        ("classes", "Alike by", 1),
+    ]:
+        choose(opened, panel, label, option)
+    opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    until(lambda: opened.run("document.querySelectorAll('#likeness tbody tr').length > 10"), "the table")
+    assert opened.errors == []
+    assert [url for url in opened.requests if not url.startswith("data:")] == [page.absolute().as_uri()]
+
+
+def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Browser) -> None:
+    opened.run("document.querySelector('#likeness .nsewdrag').scrollIntoView({block: 'center', behavior: 'instant'})")
+    box = opened.run(
+        "(r => [r.x, r.y, r.width, r.height])(document.querySelector('#likeness .nsewdrag').getBoundingClientRect())"
+    )
+    tip = "document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
+
+    def hovered() -> str:
+        opened.mouse(box[0] + 5, box[1] + 5)
+        opened.mouse(box[0] + box[2] * 1.5 / 6, box[1] + box[3] * 0.5 / 6)
+        return str(opened.run(tip))
+
+    until(lambda: "n = 40 inputs" in hovered(), "the tip")
+    text = hovered()
+    for part in ("cka = ", "interval ", "chance ", "q = ", "of pairs"):
+        assert part in text, text
+    opened.run("document.querySelector('#likeness [role=application]').focus()")
+    opened.key("ArrowRight")
+    assert opened.run(tip) == text  # the second cell of the first row
+    opened.key("ArrowDown")
+    assert opened.run(tip) != text
+    opened.key("Escape")
+    assert opened.run(tip) == ""
+
+
+def test_a_click_on_a_cell_shows_the_pair(opened: Browser) -> None:
+    head = "document.querySelector('#likeness [data-block=pair] h3').textContent"
+    names = opened.run("NETS.map(net => net.name)")
+    opened.run("pickPair(2, 4)")
+    assert opened.run(head) == f"{names[2]} and {names[4]}, by all measures"
+    assert opened.run("document.querySelectorAll('#inputs .card').length") == 8
+
+
+def test_names_are_text_in_every_chart_and_table(opened: Browser) -> None:
+    opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    until(lambda: opened.run("document.querySelectorAll('#likeness tbody tr').length > 10"), "the table")
+    pictures = "[...document.querySelectorAll('img')].filter(i => !i.src.startsWith('data:image/png')).length"
+    assert opened.run(pictures) == 0
+    assert opened.run("document.querySelectorAll('b b, svg b, svg a, svg img, td b, li b').length") == 0
+    shown = opened.run("document.body.textContent")
+    for name in (*EVIL, *CLASSES):
+        assert name in shown, name
+    ticks = opened.run("[...document.querySelectorAll('.xtick text, .ytick text')].map(t => t.textContent.trim())")
+    for name in ("</script>", "<b>bold</b>", "<b>cat</b>", "'\"&amp;", "%{x}"):
+        assert any(tick.endswith(name) for tick in ticks), (name, ticks)
+    assert opened.errors == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_sticks_out_of_the_page(opened: Browser, width: int) -> None:
+    opened.size(width, 900)
+    try:
+        until(lambda: opened.run("innerWidth") == width, "the width")
+        opened.run("redraw()")
+        assert opened.run("document.documentElement.scrollWidth") <= width
+    finally:
+        opened.size(1200, 900)
+
+
+def test_dark_and_light_follow_the_reader(opened: Browser) -> None:
+    colour = "getComputedStyle(document.body).backgroundColor"
+    ink = "document.querySelector('#likeness .xtick text').style.fill"
+    found = {}
+    for scheme in ("light", "dark"):
+        opened.scheme(scheme)
+        opened.run("redraw()")
+        found[scheme] = opened.run(colour), opened.run(ink)
+    opened.scheme("light")
+    assert found["light"][0] != found["dark"][0]
+    assert found["light"][1] != found["dark"][1]
+
+
+def test_seventy_networks_by_twenty_measures_are_ready_within_two_seconds(browser: Browser, tmp_path: Path) -> None:
+    given = many(70, 20)
+    plain = [replace(matrix, values=np.round(matrix.values, 3)) for matrix in given]
+    path = report(Runs(matrices=plain[:20]), out=tmp_path / "many.html")
+    assert path.stat().st_size < 15e6
+    browser.send("Performance.enable", timeDomain="threadTicks")  # seconds of work, whatever else the machine does
+    browser.open(path)
+    ticks = "document.querySelectorAll('#likeness .ytick text').length"
+    until(lambda: browser.run(ticks) >= 70, "the matrix")
+    spent = {metric["name"]: metric["value"] for metric in browser.send("Performance.getMetrics")["metrics"]}
+    assert spent["TaskDuration"] < 2.0
+    sizes = browser.run(
+        "[...document.querySelectorAll('#likeness .ytick text')].map(t => parseFloat(t.style.fontSize))"
+    )
+    assert min(sizes[:70]) >= 9
+    shown = browser.run("[...document.querySelectorAll('#likeness .ytick text')].slice(0, 70).map(t => t.textContent)")
+    assert len(set(shown)) == 70

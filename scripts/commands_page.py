@@ -11,7 +11,7 @@ from typing import Any
 import typer
 import typer.main
 
-from likewise.cli import _app
+from likewise.cli import _app, commands
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 PAGES = {  # where more is said
@@ -39,7 +39,6 @@ PAGES = {  # where more is said
 
 def page() -> str:
     """The whole page."""
-    app: Any = typer.main.get_command(_app([]))
     parts = [
         "# Commands",
         "Written by `scripts/commands_page.py` from the commands; a test holds the page to them. "
@@ -47,11 +46,20 @@ def page() -> str:
         "exit code 1, and `--debug` shows where it arose. Data is looked for in the folder `LIKEWISE_DATA`, then in "
         "the libraries' own caches, then downloaded.",
     ]
-    for name, command in sorted(app.commands.items()):
+    for name in sorted(commands()):
+        command = _command(name)
         parts += _section(f"likewise {name}", command, PAGES.get(name), "##")
-        for inner, sub in sorted(getattr(command, "commands", {}).items()):
-            parts += _section(f"likewise {name} {inner}", sub, None, "###")
+        for inner in sorted(getattr(command, "commands", {})):
+            parts += _section(f"likewise {name} {inner}", _command(name, inner), None, "###")
     return "\n\n".join(parts) + "\n"
+
+
+def _command(*words: str) -> Any:
+    """A command, or one of a group, with its options."""
+    found: Any = typer.main.get_command(_app([*words]))
+    for word in words:
+        found = found.commands[word]
+    return found
 
 
 def _section(words: str, command: Any, more: str | None, level: str) -> list[str]:

@@ -72,3 +72,46 @@ def test_a_warning_is_one_line_without_the_code_it_arose_in(tmp_path: Path) -> N
     )
     assert "Warning" not in done.stderr
     assert "UserWarning" in run(*words, "--debug", cwd=tmp_path).stderr
+
+
+def helps(points: dict[str, EntryPoint], words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The words of every command, those of groups included."""
+    found: list[tuple[str, ...]] = [words]
+    for name, point in points.items():
+        loaded = point.load()
+        if isinstance(loaded, ModuleType):
+            found += helps(cli._points(loaded.__name__, loaded.__path__), (*words, name))
+        else:
+            found.append((*words, name))
+    return found
+
+
+@pytest.mark.parametrize("words", helps(commands()), ids=" ".join)
+def test_help_fits_80_columns_and_cuts_no_sentence(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([*words, "--help"])
+    assert stopped.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage")] == []
+    assert lines[0].startswith(" ".join(["Usage: likewise", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["compar"], "Error: No such command 'compar'. Did you mean 'compare'?"),
+        (["mesures"], "Error: No such command 'mesures'. Did you mean 'measures'?"),
+        (["benchmark", "rn"], "Error: No such command 'rn'. Did you mean 'run'?"),
+    ],
+)
+def test_an_unknown_command_is_met_with_the_nearest_one(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == sentence

@@ -3,14 +3,16 @@
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
 stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. The room imports `_base` to
-`report`, inside functions, so that lists of names are printed without torch.
+`report`, inside functions, so that lists of names are printed without torch; `--help` imports no command at all.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 import warnings
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
@@ -27,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    given = spread([word for word in given if word != "--debug"])
+    given = spread([word for word in given if word != "--debug"]) or ["--help"]
     before = warnings.formatwarning
     if not debug:
         warnings.formatwarning = _in_a_line
@@ -90,6 +92,7 @@ def _app(words: list[str]) -> Any:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # its import takes as long as all the rest
     )
 
     @app.callback(invoke_without_command=True)
@@ -104,16 +107,41 @@ def _app(words: list[str]) -> Any:
     return app
 
 
+def _listed(point: EntryPoint) -> Any:
+    """What stands for a command in a list: a function with its summary; a file of ours is read and not imported.
+
+    To import all of them takes several times as long as to list them.
+    """
+    module, _, name = point.value.partition(":")
+    if not module.startswith(f"{__name__}."):
+        return point.load()
+    path = Path(__file__).parent.joinpath(*module.removeprefix(f"{__name__}.").split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    home: ast.Module | ast.FunctionDef = next(functions, tree)
+
+    def command() -> None:
+        pass
+
+    command.__doc__ = str(ast.get_docstring(home)).split("\n")[0]
+    return command
+
+
 def _add(app: Any, points: dict[str, EntryPoint], words: list[str]) -> None:
-    """Give a command line the command that the words name, or all of them for `--help`."""
+    """Give a command line the command that the words name, or all of them by name and summary for `--help`."""
     import typer
 
-    for name in words[:1] if words and words[0] in points else points:
+    if not words or words[0] not in points:
+        for name, point in points.items():
+            app.command(name)(_listed(point))
+        return
+    for name in words[:1]:
         loaded = points[name].load()
         if not isinstance(loaded, ModuleType):
             app.command(name)(loaded)
             continue
-        group = typer.Typer(help=str(loaded.__doc__).split("\n")[0], no_args_is_help=True)
+        group = typer.Typer(help=str(loaded.__doc__).split("\n")[0], no_args_is_help=True, rich_markup_mode=None)
         group.callback()(lambda: None)  # with one command it is a group too
         _add(group, _points(loaded.__name__, loaded.__path__), words[1:])
         app.add_typer(group, name=name)

@@ -19,7 +19,7 @@ def advise(
     top: Annotated[int, typer.Option(help="How many measures to show.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="For programs, with all evidence.")] = False,
 ) -> None:
-    """Rank measures by benchmark results, the paper's and ours, with their power and cost at n inputs."""
+    """Rank measures by benchmark results. They are the paper's and ours, with power and cost at n inputs."""
     from likewise.benchmark.advice import advise
 
     found = advise(domain, question, n=n, d=d, budget=budget, top=top)

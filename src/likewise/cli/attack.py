@@ -23,7 +23,7 @@ def attack(
     seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Attack a network: the share of images that fool it, with an interval, and pictures of some."""
+    """Attack a network. Says which share of images fools it, with an interval, and keeps pictures of some."""
     from likewise.transfer import success
 
     name, options = attack_options(attack, eps, iterations)

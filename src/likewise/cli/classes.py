@@ -28,7 +28,7 @@ def classes(
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Hold what networks find alike against WordNet: SAI of class means on data, or of class layers."""
+    """Hold what networks find alike against WordNet. SAI is of class means on data, or of class layers."""
     from likewise.classes import alignment, from_features, from_weights, from_wordnet
     from likewise.comparison.arguments import named_networks
 

@@ -49,7 +49,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Compare networks by their activations and answers on the same inputs."""
+    """Compare networks by activations and answers to the same inputs."""
     from likewise._base.files import write_whole
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence

@@ -34,7 +34,7 @@ def diff(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Say what changed between two networks: layers, answers, classes, a verdict."""
+    """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
 
     found = likewise.diff(

@@ -24,7 +24,7 @@ def ensemble(
     seed: Annotated[int, typer.Option(help="Draws the half of the inputs that the choice is made on.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Pick the members of an ensemble by accuracy and similarity, and try it on held-out inputs."""
+    """Pick the members of an ensemble. By accuracy and similarity, and tried on held-out inputs."""
     from likewise.analysis import clusters, errors_by_clusters, pick_ensemble
     from likewise.transfer.matrix import load
 

@@ -22,7 +22,7 @@ def families(
     seed: Annotated[int, typer.Option(help="Draws the starts of k-means and of the map.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Find families of alike networks in a matrix, with the components they share."""
+    """Find families of alike networks in a matrix. Names the components they share."""
     from likewise.analysis import clusters, keywords, plot_families, read_matrix, read_table
 
     given = read_matrix(matrix, larger_is="less alike" if distance else "more alike")

@@ -20,7 +20,7 @@ def inspect(
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Class similarity of every epoch: curves, matrices, phases, pictures and a film."""
+    """Look at class similarity epoch by epoch. Gives curves, matrices, phases, pictures and a film."""
     from likewise.classes import animate, inspect
     from likewise.classes.epoch_report import headlines
 

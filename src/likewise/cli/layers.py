@@ -16,7 +16,7 @@ def layers(
     data: Annotated[str | None, typer.Option(help="Address of data to show it; else a size is tried.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """List the layers of a network: names, shapes for one input, parameters; * marks the blocks."""
+    """List the layers of a network. Names, shapes for one input, parameters; * marks the blocks."""
     import likewise
     from likewise.errors import UnknownNameError
     from likewise.views.hooks import nearest

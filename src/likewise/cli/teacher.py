@@ -26,7 +26,7 @@ def teacher(
     seed: Annotated[int, typer.Option(help="Draws the starts of k-means.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Advise a teacher for a student: of another family, and unlike it."""
+    """Advise a teacher for a student. It is of another family, and unlike it."""
     from likewise.analysis import pick_teacher, read_matrix
 
     matrix = read_matrix(run, larger_is="less alike" if distance else "more alike")

@@ -31,7 +31,7 @@ def transfer(
     seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Score how far networks fall together: similarity by attack transferability (SAT)."""
+    """Score how far networks fall together. This is similarity by attack transferability (SAT)."""
     from likewise import transfer as room
     from likewise.errors import InputError
 

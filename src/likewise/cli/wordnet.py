@@ -18,7 +18,7 @@ def wordnet(
     nouns: Annotated[list[str], typer.Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")],
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """List the senses of one noun, or say how alike several nouns are."""
+    """List the senses of a noun, or say how alike nouns are."""
     from likewise.wordnet import find, senses
 
     if len(nouns) > 1:

@@ -23,7 +23,7 @@ def zeroshot(
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Test representations by classes they never saw: Raw Zero-Shot, with DBI and the Amalgam Metric."""
+    """Test representations by classes they never saw. Raw Zero-Shot, with DBI and the Amalgam Metric."""
     from likewise import zeroshot as room
     from likewise.matrices.tables import fitted
 

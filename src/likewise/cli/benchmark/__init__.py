@@ -1,1 +1,1 @@
-"""Hold measures against networks whose likeness is known: which may be trusted?"""
+"""Hold measures against networks whose likeness is known."""

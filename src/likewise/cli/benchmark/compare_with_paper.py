@@ -13,7 +13,7 @@ def compare_with_paper(
     measure_variant: Annotated[str, typer.Option(help="Form of the measures: resi or published.")] = "resi",
     out: Annotated[Path | None, typer.Option(help="CSV with one row per measure of each cell.")] = None,
 ) -> None:
-    """Differences and rank correlations per cell, then the paper's claims: agrees, does not, cannot tell."""
+    """Hold a run against the paper. Differences and rank correlations per cell, then the paper's claims."""
     from likewise.benchmark.claims import check_claims
     from likewise.benchmark.paper import compare_with_paper
     from likewise.benchmark.results import Results

@@ -14,7 +14,7 @@ def folder(
     measures: Annotated[list[str] | None, typer.Option(help="all, resi, or names; may be repeated.")] = None,
     out: Annotated[Path | None, typer.Option(help="Table of the results, as CSV.")] = None,
 ) -> None:
-    """Evaluate representations of your own; nothing is trained."""
+    """Evaluate representations of your own. Nothing is trained."""
     from likewise._base.files import write_whole
     from likewise.benchmark import from_folder
     from likewise.cli._words import split

@@ -29,7 +29,7 @@ def run(
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be trained and what it costs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Train networks whose likeness is known, and see which measures follow it."""
+    """Train networks of known likeness, and judge measures."""
     from likewise import benchmark
     from likewise.cli._words import split
     from likewise.errors import InputError

@@ -14,7 +14,7 @@ def sweep(
     variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
     out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
 ) -> None:
-    """Evaluate a measure with several values of its options; nothing is trained."""
+    """Evaluate a measure over values of its options. Nothing is trained."""
     from likewise.benchmark.sweep import sweep
     from likewise.benchmark.tables import table
 

@@ -20,7 +20,7 @@ def table(
     out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
-    """Tables like the paper's, with chance levels, coverage and the validity of groups."""
+    """Print tables like the paper's. With chance levels, coverage and the validity of groups."""
     from likewise.benchmark.accuracies import plot_accuracies
     from likewise.benchmark.ranks import ranks as rank
     from likewise.benchmark.results import Results

@@ -143,7 +143,7 @@ def influence(
     if any(isinstance(each, (str, Module)) for each in views.values()):
         check_networks(views, data, head, layers, None)
         with nullcontext() if store is None else open_store(store) as place:
-            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, None, place, progress, False)
+            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, None, place, progress, False, True)
             views = extract_all(views, how, own_names=False)
     given = as_views(views, reduce, bound)
     reps = representations(list(given.values()), parse_memory(memory))

@@ -17,6 +17,7 @@ import torch
 
 from likewise.benchmark import Results, check_claims, compare_with_paper, ranks, run, sweep, table
 from likewise.benchmark.accuracies import plot_accuracies
+from likewise.benchmark.plan import chosen
 from likewise.benchmark.results import label
 from likewise.measures.registry import MEASURES, RESI
 from studies.tables import markdown
@@ -52,8 +53,8 @@ def make(name: str, engine: str | None = None) -> None:
     case, _, seed = name.rpartition("-")
     domain, data, network, preset = CASES[case]
     how = {"preset": preset, "seed": int(seed), "engine": engine, "progress": False}
-    ours = [m for m in MEASURES if m.info.on == "representation" and m.info.variant is None and m.name not in SLOW]
-    run(domain, data, network, measures=["resi", *(m.name for m in ours)], out=RUNS / name, **how)
+    ours = [m for m in chosen("all") if m.info.on == "representation" and m.name not in SLOW]
+    run(domain, data, network, measures=["resi", *ours], out=RUNS / name, **how)
 
 
 def complete(cases: Iterable[str]) -> list[Path]:

@@ -32,3 +32,13 @@ def test_shuffled_and_drawn_inputs_stand_on_the_scale_of_all(name) -> None:
         (Pair(Subset(a, half), Subset(b, half)), (x[half] * 1e-170, y[half] * 1e-160)),
     ):
         assert measure.score(found) == pytest.approx(measure(*direct), rel=1e-9)
+
+
+def test_shuffled_single_precision_follows_the_shuffle_though_the_whole_was_never_asked_for() -> None:
+    x = np.random.default_rng(0).normal(size=(400, 200)).astype(np.float32)
+    order = torch.randperm(400, generator=torch.Generator().manual_seed(0))
+    rows, squares = Permuted(Representation(Activations(x)), order).single
+    whole, norms = Representation(Activations(x)).single
+    assert rows.shape == x.shape
+    assert torch.equal(rows, whole[order])
+    assert torch.equal(squares, norms[order])

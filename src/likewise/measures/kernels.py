@@ -90,6 +90,7 @@ class InnerProducts:
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
     sums: dict[int, np.ndarray] = field(default_factory=dict)
     diagonals: dict[int, np.ndarray] = field(default_factory=dict)
+    _without_diagonals: dict[int, tuple[np.ndarray, float]] = field(default_factory=dict, init=False, repr=False)
 
     def dot(self, a: Representation, b: Representation) -> float:
         """The inner product of two kernel matrices, in either order."""
@@ -105,8 +106,15 @@ class InnerProducts:
     def unbiased(self, a: Representation, b: Representation) -> float:
         """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
         p, q = self.diagonals[a.key], self.diagonals[b.key]
-        r, s = self.sums[a.key] - p, self.sums[b.key] - q
-        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), float(r.sum() * s.sum()), a.n)
+        (r, all_r), (s, all_s) = self._sums_without_diagonal(a.key), self._sums_without_diagonal(b.key)
+        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), all_r * all_s, a.n)
+
+    def _sums_without_diagonal(self, key: int) -> tuple[np.ndarray, float]:
+        """Row sums of a network's matrix with zeros on its diagonal, and the sum of all of it."""
+        if key not in self._without_diagonals:
+            sums = self.sums[key] - self.diagonals[key]
+            self._without_diagonals[key] = sums, float(sums.sum())
+        return self._without_diagonals[key]
 
 
 def inner_products(kernels: Iterable[Kernel], reps: Sequence[Representation]) -> dict[Kernel, InnerProducts]:

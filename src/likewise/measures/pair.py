@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -42,7 +42,8 @@ class Pair:
         """The value under `key` (a quantity and its options), computed at most once."""
         if key not in self._held:
             self._held[key] = compute()
-        return cast(T, self._held[key])
+        value: T = self._held[key]
+        return value
 
     @property
     def swapped(self) -> Pair:
@@ -180,12 +181,12 @@ class Pair:
     def _fill_linear(self, table: InnerProducts, kernel: Linear) -> None:
         """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
         a, b = self.a, self.b
-        single = not kernel.exact and bool(a.single[0].numel() and b.single[0].numel())
+        single = not kernel.exact and a.has_single and b.has_single
         for rep in (a, b):
             squares = rep.single[1] if single else rep.squares
             table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
             table.diagonals[rep.key] = squares.cpu().double().numpy()
-            table.sums[rep.key] = np.zeros_like(table.diagonals[rep.key])
+            table.sums[rep.key] = np.zeros(rep.n)
         both = single_product_norm(a.single[0], b.single[0]) if single else float(torch.linalg.vector_norm(self.cross))
         table.inner[a.key, b.key] = both**2
 

@@ -60,6 +60,10 @@ class Permuted(Resampled):
         known = quantity(self.parent, *key[1:]) if quantity.eager else self._computed_by_parent(key)
         return derive(quantity.permuted, self.parent, known, self.index)
 
+    @property
+    def unconverted(self) -> Tensor:
+        return self.parent.unconverted[self.index]
+
     @quantity
     def values(self) -> Tensor:
         return self.parent.values[self.index]

@@ -45,7 +45,8 @@ class Values:
 
     def memo(self, key: Key, compute: Callable[[], T]) -> T:
         """The value under `key` (a quantity and its options), computed at most once."""
-        return cast(T, self.workspace.get((self.key, key), compute))
+        value: T = self.workspace.get((self.key, key), compute)
+        return value
 
     @property
     def name(self) -> str:
@@ -53,9 +54,14 @@ class Values:
         return self.view.label
 
     @property
+    def unconverted(self) -> Tensor:
+        """The activations, (n, d), as they were given: in their own units and precision."""
+        return cast(Tensor, self.view.values)
+
+    @property
     def values(self) -> Tensor:
         """The activations, (n, d), in the precision of the means: float64 on the CPU."""
-        values = cast(Tensor, self.view.values)
+        values = self.unconverted
         if values.dtype == self.view.mean.dtype and not self.exponent:
             return values
         return self._converted
@@ -116,17 +122,26 @@ class Values:
         products of float32 values are twice as fast in float32. Empty where the network gave more
         digits, where there is nothing to gain, and where squares would leave the range of float32.
         """
-        values = cast(Tensor, self.view.values)
         none = self.mean.new_empty(0)
-        if values.dtype != torch.float32 or values.numel() < MANY or self.wide or self.exponent:
+        if not self._worth_single:
             return none, none
         mean = self.mean.float()
-        rows = values - mean
+        rows = self.unconverted - mean
         if mean.dtype != self.mean.dtype:
             rows -= (self.mean - mean).float()  # what rounding left of the mean
         squares = torch.linalg.vector_norm(rows, dim=1).to(self.mean.dtype).square_()
         fits = SQUARES[0] < float(squares.sum()) / rows.numel() < SQUARES[1]
         return (rows, squares) if fits else (none, none)
+
+    @property
+    def has_single(self) -> bool:
+        """Whether `single` is not empty."""
+        return self._worth_single and self.single[0].numel() > 0
+
+    @property
+    def _worth_single(self) -> bool:
+        ordinary = not (self.wide or self.exponent)
+        return ordinary and self.n * self.d >= MANY and self.view.values.dtype == torch.float32
 
     # --- choices among the inputs ---------------------------------------------------------------
 
@@ -170,7 +185,9 @@ class Values:
     @quantity(permuted="rows")
     def centred(self) -> Tensor:
         """`compact` with column means taken off."""
-        if self.wide and self._far:
+        if not self.wide:
+            return self._minus_mean()
+        if self._far:
             return self._joint_triangle[:, : self.n].T.contiguous()
         return self.compact - self.compact_mean
 
@@ -187,7 +204,11 @@ class Values:
 
     @quantity(permuted="rows")
     def _centred_wide(self) -> Tensor:
-        return self.values - self.mean
+        return self._minus_mean()
+
+    def _minus_mean(self) -> Tensor:
+        """The values with column means taken off; torch converts their precision as it subtracts."""
+        return (self.values if self.exponent else self.unconverted) - self.mean
 
     @property
     def centred_neurons(self) -> Tensor:
@@ -226,8 +247,7 @@ class Values:
     @quantity(permuted="same")
     def _plainly_varied(self) -> bool:
         """Whether the rows are so far from the same that there is no need to look closer."""
-        single = self.single[1]
-        squares = single if single.numel() else self.squares
+        squares = self.single[1] if self.has_single else self.squares
         return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
 
     @quantity(permuted="same")

@@ -132,7 +132,8 @@ class Workspace:
                 return value
             except KeyError:  # just moved to disk by another thread
                 pass
-        with self._owner_lock(key[0]):
+        lock = self._owner_locks.get(key[0]) or self._owner_locks.setdefault(key[0], threading.RLock())
+        with lock:
             if key in self._held:
                 return self._held[key]
             if key in self._on_disk:
@@ -141,10 +142,6 @@ class Workspace:
                 value = compute() if self.shared is None else self.shared.get(key, compute)
             self._hold(key, value)
             return value
-
-    def _owner_lock(self, owner: int) -> threading.RLock:
-        found = self._owner_locks.get(owner)
-        return found or self._owner_locks.setdefault(owner, threading.RLock())
 
     def _hold(self, key: tuple[int, Any], value: Any) -> None:
         size = _size(value)
@@ -206,7 +203,7 @@ def _size(value: Any) -> int:
     if isinstance(value, Tensor):
         return value.numel() * value.element_size() if value.numel() > 10_000 else 0
     if isinstance(value, tuple) and value and all(isinstance(v, Tensor) for v in value):
-        return sum(int(v.numel()) * v.element_size() for v in value)
+        return sum(v.nbytes for v in value)
     return 0
 
 

@@ -96,29 +96,28 @@ class Activations:
     files: tuple[Path, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        values = as_tensor(self.values, self.label)
+        label = self.label
+        values = as_tensor(self.values, label)
         dtype = getattr(self.values, "dtype", None)
         if getattr(dtype, "itemsize", 0) == 2:
             given = str(dtype).removeprefix("torch.")
             if given in HALF:
                 object.__setattr__(self, "about", {**self.about, "dtype": given})
         if self.reduce is not None and values.ndim > 2:
-            values = reduced(values, self.reduce, self.label)
+            values = reduced(values, self.reduce, label)
         if values.ndim != 2:
-            raise InputError(wrong_rank(values, self.label))
+            raise InputError(wrong_rank(values, label))
         if not values.numel():
-            raise InputError(
-                f"{self.label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column."
-            )
+            raise InputError(f"{label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column.")
         if values.shape[0] < 2:
-            raise InputError(f"{self.label} has one row. A comparison needs at least two inputs.")
-        mean, exponent = _means_and_exponent(values, self.label)
+            raise InputError(f"{label} has one row. A comparison needs at least two inputs.")
+        mean, exponent = _means_and_exponent(values, label)
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "values", values)
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
-                f"{self.label} has {values.shape[0]} rows and its outputs have "
+                f"{label} has {values.shape[0]} rows and its outputs have "
                 f"{self.outputs.logits.shape[0]}. Take both from one pass over the probe."
             )
 

@@ -83,7 +83,7 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
     torch.set_num_threads(1)  # the networks are too small to share
     try:
         networks = _train(place, students, dataset("digits:train"), probe, say)
-        work = _Work(place, {name: str(address) for name, address in networks.items()}, say)
+        work = _Work(place, students, say)
         work.do(
             "compared",
             "comparing them by representations, answers and classes",
@@ -111,13 +111,13 @@ class _Work:
     """Steps that are done once: each in a folder of its own, with a key of what it was made from."""
 
     place: Path
-    networks: Mapping[str, str]
+    students: tuple[Student, ...]
     say: Say
 
     def do(self, name: str, what: str, step: Callable[[Path], object]) -> None:
         """Take a step, unless it was taken for the same networks before."""
-        digests = {key: _weights(address) for key, address in self.networks.items()}
-        key = facts_digest({"networks": digests, "version": __version__, "settings": _settings()})
+        recipe = {"students": list(map(repr, self.students)), "settings": repr(_settings())}
+        key = facts_digest(recipe | {"likewise": __version__, "torch": torch.__version__})
         done = self.place / name / "done.txt"
         if done.exists() and done.read_text(encoding="utf-8") == key:
             self.say(f"{what}: read from {self.place / name}")
@@ -132,12 +132,6 @@ class _Work:
 
 def _settings() -> list[Any]:
     return [list(MEASURES), list(LOOKED_INTO), ATTACK, SHUFFLES, LEFT_OUT, STEPS]
-
-
-def _weights(address: str) -> str:
-    from likewise._base.hashing import digest
-
-    return digest([Path(address.partition("@")[2]).read_bytes()])
 
 
 def _train(place: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:

@@ -35,6 +35,7 @@ from likewise.errors import InputError, StoreError
 from likewise.matrices.labelled import NPZ, SAFETENSORS
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.transfer.matrix import ANSWERS, MATRIX, TransferMatrix, load
 from likewise.zeroshot.result import ZeroShot
 
@@ -95,7 +96,7 @@ def read_runs(*paths: str | os.PathLike[str]) -> Runs:
 
 
 def _empty(path: Path) -> str:
-    if (path / "history.json").exists() or (path / "weights.safetensors").exists():
+    if (path / "history.json").exists() or (path / WEIGHTS).exists():
         return (
             f"{path} holds a training, which alone shows nothing. Look at it by likewise inspect {path} --data ... "
             "--out FOLDER, or compare its network with others."
@@ -128,7 +129,7 @@ def _folder(folder: Path, found: Runs) -> bool:
 
 def _saved(folder: Path) -> list[Path]:
     """Files that say of themselves that they are a matrix."""
-    files = sorted(path for kind in (SAFETENSORS, NPZ) for path in folder.glob(f"*{kind}"))
+    files = sorted(path for kind in (SAFETENSORS, NPZ) for path in folder.glob(f"*{kind}") if path.name != WEIGHTS)
     return [path for path in files if path.suffix == NPZ or {"facts", "csm", "rows"} & set(_metadata(path))]
 
 

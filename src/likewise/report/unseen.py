@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise.benchmark.groundings import FORMS
 from likewise.benchmark.paper import paper_results
 from likewise.benchmark.ranks import Ranks, ranks
 from likewise.benchmark.results import Results, label
@@ -81,13 +82,12 @@ def benchmark_panel(results: Results | None) -> Panel | None:
     """Which measures may be trusted, with ranks per grounding beside the paper's."""
     if results is None:
         return None
-    try:
-        own = ranks(results)
-    except LikewiseError:
+    variant, own = _ranks(results)
+    if own is None:
         return None
     domain = own.domains[0]
     mean, published = _means(own, domain), _paper(domain)
-    frame = results.form().main().frame
+    frame = results.form(variant).main().frame
     values = frame.pivot_table("value", "measure", "grounding", aggfunc="mean", sort=False)
     order = sorted((str(name) for name in values.index), key=lambda name: mean.get(name, np.inf))
     groundings = [str(name) for name in values.columns]
@@ -113,6 +113,17 @@ def benchmark_panel(results: Results | None) -> Panel | None:
     )
 
 
+def _ranks(results: Results) -> tuple[str, Ranks | None]:
+    """The ranks of measures by the published form of the evaluation, else by that of the paper's code."""
+    for variant in FORMS:
+        for form in (None, "published", "resi"):  # of the measures, where results hold several
+            try:
+                return variant, ranks(results, variant=variant, measure_variant=form)
+            except LikewiseError:
+                continue
+    return "", None
+
+
 def _means(found: Ranks, domain: str) -> dict[str, float]:
     """The mean rank of every measure in a domain."""
     rows = found.summary()
@@ -123,6 +134,6 @@ def _means(found: Ranks, domain: str) -> dict[str, float]:
 def _paper(domain: str) -> dict[str, float]:
     """The mean ranks of the paper in a domain."""
     try:
-        return _means(ranks(paper_results()), domain)
+        return _means(ranks(paper_results(), variant="resi"), domain)
     except LikewiseError:
         return {}

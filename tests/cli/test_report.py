@@ -1,0 +1,67 @@
+"""`likewise report`: any mix of runs in, one file out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.cli import main
+from likewise.cli.report import report
+from likewise.matrices.layers import LayerMatrix
+from tests.cli.conftest import invoke
+from tests.report.helpers import arrays, data_of
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A comparison by the command line, with everything a report shows of it."""
+    files = []
+    for name, values in arrays(4, n=30).items():
+        files.append(str(tmp_path / f"{name}.npy"))
+        np.save(files[-1], values)
+    out = tmp_path / "run"
+    words = [*files, "--measure", "cka", "pnka", "--calibrate", "--intervals", "--inputs", "--out", str(out)]
+    with pytest.raises(SystemExit) as end:
+        main(["compare", *words])
+    assert not end.value.code
+    return out
+
+
+def test_a_run_of_compare_becomes_a_report(run: Path, tmp_path: Path) -> None:
+    LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").write(tmp_path / "layers")
+    path = tmp_path / "out" / "report.html"
+    assert invoke(report, str(run), str(tmp_path / "layers"), "-o", str(path)) == f"{path}\n"
+    text = path.read_text(encoding="utf-8")
+    found = data_of(text)
+    assert list(found["panels"]) == ["likeness", "map", "views", "layers", "inputs"]
+    measures = {measure["label"]: measure for measure in found["panels"]["likeness"]["measures"]}
+    assert all({"null", "q", "low", "high"} <= set(measure) for measure in measures.values())
+    assert "likewise compare " in text
+    assert "--measure cka --measure pnka --calibrate --intervals --inputs --out" in text
+
+
+def test_a_title_stands_above(run: Path, tmp_path: Path) -> None:
+    invoke(report, str(run), "-o", str(tmp_path / "r.html"), "--title", "Ours & <theirs>")
+    assert "<h1>Ours &amp; &lt;theirs&gt;</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_training_alone_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(SystemExit) as end:
+        main(["report", str(tmp_path)])
+    assert end.value.code == 1
+    assert capsys.readouterr().err == (
+        f"likewise: {tmp_path} holds a training, which alone shows nothing. Look at it by likewise inspect {tmp_path} "
+        "--data ... --out FOLDER, or compare its network with others.\n"
+    )
+
+
+def test_inputs_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, values in arrays(2, n=20).items():
+        np.save(tmp_path / f"{name}.npy", values)
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(tmp_path / "net-0.npy"), str(tmp_path / "net-1.npy"), "--inputs"])
+    assert end.value.code == 1
+    assert capsys.readouterr().err.endswith("likewise: --inputs keeps a file. Say where, as in --out runs/first.\n")

@@ -1,0 +1,83 @@
+"""The demo: networks that were changed on purpose, told apart, and everything read when run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from likewise.errors import InputError
+from likewise.report import demo as room
+from likewise.report.demo import STUDENTS, Student, demo
+from tests.report.helpers import data_of
+
+pytest.importorskip("sklearn")
+FEW = (
+    Student("mlp-0", "zoo:mlp", 0, epochs=4),
+    Student("mlp-1", "zoo:mlp", 1, epochs=4),
+    Student("random", "zoo:mlp", 2, epochs=4, training="random labels"),
+    Student("conv", "zoo:conv-mlp", 0, epochs=4),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "MEASURES", ("cka-debiased", "disagreement", "class-alignment"))
+        patch.setattr(room, "LOOKED_INTO", ("pnka",))
+        patch.setattr(room, "ATTACK", {"attack": "fgsm", "eps": 0.1})
+        patch.setattr(room, "SHUFFLES", 19)
+        lines: list[str] = []
+        demo(folder, say=lines.append, students=FEW)
+        again: list[str] = []
+        demo(folder, say=again.append, students=FEW)
+        return [json.dumps(lines), json.dumps(again)]
+
+
+def test_every_view_is_in_the_report(first: list[str], folder: Path) -> None:
+    found = data_of((folder / "report.html").read_text(encoding="utf-8"))
+    panels = ["likeness", "map", "views", "layers", "inputs", "classes", "attacks", "unseen"]
+    assert list(found["panels"]) == panels
+    kinds = {measure["view"] for measure in found["panels"]["likeness"]["measures"]}
+    assert kinds == {"representations", "answers", "attacks", "classes"}
+    assert {net["components"]["training"] for net in found["networks"]} == {"digits", "random labels"}
+    assert "zoo:" not in found["panels"]["layers"]["layers"][0]["a"]
+
+
+def test_a_second_run_reads_what_the_first_made(first: list[str], folder: Path) -> None:
+    lines, again = (json.loads(text) for text in first)
+    steps = ("compared", "attacked", "layers", "unseen")
+    assert not any("read from" in line for line in lines)
+    assert [line.rpartition(": read from ")[2] for line in again if "read from" in line] == [
+        str(folder / step) for step in steps
+    ]
+
+
+def test_the_network_of_random_labels_knows_nothing(first: list[str]) -> None:
+    lines = json.loads(first[0])
+    right = {
+        line.split()[4]: float(after.split()[0])
+        for line, after in zip(lines, lines[1:], strict=False)
+        if line.startswith("network ")
+    }
+    assert right["random"] < 40 < right["mlp-0"]
+
+
+def test_the_zoo_of_the_demo_is_as_told() -> None:
+    assert 8 <= len(STUDENTS) <= 10
+    assert len({student.address for student in STUDENTS}) >= 4
+    assert {"random labels", "shortcut", "against attacks"} <= {student.training for student in STUDENTS}
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_any_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+    with pytest.raises((InputError, OSError)):
+        demo(tmp_path / "file" / "demo", say=said.append, students=FEW)
+    assert said == []

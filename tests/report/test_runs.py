@@ -1,0 +1,91 @@
+"""Results of every kind are recognised by what lies in their folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.benchmark.paper import paper_results
+from likewise.benchmark.ranks import ranks
+from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError, StoreError
+from likewise.report import read_runs, report
+from likewise.report.unseen import benchmark_panel
+from tests.report.helpers import compared, data_of, unpacked
+
+
+def test_a_folder_of_runs_is_looked_into(tmp_path: Path) -> None:
+    compared(3, ["cka"]).save(tmp_path / "one" / "matrices")
+    compared(3, ["rsa"]).save(tmp_path / "two" / "matrices")
+    (tmp_path / "store").mkdir()
+    found = read_runs(tmp_path)
+    assert [matrix.measure for matrix in found.matrices] == ["cka", "rsa"]
+    assert [what for _, what in found.sources] == ["cka of 3 networks", "rsa of 3 networks"]
+
+
+def test_two_runs_of_one_measure_are_numbered(tmp_path: Path) -> None:
+    compared(3, ["cka"]).save(tmp_path / "one")
+    compared(4, ["cka"], seed=1).save(tmp_path / "two")
+    text = report(tmp_path / "one", tmp_path / "two", out=tmp_path / "r.html").read_text(encoding="utf-8")
+    labels = [measure["label"] for measure in data_of(text)["panels"]["likeness"]["measures"]]
+    assert sorted(labels) == ["cka (1)", "cka (2)"]
+
+
+def test_a_square_csv_is_a_matrix(tmp_path: Path) -> None:
+    compared(3, ["cka"])["cka"].to_frame().to_csv(tmp_path / "own.csv")
+    found = read_runs(tmp_path / "own.csv")
+    assert (found.matrices[0].measure, found.matrices[0].larger_is) == ("own", "more alike")
+
+
+def test_class_similarities_are_told_from_networks(tmp_path: Path) -> None:
+    values = np.eye(3) + 0.2
+    ClassSimilarity(values, classes=("</script>", "b", "c"), kind="weights").save(tmp_path / "matrices" / "net")
+    found = read_runs(tmp_path)
+    assert list(found.classes) == ["net"]
+    assert not found.matrices
+    text = report(tmp_path, out=tmp_path / "r.html").read_text(encoding="utf-8")
+    film = data_of(text)["panels"]["classes"]["films"][0]
+    assert sorted(film["classes"]) == ["</script>", "b", "c"]
+    assert text.count("</script>") == 3  # those of the page
+
+
+def test_curves_without_epochs_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text("epoch\n")
+    with pytest.raises(InputError) as error:
+        read_runs(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path} has curves of an inspection and no epoch of it. Run likewise inspect again."
+    )
+
+
+def test_a_damaged_epoch_is_named(tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text("epoch\n")
+    (tmp_path / "0001.safetensors").write_bytes(b"nothing")
+    with pytest.raises(StoreError) as error:
+        read_runs(tmp_path)
+    file = tmp_path / "0001.safetensors"
+    assert str(error.value).startswith(f"{file} is no file of results, or it is damaged (")
+    assert str(error.value).endswith("). Run again what wrote it.")
+
+
+def test_no_run_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        read_runs()
+    assert str(error.value) == "no run was given. Give folders that commands wrote by --out, or saved matrices."
+
+
+def test_a_benchmark_is_shown_with_the_ranks_of_the_paper(tmp_path: Path) -> None:
+    paper_results().save(tmp_path)
+    panel = benchmark_panel(read_runs(tmp_path).benchmark)
+    assert panel is not None
+    shown = panel.data
+    rows = ranks(paper_results(), variant="resi").summary()
+    domain = rows["domain"].iloc[0]
+    mean = rows[rows["domain"] == domain].set_index("label")["mean"]
+    for name, own, published in zip(shown["measures"], shown["ranks"], shown["paper"], strict=True):
+        assert own == pytest.approx(mean[name], rel=1e-3)
+        assert published == own
+    assert shown["ranks"] == sorted(shown["ranks"])
+    assert unpacked(shown["values"]).shape == (len(shown["measures"]), len(shown["groundings"]))

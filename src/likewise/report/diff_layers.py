@@ -1,9 +1,9 @@
 """How far the layers of two networks have moved apart, in the order in which they answer.
 
-Layers of one name are held against each other where most names and sizes are the same: by debiased CKA, which ignores
-rotation and scale, and by the relative difference of the numbers themselves, which ignores nothing and so finds the
-first layer that any change shows in. Networks of different kinds have other layers, and then each is held against
-the one it is most like. Nothing is kept but sums, batch by batch.
+Layers of one name are held against each other where three quarters of names and sizes are the same: by debiased CKA,
+which ignores rotation and scale, and by the relative difference of the numbers themselves, which ignores nothing and
+so finds the first layer that any change shows in. Networks of different kinds have other layers, and then each is held
+against the one it is most like. Nothing is kept but sums, batch by batch.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def layer_changes(
     """Every layer that both networks have; of networks of different kinds, each block with its nearest."""
     listed = [layers(net, data, name=name) for net, name in ((a, names[0]), (b, names[1]))]
     calls = [{(layer.name, layer.shape) for layer in side} for side in listed]
-    if 2 * len(calls[0] & calls[1]) < max(map(len, calls)):
+    if 4 * len(calls[0] & calls[1]) < 3 * max(map(len, calls)):
         return _nearest(a, b, data, chosen or "blocks", (reduce, batch_size, device, seed, progress))
     how = reduce or ("mean" if is_text(data) else "flatten")
     shown = [shown_to(net, data, repr(name)) for net, name in ((a, names[0]), (b, names[1]))]

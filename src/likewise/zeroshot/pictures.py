@@ -131,7 +131,9 @@ def plot_histograms(
         for column, axis in enumerate(axes[row]):
             count, places = len(one.held_out[0][column]), np.arange(len(one.classes))
             h, other = (np.nan_to_num(values[column]) / count for values in (unseen, seen))
-            axis.bar(places, np.abs(h - other) if difference else h, color=[_colour(i) for i in places], width=0.9)
+            axis.bar(
+                places, np.abs(h - other) if difference else h, color=[_colour(i) for i in places.tolist()], width=0.9
+            )
             if not difference:
                 axis.bar(places, other, width=0.9, fill=False, edgecolor="black", linewidth=0.7)
             axis.set(xticks=[], ylim=(0, 1), yticks=[0, 1], yticklabels=[] if column else ["0", "1"])

@@ -77,7 +77,7 @@ def _counted(name: str, table: pd.DataFrame) -> dict[str, Any]:
         )
     norms = table["attack"].map(NORMS)
     right = table["images"] - table["wrong_before"]
-    found: dict[str, Any] = table["fooled"].groupby(norms).sum().to_dict()
+    found: dict[str, Any] = {norm: int(table["fooled"][norms == norm].sum()) for norm in sorted(set(norms))}
     found |= {ATTACKS: int(table["fooled"].sum()), "attacks of": int(table["images"].sum())}
     found["rate"] = float((table["fooled"] - table["wrong_before"]).sum() / right.sum()) if right.sum() else np.nan
     tried = table[["attack", "threshold", "generations", "images"]].sort_values(["attack", "threshold"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,7 @@ def test_a_second_run_reads_what_the_first_made(first: list[str], folder: Path) 
 
 def test_the_network_of_random_labels_knows_nothing(first: list[str]) -> None:
     lines = json.loads(first[0])
-    right = {
-        line.split()[4]: float(after.split()[0])
-        for line, after in zip(lines, lines[1:], strict=False)
-        if line.startswith("network ")
-    }
+    right = {line.split()[4]: float(after.split()[0]) for line, after in pairwise(lines) if line.startswith("network ")}
     assert right["random"] < 40 < right["mlp-0"]
 
 

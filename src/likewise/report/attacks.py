@@ -102,11 +102,10 @@ def _together(matrix: TransferMatrix) -> Iterator[Finding]:
 
     rates = matrix.percent / 100
     upper = np.triu_indices(len(matrix), 1)
-    known = [(float(rates[i, j]), i, j) for i, j in zip(*upper, strict=True) if np.isfinite(rates[i, j])]
+    known = [(float(rates[i, j]), int(i), int(j)) for i, j in zip(*upper, strict=True) if np.isfinite(rates[i, j])]
     if len(known) < 3:
         return
     rate, i, j = max(known)
-    i, j = int(i), int(j)
     middle = float(np.median([value for value, *_ in known]))
     count = 2 * int(matrix.counts[i, j])  # examples of either network
     low, high = wilson(rate, count)

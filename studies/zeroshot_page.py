@@ -85,7 +85,7 @@ def state() -> None:
     text = (
         "`python -m studies.zeroshot` trains seven architectures without each class of Fashion-MNIST in turn and once "
         "with all, and LeNet on all of CIFAR-10; it attacks the networks of all classes, and "
-        "`python -m studies.zeroshot_page` writes this page of what is there. Two cores shared with other work were "
+        "`python -m studies.zeroshot_page` writes this page of what is there. Two cores were "
         "too few for the paper's widths, epochs and images: networks are narrower, images smaller, trainings short. "
         "Levels are not to be held against the paper's, only orders."
     )

@@ -64,7 +64,7 @@ def test_every_command_is_shown() -> None:
 
 
 def test_every_extra_is_named() -> None:
-    named = set(re.findall(r"`([a-z]+)`", section("Install").partition("extras:")[2].partition("MIT")[0]))
+    named = set(re.findall(r"`([a-z]+)`", section("Install").partition("Extras:")[2].partition("MIT")[0]))
     assert named == set(EXTRAS) - {"dev", "docs", "minilm"}
 
 

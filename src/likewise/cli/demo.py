@@ -11,7 +11,7 @@ import typer
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where everything is kept; rerun with it to resume.")] = Path("demo"),
 ) -> None:
-    """Train ten small networks on digits, compare them by every view, and write a report."""
+    """Train ten small networks on digits, and write a report of them."""
     from likewise.report.demo import demo as run
 
     found = run(folder, say=lambda line: typer.echo(line, err=True))

@@ -13,7 +13,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="What stands above it.")] = None,
 ) -> None:
-    """Write a report of any mix of results: findings, matrices, maps, inputs. One file, no server."""
+    """Write a report of any results, as one HTML file."""
     from likewise.report import report as write
 
     typer.echo(str(write(*runs, out=out, title=title)))

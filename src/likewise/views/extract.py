@@ -312,9 +312,9 @@ def run(
             steps = batches(data, batch_size, device=watcher.place)
             for number, batch in enumerate(steps, start=1):
                 seen = watcher.see(batch, number)
-                seen.answer = seen.answer if outputs else None
                 if seen.answer is not None and not bool(seen.answer.isfinite().all()):
                     seen.answer, infinite = None, True
+                seen.answer = seen.answer if outputs else None
                 _take_in(seen, sinks, new_sink)
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)

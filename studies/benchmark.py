@@ -36,8 +36,25 @@ VISION = {
 LANGUAGE = {"sst2-minilm": ("language", "sst2", "minilm", {**_FEW, "training": {"epochs": 4}})}
 CASES = GRAPH | VISION | LANGUAGE
 REPETITIONS = {"cora": 3}
+WORDS = """On Cora, with the paper's numbers of networks and settings, our figures lie beside its own: over the measures the
+mean difference is 0.03 for random labels and 0.03 for layers, 0.14 for augmentation and 0.17 for shortcuts,
+averaged over three architectures. Each architecture took 50 trainings. What the differences come from:
+
+- **Every network sees its own graph** in the shortcut test of the reference, whose code shows it: the neighbours of
+  a test node keep the shortcuts of that network's training. With one graph for all, GCN's figures are 0.29 away, so
+  0.20; GraphSAGE's are 0.08.
+- **Shortcuts with GCN and GAT remain 0.20 and 0.22 away**, always to the same side: ours tell groups apart better.
+  A plain training loop of a few lines, written after the reference's description and with nothing of this package
+  but the measures, gives the same (0.23 for GCN), so it is not how we train. In the paper networks of one seed and
+  different shortcuts come out nearly as alike as networks can be (0.33 is what a measure gets that puts these first
+  and all others right); in ours they do not. The reason was not found: with words as 0 and 1 instead of rows of sum
+  1 shortcuts are not used at all (all measures at chance), so it is not that.
+- **Dropout and dropped edges come from one stream** of random numbers in the reference, so that networks with
+  dropped edges draw other dropout than standard ones of the same seed; here too.
+- Groups by augmentation do not behave differently enough to be called valid on Cora, in our runs: the table marks
+  them."""
 SLOW = ("rtd", "riemann", "ridge-predictivity")  # seconds per pair
-SWEPT = ["jaccard[k=2,5,10,20,50]", "rsa[distance=euclidean,correlation]", "cka-rbf[bandwidth=0.25,0.5,1,2]"]
+SWEPT = ["jaccard[k=2,5,10,20,50]", "gulp[ridge=0,0.01,1]", "cka-rbf[bandwidth=0.25,0.5,1,2]"]
 
 
 def folders() -> list[str]:
@@ -76,14 +93,16 @@ def beside_the_paper(results: Results) -> str:
         ("layers", "spearman"),
     ):
         rows = found.rows[(found.rows["grounding"] == grounding) & (found.rows["metric"] == metric)]
-        text = rows.assign(
-            cell=[f"{ours:.2f} ({paper:.2f})" for ours, paper in zip(rows.ours, rows.paper, strict=True)]
-        )
+        text = rows.assign(cell=[_both(*pair) for pair in zip(rows["ours"], rows["paper"], strict=True)])
         wide = text.pivot(index="label", columns="network", values="cell").reindex(
             index=list(dict.fromkeys(text["label"])), columns=list(dict.fromkeys(cells["network"]))
         )
         parts.append(f"### {grounding}: ours (the paper's)\n\n{markdown(wide.reset_index().fillna('–'))}")
     return "\n\n".join(parts)
+
+
+def _both(ours: float, paper: float) -> str:
+    return f"{ours:.2f}" + ("" if np.isnan(paper) else f" ({paper:.2f})")
 
 
 def beyond(results: Results, draws: int = 2000) -> str:
@@ -126,18 +145,25 @@ def swept(folder: Path) -> str:
     return markdown(wide.reset_index())
 
 
-def pictures(results: Results, name: str) -> str:
-    """Accuracies by group, and a heat map of all measures, as pictures."""
+def form_of(results: Results) -> str:
+    """Our form of the measures where there is one, else the reference's."""
+    return "published" if "published" in set(results.frame["measure_variant"]) else "resi"
+
+
+def picture(results: Results, name: str) -> str:
+    """Accuracies by group as a picture."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     plot_accuracies(results, PICTURES / f"{name}-accuracies.png")
-    table(results.main(), measure_variant="published").plot(PICTURES / f"{name}.png")
-    both = f"![accuracies by group](benchmark-study/{name}-accuracies.png)", f"![measures](benchmark-study/{name}.png)"
-    return "\n\n".join(both)
+    return f"![accuracies by group](benchmark-study/{name}-accuracies.png)"
 
 
 def page() -> None:
     """Write docs/benchmark-study.md."""
-    parts = ["# The benchmark on real data", "Made by `python -m studies.benchmark page` from runs on two cores."]
+    parts = [
+        "# The benchmark on real data",
+        "Made by `python -m studies.benchmark page` from runs on two cores.",
+        WORDS,
+    ]
     whole = []
     for title, cases in (("Cora, preset `paper`", GRAPH), ("Images, preset `small`", VISION), ("SST-2", LANGUAGE)):
         there = complete(cases)
@@ -146,14 +172,16 @@ def page() -> None:
         results = Results.load(*map(str, there))
         whole.append(results)
         name = next(iter(cases)).partition("-")[0]
-        parts += [f"## {title}", f"Runs: {', '.join(path.name for path in there)}.", pictures(results, name)]
-        parts += [table(results.main(), measure_variant="published").to_markdown()]
+        parts += [f"## {title}", f"Runs: {', '.join(path.name for path in there)}.", picture(results, name)]
+        parts += [table(results.main(), measure_variant=form_of(results)).to_markdown()]
         if cases is GRAPH:
             parts += ["### Beside the paper", beside_the_paper(results)]
             parts += ["### Options, on " + there[0].name, swept(there[0])]
     every = Results.joined(whole)
-    ranks(every, measure_variant="published").plot(PICTURES / "ranks.png")
-    parts += ["## Beyond the 23", beyond(every), "![ranks of measures](benchmark-study/ranks.png)"]
+    ranks(every, measure_variant=form_of(every)).plot(PICTURES / "ranks.png")
+    if form_of(every) == "published":
+        parts += ["## Beyond the 23", beyond(every)]
+    parts += ["![ranks of measures](benchmark-study/ranks.png)"]
     lines = [f"| {v.says} | {v.verdict} | {v.figures} |" for v in check_claims(every)]
     parts += [
         "## The paper's claims on these runs",

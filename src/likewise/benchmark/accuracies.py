@@ -79,7 +79,7 @@ def _points(axis: Any, rows: pd.DataFrame) -> None:
         axis.scatter(
             x + spread + jitter, chosen["accuracy"], s=14, alpha=0.75, label=name or None, color=f"C{place % 10}"
         )
-    axis.set_xticks(range(len(groups)), groups, fontsize=8)
+    axis.set_xticks(range(len(groups)), [group.replace(" ", "\n") for group in groups], fontsize=8)
     axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_ylim(0, 1.02)
     axis.set_ylabel("accuracy", fontsize=9)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,9 +102,8 @@ class Ranks:
             _boxes(axis, self.of(domain), order)
             cells = int(self.of(domain).shape[1])
             axis.set_title(f"{domain} ({cells} cells)", fontsize=10)
-        figure.supxlabel(
-            "rank over cells, 1 is best: from best to worst, the middle half, the median in red", fontsize=9
-        )
+        words = "rank over cells, 1 is best: from best to worst, the middle half, the median in red"
+        figure.supxlabel(fill(words, 40 * len(domains)), fontsize=9)
         return finish(figure, path)
 
 

@@ -79,3 +79,12 @@ def test_the_held_out_split_keeps_the_options() -> None:
     assert held_out("cifar10,size=64") == "cifar10:test,size=64"
     assert held_out("cifar10:train,size=64") is None
     assert held_out("cifar10[:5],size=64") is None
+
+
+def test_a_folder_without_parts_is_not_validated_on_itself(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "plain" / name).mkdir(parents=True)
+        for part in ("train", "validation"):
+            (tmp_path / "parted" / part / name).mkdir(parents=True)
+    assert held_out(f"imagefolder:{tmp_path / 'plain'}") is None
+    assert held_out(f"imagefolder:{tmp_path / 'parted'}") == f"imagefolder:{tmp_path / 'parted'}:val"

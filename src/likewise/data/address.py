@@ -245,6 +245,9 @@ def held_out(address: str) -> str | None:
     """
     parts = parse(address)
     splits = [name for name in ("val", "dev", "test") if name in parts.source.splits]
+    if isinstance(parts.path, str) and is_folder(parts.path):  # one without parts would be validated on itself
+        there = {entry.name.partition(".")[0] for entry in Path(parts.path).iterdir()}
+        splits = [name for name in splits if name in there or (name == "val" and there & {"valid", "validation"})]
     if parts.split or parts.part or not splits or "train" not in parts.source.splits:
         return None
     head, options = _split_options(address)

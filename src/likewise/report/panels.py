@@ -149,9 +149,11 @@ def _scale(one: Scored) -> list[float]:
     low, high = float(values.min()), float(values.max())
     reach = high - low
     first, last = one.matrix.bounds
+    if reach == 0:  # one pair: where it lies between 0 and the largest there can be
+        return [min(0.0, low), float(last) if last is not None and np.isfinite(last) else max(2 * high, 1.0)]
     low = float(first) if first is not None and low - first < reach / 2 else low
     high = float(last) if last is not None and last - high < reach / 2 else high
-    return [low, high if high > low else low + 1e-9]
+    return [low, high]
 
 
 def _warnings(zoo: Zoo, scores: Sequence[Scored]) -> list[str]:

@@ -56,7 +56,7 @@ function sizes(place, now) {
   const R = now.rows.length, C = now.columns.length, wide = Math.max(260, place.clientWidth || 600), print = document.body.classList.contains("print");
   const room = Math.min(wide, print ? 640 : 1100);
   const longest = list => Math.min(26, Math.max(...list.map(text => text.length)));
-  const turned = C > 4 && longest(now.columns) > 3;
+  const turned = (C > 4 && longest(now.columns) > 3) || longest(now.columns) * 7 > (now.largest ?? 46);
   let names = true, cell = 0, left = 0, below = 0, font = 12;
   for (font of [12, 11, 10, 9]) {
     left = Math.min(room * .42, 14 + longest(now.rows) * font * .62);

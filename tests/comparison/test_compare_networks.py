@@ -171,13 +171,15 @@ def test_networks_that_answer_alike_are_told_apart_in_the_store(weights_measure,
     assert likewise.compare(linear(1, 2, 3), linear(4, 5, 6), "equal-weights", **how) == 0.25
 
 
-def test_answers_are_looked_at_only_where_a_measure_reads_them() -> None:
-    """Of networks whose answers are infinite, activations are compared in silence, and answers are not."""
+def test_answers_that_are_not_finite_are_told_and_stop_only_measures_that_read_them() -> None:
     nets = {name: likewise.network("zoo:lenet", seed=seed) for seed, name in enumerate("ab")}
     for net in nets.values():
         nn.init.constant_(net.fc.bias, torch.inf)
-    assert 0 < likewise.compare(nets, "cka", data=images(), progress=False)["a", "b"] < 1
     sentence = "'a' answers with numbers that are not finite. Its rows are kept without outputs."
+    with pytest.warns(UserWarning, match="^'[ab]' answers") as warned:
+        alone = likewise.compare(nets, "cka", data=images(), progress=False)
+    assert sentence in [str(each.message) for each in warned]
+    assert 0 < alone["a", "b"] < 1
     with pytest.warns(UserWarning, match="^'[ab]' answers") as warned:
         both = likewise.compare(nets, ["cka", "disagreement"], data=images(), progress=False)
     assert sentence in [str(each.message) for each in warned]

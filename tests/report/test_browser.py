@@ -103,13 +103,16 @@ def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Brow
     )
     tip = "document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
 
-    def hovered() -> str:
+    seen = []
+
+    def told() -> bool:
         opened.mouse(box[0] + 5, box[1] + 5)
         opened.mouse(box[0] + box[2] * 1.5 / 6, box[1] + box[3] * 0.5 / 6)
-        return str(opened.run(tip))
+        seen.append(str(opened.run(tip)))
+        return "n = 40 inputs" in seen[-1]
 
-    until(lambda: "n = 40 inputs" in hovered(), "the tip")
-    text = hovered()
+    until(told, "the tip")
+    text = seen[-1]
     for part in ("cka = ", "interval ", "chance ", "q = ", "of pairs"):
         assert part in text, text
     opened.run("document.querySelector('#likeness [role=application]').focus()")

@@ -19,7 +19,8 @@ block("views", "gaps", (place, data) => {
     el("button", {type: "button", onclick: () => { pickPair(gap.a, gap.b); document.getElementById("likeness").scrollIntoView(); }}, "show the pair"))));
   place.append(list, el("p", {class: "readout"}, "● holds up within intervals, ○ cannot be told"), picture);
   chart(() => {
-    const shown = data.gaps.slice(0, 12), y = shown.map((_, k) => k), name = gap => plain(cut(`${NETS[gap.a].short} – ${NETS[gap.b].short}`, 34));
+    const shown = data.gaps.slice(0, 12), y = shown.map((_, k) => k), most = Math.min(34, Math.floor(place.clientWidth * .45 / 6.2));
+    const name = gap => plain(cut(`${NETS[gap.a].short} – ${NETS[gap.b].short}`, most));
     const lines = shown.map((gap, k) => { const own = ranks.map(r => r.at(gap.a, gap.b)).filter(v => !Number.isNaN(v));
       return {type: "scatter", mode: "lines", x: [Math.min(...own), Math.max(...own)], y: [k, k], line: {color: css("line"), width: 3}, hoverinfo: "skip"}; });
     const wide = Math.min(place.clientWidth, 1000);

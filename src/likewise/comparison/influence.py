@@ -34,7 +34,7 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset
 from likewise.measures.workspace import parse_memory
 from likewise.views import Reduction
-from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.artifacts import put_file, read_intact
 from likewise.work.store import open_store
 
 Array = np.ndarray[Any, Any]
@@ -82,20 +82,16 @@ class Influence:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file. Returns its path."""
-        target = Path(path)
         tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in _PARTS}
         facts = {name: getattr(self, name) for name in ("names", "measures", "how", "classes", "shown", "texts")}
-        return Artifacts(target.parent).put(target.stem, tensors, {"influence": json.dumps(facts)})
+        return put_file(path, tensors, {"influence": json.dumps(facts)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Influence:
         """Read what `save` wrote."""
         sentence = f"{path} does not say which inputs networks differ on, or it is damaged. Run again what wrote it."
         with reading(path, sentence, StoreError):
-            if intact(Path(path)) is None:
-                Path(path).open("rb").close()  # what is not there is said so
-                raise ValueError("it does not match its checksum")
-            tensors, header = read(Path(path))
+            tensors, header = read_intact(path)
             facts: dict[str, Any] = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
             arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
             return cls(**facts, **arrays)

@@ -21,9 +21,9 @@ from likewise._base.files import reading
 from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
 from likewise.errors import InputError, StoreError
-from likewise.matrices.labelled import SAFETENSORS, position
+from likewise.matrices.labelled import position
 from likewise.transfer.classifiers import Classifier, by_name, check_same_classes, classifier, labelled
-from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.artifacts import Artifacts, put_file, read_intact
 from likewise.work.store import Store, open_store
 
 Array = np.ndarray[Any, Any]
@@ -110,20 +110,15 @@ class Answers:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file. Returns its path."""
-        target = Path(path)
-        target = target if target.suffix == SAFETENSORS else target.with_name(f"{target.name}{SAFETENSORS}")
         tensors = {"logits": torch.from_numpy(self.logits), "labels": torch.from_numpy(self.labels)}
-        return Artifacts(target.parent).put(target.stem, tensors, {"names": json.dumps(list(self.names))})
+        return put_file(path, tensors, {"names": json.dumps(list(self.names))})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Answers:
         """Read what `save` wrote."""
         sentence = f"{path} holds no answers, or it is damaged. Give a file that Answers.save wrote."
         with reading(path, sentence, StoreError):
-            if intact(Path(path)) is None:
-                Path(path).open("rb").close()  # what is not there is said so
-                raise ValueError("it does not match its checksum")
-            tensors, facts = read(Path(path))
+            tensors, facts = read_intact(path)
             return cls(json.loads(facts["names"]), tensors["logits"], tensors["labels"])
 
 

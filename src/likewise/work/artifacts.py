@@ -9,6 +9,7 @@ the content and of itself: disks do lose bits.
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from collections import deque
@@ -216,6 +217,20 @@ def intact(path: Path) -> Mapping[str, str] | None:
         return facts if found.sealed(header) == expected else None
     except _DAMAGE:
         return None
+
+
+def put_file(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> Path:
+    """Write an artifact to a file of the user's choice, whose suffix may be left out. Returns its path."""
+    target = Path(path)
+    return Artifacts(target.parent).put(target.name.removesuffix(".safetensors"), tensors, facts)
+
+
+def read_intact(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and facts of a file that matches its checksum; an error that does not name the file otherwise."""
+    if intact(Path(path)) is None:
+        Path(path).open("rb").close()  # what is not there is said so
+        raise ValueError("it does not match its checksum")
+    return read(Path(path))
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], Tensor]:

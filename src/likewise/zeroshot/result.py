@@ -17,10 +17,9 @@ from likewise import __version__
 from likewise._base.array_files import read_npy
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
-from likewise.matrices.labelled import SAFETENSORS
 from likewise.matrices.tables import fitted
 from likewise.networks.outputs import Answers, check_answers
-from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
 from likewise.zeroshot.soft_labels import Array, soft_labels
 
@@ -133,8 +132,6 @@ class ZeroShot:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file. Returns its path."""
-        target = Path(path)
-        target = target if target.suffix == SAFETENSORS else target.with_name(f"{target.name}{SAFETENSORS}")
         tensors = {"accuracy": torch.from_numpy(np.array(self.accuracy, dtype=np.float64, order="C"))}
         if self.accuracies is not None:
             tensors["accuracies"] = torch.from_numpy(np.array(self.accuracies, dtype=np.float64, order="C"))
@@ -144,17 +141,14 @@ class ZeroShot:
                     f"{kind} {seed} {i}": torch.from_numpy(np.array(rows, order="C")) for i, rows in enumerate(of_seed)
                 }
         facts = {name: getattr(self, name) for name in ("network", "classes", "answers", "split", "about", "seeds")}
-        return Artifacts(target.parent).put(target.stem, tensors, {"facts": json.dumps(facts), "version": __version__})
+        return put_file(path, tensors, {"facts": json.dumps(facts), "version": __version__})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ZeroShot:
         """Read what `save` wrote."""
         sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
         with reading(path, sentence, StoreError):
-            if intact(Path(path)) is None:
-                Path(path).open("rb").close()  # what is not there is said so
-                raise ValueError("it does not match its checksum")
-            tensors, header = read(Path(path))
+            tensors, header = read_intact(path)
             facts = json.loads(header["facts"])
             arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
             seeds, classes = range(facts.pop("seeds")), tuple(facts.pop("classes"))

@@ -1,7 +1,8 @@
 """Graph networks: PyTorch Geometric's own GCN, GraphSAGE and GAT, with ReSi's settings beside them.
 
 They are not wrapped: a network takes `x` and `edge_index` and answers for every node, so one's own
-network of PyTorch Geometric can stand wherever these do.
+network of PyTorch Geometric can stand wherever these do. Their first layer alone is ours, for
+features that are mostly zeros.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def _model(kind: str, **settings: Any) -> nn.Module:
     if settings["num_layers"] < 1:
         raise InputError(f"depth is {settings['num_layers']}. Give at least 1.")
     model: nn.Module = getattr(geometric(f"build {kind}").nn.models, kind)(**settings)
-    return model
+    from likewise.networks.zoo.sparse_inputs import use_sparse_inputs  # imports PyTorch Geometric
+
+    return use_sparse_inputs(model)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """The benchmark on real data: `LIKEWISE_DATA=... python -m studies.benchmark`.
 
 Runs lie in `studies/runs/benchmark`, one folder per data set, network and repetition, and are resumed. One argument
-like `cora-gcn-0` makes that run alone, `page` writes docs/benchmark-study.md from the runs that are complete.
+like `cora-gcn-0` makes that run alone, `cora-gcn-0-labels` one of the variants beside it, and `page` writes
+docs/benchmark-study.md from the runs that are complete.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,20 +22,22 @@ from likewise.benchmark.accuracies import plot_accuracies
 from likewise.benchmark.plan import chosen
 from likewise.benchmark.results import label
 from likewise.measures.registry import MEASURES, RESI
+from studies.cora_variants import VARIANTS
 from studies.tables import markdown
 
 RUNS = Path(__file__).parent / "runs" / "benchmark"
 DOCS = Path(__file__).parent.parent / "docs"
 PICTURES = DOCS / "benchmark-study"
 # minilm in fewer steps than `small` has: 22 networks of 22 million weights have to fit on two cores
-_FEW: dict[str, Any] = {"base": "small", "train": 600, "probe": 400, "seeds": 4, "group": 3, "layered": 3}
+_FEW: dict[str, Any] = {"base": "small", "train": 400, "probe": 400, "seeds": 4, "group": 3, "layered": 3}
+_STEPS = {"epochs": 4, "lr": 2e-4, "batch_size": 16}
 GRAPH = {f"cora-{network}": ("graph", "cora", network, "paper") for network in ("gcn", "sage", "gat")}
 VISION = {
     f"{data}-{network}": ("vision", data, network, "small")
     for data in ("fashion-mnist", "cifar10")
     for network in ("mlp", "lenet", "conv-mlp")
 }
-LANGUAGE = {"sst2-minilm": ("language", "sst2", "minilm", {**_FEW, "training": {"epochs": 4}})}
+LANGUAGE = {"sst2-minilm": ("language", "sst2", "minilm", {**_FEW, "training": _STEPS})}
 CASES = GRAPH | VISION | LANGUAGE
 REPETITIONS = {"cora": 3}
 WORDS = """\
@@ -68,11 +72,23 @@ def folders() -> list[str]:
 
 def make(name: str, engine: str | None = None) -> None:
     """One run: the paper's 23 measures as its code has them, and ours but for the slowest."""
+    plain, _, variant = name.rpartition("-")
+    if variant in VARIANTS:
+        make_variant(plain, variant)
+        return
     case, _, seed = name.rpartition("-")
     domain, data, network, preset = CASES[case]
     how = {"preset": preset, "seed": int(seed), "engine": engine, "progress": False}
     ours = [m for m in chosen("all") if m.info.on == "representation" and m.name not in SLOW]
     run(domain, data, network, measures=["resi", *ours], out=RUNS / name, **how)
+
+
+def make_variant(name: str, variant: str) -> None:
+    """A variant of a run on Cora, by one grounding and the paper's measures."""
+    case, _, seed = name.rpartition("-")
+    domain, grounding = VARIANTS[variant]
+    how: dict[str, Any] = {"preset": "paper", "seed": int(seed), "groundings": [grounding], "progress": False}
+    run(domain, CASES[case][1], CASES[case][2], measures="resi", out=RUNS / f"{name}-{variant}", **how)
 
 
 def complete(cases: Iterable[str]) -> list[Path]:
@@ -195,8 +211,10 @@ def main(names: list[str]) -> int:
     """Some runs, the page, or everything."""
     torch.set_num_threads(1)
     for name in [name for name in names or folders() if name != "page"]:
+        start, cpu = time.perf_counter(), time.process_time()
         make(name)
-        sys.stdout.write(f"{name} done\n")
+        spent = f"{time.perf_counter() - start:.0f} s, {time.process_time() - cpu:.0f} s of CPU"
+        sys.stdout.write(f"{name} done in {spent}\n")
         sys.stdout.flush()
     if not names or "page" in names:
         page()

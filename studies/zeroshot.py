@@ -26,7 +26,7 @@ from likewise.zeroshot import ZeroShot
 
 RUNS = Path(__file__).parent / "runs" / "zeroshot"
 TRAIN, TEST = "fashion-mnist:train[:1000],size=14", "fashion-mnist:test[:500],size=14"
-IMAGES, FEWER = "fashion-mnist:test[:100],size=14", "fashion-mnist:test[:40],size=14"
+IMAGES = "fashion-mnist:test[:100],size=14"
 CIFAR, CIFAR_IMAGES = "cifar10:train", "cifar10:test[:100]"
 BASE: dict[str, Any] = {
     "optimiser": "adamw",
@@ -57,8 +57,8 @@ ARCHITECTURES = (
     Architecture("ViT", "zoo:vit-tiny,depth=3,width=48,heads=4,hidden=96", "3 blocks of width 48", 8),
     Architecture("CapsNet", "zoo:capsnet,width=32", "an eighth of its width, windows of 3", 4),
     Architecture("ResNet", "zoo:resnet32-pre,depth=14", "14 layers for 32", 5, {"lr": 4e-3}),
-    Architecture("AllConv", "zoo:allconv,width=24", "a quarter of its width", 8, {"lr": 4e-3}),
-    Architecture("NIN", "zoo:nin,width=32", "a sixth of its width", 8, {"lr": 4e-3}),
+    Architecture("AllConv", "zoo:allconv,width=32", "a third of its width", 40, {"lr": 6e-4}),
+    Architecture("NIN", "zoo:nin,width=32", "a sixth of its width", 16, {"lr": 4e-3}),
 )
 
 
@@ -109,7 +109,7 @@ def long(networks: list[Architecture]) -> None:
     """A hundred generations of few candidates each, from the threshold in the middle outwards."""
     for threshold in (5, 10, 3, 1):
         for one in networks:
-            _attack(one.name, FEWER, 100, FEW, threshold)
+            _attack(one.name, IMAGES, 100, FEW, threshold)
 
 
 def cifar(networks: list[Architecture]) -> None:

@@ -1,0 +1,47 @@
+"""Two changes of the benchmark on Cora, each a guess at what the paper's networks were: which of them gives its figures?
+
+`labels`  wrong labels of test nodes are drawn anew for each network, in the shortcut test; the reference's code of today
+          draws them once for all
+`seeds`   groups share no seeds, in the augmentation test; in the reference they share initial weights
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from likewise.benchmark.domains import Case, Group, Spec
+from likewise.benchmark.domains.graph import Graph
+from likewise.data import Data
+from likewise.data.graphs import Nodes
+
+
+class OwnLabels(Graph):
+    """Every network has wrong labels of its own at test nodes, in training and when it is looked at."""
+
+    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+        """Behind the features of test nodes, another wrong label for each network."""
+        found = super().changed(data, spec, share)
+        graph: Any = found.inputs.graph
+        draw = torch.Generator().manual_seed(spec.seed)
+        test, classes = graph.test_mask, len(data.classes)
+        steps = torch.randint(1, classes, (int(test.sum()),), generator=draw)
+        graph.x = graph.x.clone()
+        graph.x[test, -classes:] = functional.one_hot((graph.y[test] + steps) % classes, classes).to(graph.x)
+        return replace(found, inputs=Nodes(graph, found.inputs.index))
+
+
+class OtherSeeds(Graph):
+    """No network of one group starts from the weights of a network of another."""
+
+    def spec(self, group: Group, number: int, case: Case) -> Spec:
+        """The seed that a preset other than the paper's would give."""
+        found = super().spec(group, number, case)
+        seed = found.seed + self._offset(group, case)
+        return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
+
+
+VARIANTS = {"labels": (OwnLabels(), "shortcut"), "seeds": (OtherSeeds(), "augmentation")}

@@ -1,8 +1,8 @@
-"""Two changes of the benchmark on Cora, each a guess at what the paper's networks were: which of them gives its figures?
+"""Two changes of the benchmark on Cora, to see which networks give the figures of the paper.
 
-`labels`  wrong labels of test nodes are drawn anew for each network, in the shortcut test; the reference's code of today
-          draws them once for all
-`seeds`   groups share no seeds, in the augmentation test; in the reference they share initial weights
+`labels`  in the shortcut test, wrong labels of test nodes are drawn for each network; in the reference's code, as it is
+          published, once for all
+`seeds`   in the augmentation test, groups share no seeds; in the reference they share initial weights
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First layers that look for zeros: the same answers and gradients as PyTorch Geometric's own, features dense or sparse."""
+"""First layers that look for zeros: the same answers and gradients as PyTorch Geometric's own layers."""
 
 import pytest
 import torch

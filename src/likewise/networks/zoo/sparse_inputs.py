@@ -1,4 +1,4 @@
-"""First layers for features that are mostly zeros, such as the words of a paper: sparse products in place of dense ones.
+"""First layers for features that are mostly zeros, such as the words of a paper: sparse products, not dense ones.
 
 On Cora 1.3 % of the features are not zero, and the dense product of the first layer takes most of a training. Weights
 and their names are those of PyTorch Geometric's own layers, and features that are dense take its own way.

@@ -51,7 +51,7 @@ class SparseLinear(Linear):  # type: ignore[misc]
         known = _sparse_forms(x)
         if known is None:
             return super().forward(x)
-        product = _Product.apply(*known, self.weight)
+        product = _times(known, self.weight)
         return product if self.bias is None else product + self.bias
 
 
@@ -66,7 +66,7 @@ class SparseSAGE(SAGEConv):  # type: ignore[misc]
         known = _sparse_forms(x)
         if known is None:
             return super().forward(x, edge_index, size)
-        projected = _Product.apply(*known, self.lin_l.weight)
+        projected = _times(known, self.lin_l.weight)
         means = self.propagate(edge_index, x=(projected, projected), size=size)
         return means + self.lin_l.bias + self.lin_r(x)
 
@@ -80,8 +80,14 @@ class _Product(torch.autograd.Function):
         return features @ weight.t()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
         return None, None, (ctx.transposed @ gradient).t()
+
+
+def _times(features: tuple[Tensor, Tensor], weight: Tensor) -> Tensor:
+    apply: Any = _Product.apply
+    product: Tensor = apply(*features, weight)
+    return product
 
 
 def _sparse_forms(x: Any) -> tuple[Tensor, Tensor] | None:

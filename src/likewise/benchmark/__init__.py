@@ -12,6 +12,7 @@ from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
 from likewise.benchmark.families import across
 from likewise.benchmark.folder import from_folder
+from likewise.benchmark.gains import gains
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
 from likewise.benchmark.paper import compare_with_paper, paper_results
 from likewise.benchmark.plan import plan
@@ -41,6 +42,7 @@ __all__ = [
     "compare_with_paper",
     "domain",
     "from_folder",
+    "gains",
     "grounding",
     "paper_results",
     "plan",

@@ -101,6 +101,6 @@ def _checked(image: Tensor) -> Tensor:
 
 
 def _finite(vectors: Tensor) -> Tensor:
-    if not bool(vectors.isfinite().all()):
+    if not all(bool(end.isfinite()) for end in vectors.aminmax()):  # either end of a row with NaN is NaN
         raise InputError("the vectors have NaN or infinite entries. Keep the search within its bounds.")
     return vectors

@@ -107,7 +107,7 @@ class Panel:
             )
         soft = found.softmax(dim=1) if self.aim.answers == "logits" else found
         counts = [len(case.vectors) for case in cases]
-        return list(zip(found.split(counts), soft.split(counts), strict=True))
+        return list(zip(torch.split(found, counts), torch.split(soft, counts), strict=True))
 
     def _answer(self, images: Tensor) -> Tensor:
         with torch.no_grad():
@@ -116,7 +116,7 @@ class Panel:
     def _batches(self, cases: list[Case]) -> Iterator[Tensor]:
         filled = 0
         for case in cases:
-            for part in case.vectors.split(len(self.batch)):
+            for part in torch.split(case.vectors, len(self.batch)):
                 if filled + len(part) > len(self.batch):
                     yield self.batch[:filled]
                     filled = 0

@@ -125,6 +125,22 @@ def test_an_image_does_not_depend_on_those_beside_it_nor_touch_the_draws_of_othe
     assert not torch.equal(other.images, together.images)
 
 
+def test_images_are_searched_together_and_the_next_takes_the_place_of_one_that_is_fooled() -> None:
+    # 100 candidates per image, so two images at a time; the first is fooled at once, the others never
+    images = torch.cat([grey(1, 1, 3, 3), torch.zeros(3, 1, 3, 3)])
+    net = Counts(torch.ones(1, 3, 3), bar=float(grey(1, 3, 3).sum()) + 0.01)
+    found = attacks.get("threshold")(net, images, threshold=10, population=100, generations=4)
+    assert net(found.images).argmax(dim=1).tolist() == [1, 0, 0, 0]
+    # first and second, three times second and third, third and fourth, three times fourth
+    assert [shown for shown in net.shown if shown >= 100] == [200, 200, 200, 200, 200, 100, 100, 100]
+
+
+def test_a_generation_that_is_too_large_is_shown_in_parts() -> None:
+    net = Counts(torch.linspace(-1, 1, 9).view(1, 3, 3), bar=1e6)
+    attacks.get("threshold")(net, grey(1, 1, 3, 3), population=450, generations=1)
+    assert net.shown[-3:] == [200, 200, 50]
+
+
 def test_the_smallest_threshold_is_found_by_bisection() -> None:
     # 9 values, each 3 levels up, pass the bar; numbers are truncated, so that needs a search up to 4 levels. The second
     # image is wrong already, and the third is too dark.

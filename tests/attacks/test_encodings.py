@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -46,6 +47,18 @@ def test_rows_and_columns_are_not_taken_for_one_another() -> None:
     assert found[0, 0].tolist() == [[0, 0, 0], [0, 0, 7]]
     lower, upper = pixel_bounds(torch.zeros(1, 2, 3), 2)
     assert (lower.tolist(), upper.tolist()) == ([0] * 6, [2, 3, 256] * 2)
+
+
+@pytest.mark.parametrize("order", [torch.contiguous_format, torch.channels_last])
+def test_images_are_written_where_asked_however_they_lie_in_memory(order: torch.memory_format) -> None:
+    draw = torch.Generator().manual_seed(0)
+    image = torch.randint(0, 256, (3, 4, 5), generator=draw).float()
+    out = torch.full((7, 3, 4, 5), -1.0).contiguous(memory_format=order)
+    pixels, values = 300 * torch.rand(7, 10, generator=draw), 300 * torch.rand(7, 60, generator=draw)
+    for change, vectors in ((change_pixels, pixels), (partial(change_all, threshold=9), values)):
+        expected = change(image, vectors)
+        assert change(image, vectors, out=out) is out
+        assert torch.equal(out, expected)
 
 
 @given(st.lists(st.floats(-1e30, 1e30), min_size=6, max_size=6))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from likewise import attacks
 from likewise._base.compat import prepare_torchvision
-from likewise.attacks.inference import AGREE, agree, fast
+from likewise.attacks.inference import AGREE, agree, fast, layout
 from likewise.networks.address import network
 from likewise.networks.forward import at_rest
 from likewise.networks.normalise import Normalised
@@ -215,3 +215,22 @@ def test_the_copy_leads_an_attack_where_the_network_leads_it() -> None:
     ours, exact = (attacks.pgd(net, shown, eps=0.03, iterations=5, exact=exact).images for exact in (False, True))
     assert float((ours != exact).float().mean()) < 0.02  # values whose slope is nearly zero
     assert not torch.equal(ours, shown)
+
+
+class ViewedImages(Block):
+    """Its images are taken for rows as they lie in memory."""
+
+    def forward(self, shown: Tensor) -> Tensor:
+        return self.fc(self.conv_a(shown).mean(dim=(2, 3))) + shown.view(len(shown), -1)[:, :5]
+
+
+@pytest.mark.parametrize(
+    ("net", "order"),
+    [(OutOfOrder(), torch.channels_last), (ViewedImages(), torch.contiguous_format)],
+)
+def test_images_lie_as_the_weights_do_where_the_network_takes_them_so(
+    net: nn.Module, order: torch.memory_format
+) -> None:
+    with torch.no_grad():
+        assert layout(net.eval(), images()) is torch.contiguous_format  # as its weights do
+        assert layout(net.to(memory_format=torch.channels_last), images()) is order  # type: ignore[call-overload]

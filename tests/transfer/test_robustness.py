@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 
 from likewise import attacks
 from likewise.errors import InputError, OptionError
-from likewise.transfer import robustness
+from likewise.transfer import robustness, success
 from tests.transfer.helpers import digits, zoo
 
 pytest.importorskip("cma")
@@ -45,6 +46,42 @@ def test_rows_count_what_is_wrong_after_the_attack_and_what_was_before(tmp_path:
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
     assert robustness(net, data, store=tmp_path, batch_size=5, **FEW).equals(table)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == files
+
+
+def test_nested_attacks_spare_what_smaller_or_shorter_ones_fooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, net = digits()[:12], next(iter(zoo().values()))
+    numbers = {image.numpy().tobytes(): number for number, image in enumerate(data.inputs[:])}
+    shown: dict[tuple[str, int, int], set[int]] = {}
+    missed: dict[tuple[str, int, int], set[int]] = {}
+
+    def watched(network: Any, part: Any, name: str, **options: Any) -> Any:
+        found = success(network, part, name, **options)
+        key = name, options[{"pixel": "pixels"}.get(name, name)], options["generations"]
+        listed = [numbers[image.numpy().tobytes()] for image in part.inputs[:]]
+        shown[key] = set(listed)
+        missed[key] = {listed[row] for row in np.flatnonzero(found.after == found.labels)}
+        return found
+
+    how: dict[str, Any] = {"thresholds": (20, 4, 40), "generations": (1, 6), "population": 8, "progress": False}
+    plain = robustness(net, data, **how)
+    monkeypatch.setattr(import_module("likewise.transfer.robustness"), "success", watched)
+    nested = robustness(net, data, nested=True, **how)
+    same = ["attack", "threshold", "generations", "images", "wrong_before"]
+    assert nested[same].equals(plain[same])
+    for row in nested.itertuples():
+        left = set(range(12))
+        for size in (4, 20, 40):
+            for count in (1, 6):
+                if size <= row.threshold and count <= row.generations:
+                    key = row.attack, size, count
+                    if (size, count) == (row.threshold, row.generations):
+                        assert shown.get(key, set()) == left
+                    left &= missed.get(key, left)
+        assert row.fooled == 12 - len(left)
+        assert row.low <= row.rate <= row.high
+    assert min(map(len, shown.values())) < 12
+    # attacks that stand alone may miss what a smaller one found, and the draws of what is left differ
+    assert (nested["fooled"] - plain["fooled"]).between(-1, 2).all()
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,23 @@
 """Attacks that see nothing but answers: a few pixels of any colour (L0), or all values by a few grey levels (Linf).
 
-A search, CMA-ES or differential evolution, makes the label as improbable as it can; all candidates of a generation
-are answered in one batch, and the search of an image ends with the first generation whose best candidate fools the
-network. Images are taken as files hold them: values between two grey levels are rounded first. An image that is
-misclassified already is left as it is.
+A search, CMA-ES or differential evolution, makes the label as improbable as it can. Candidates are answered in large
+batches, of several images where a generation has few, and the search of an image ends with the first generation whose
+best candidate fools the network: the next image takes its place. Images are taken as files hold them: values between
+two grey levels are rounded first. An image that is misclassified already is left as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likewise._base.optional import require
 from likewise.attacks.encodings import (
     BRIGHTEST,
     PLACE,
@@ -26,142 +26,103 @@ from likewise.attacks.encodings import (
     pixel_bounds,
     threshold_bounds,
 )
+from likewise.attacks.inference import layout
 from likewise.attacks.registry import Adversarial, attack
+from likewise.attacks.searches import Array, Proposals, Search, Space
 from likewise.attacks.steps import Target, target
 from likewise.errors import InputError, brief
 
-Array = np.ndarray[Any, Any]
 Searching = Literal["cma-es", "differential-evolution"]
 KOTYAN = "Kotyan and Vargas 2019, arXiv:1906.06026"
 SPREAD = 63 / 4  # the first standard deviation of rows, columns and colours alike
 SHARE = 1 / 4  # of the threshold, the first standard deviation of grey levels
-
-
-@dataclass(frozen=True)
-class Space:
-    """Where a search goes on: vectors within bounds, each of which stands for a changed image.
-
-    separate  whether entries are varied one by one: there are too many for a covariance of all with all
-    """
-
-    start: Array
-    spread: float
-    lower: Array
-    upper: Array
-    images: Callable[[Tensor], Tensor]
-    separate: bool = False
+AT_ONCE = 200  # candidates shown in one pass: enough for small networks, few enough for the processor's cache
 
 
 @dataclass
-class Judge:
-    """The label's probability for each candidate, and the best candidate so far: the one that makes it least.
+class Case:
+    """An image under search: what was proposed last, and the best candidate so far, which makes the label least."""
 
-    Of a network that answers with probabilities or lengths, it is the answer itself.
-    """
-
-    aim: Target
+    row: int
     label: int
+    levels: Tensor
     space: Space
+    proposals: Proposals
+    vectors: Tensor
     best: Tensor
     probability: float = float("inf")
-    fooled: bool = False
-    evaluations: int = field(default=0)
 
-    def __call__(self, vectors: Array) -> Array:
-        """Probabilities of the label, one per row."""
-        candidates = torch.from_numpy(np.ascontiguousarray(vectors))
-        with torch.no_grad():
-            answers = self.aim.answer(self.space.images(candidates).div_(BRIGHTEST).to(self.aim.clean))
-        if not bool(answers.isfinite().all()):
-            raise InputError(
-                f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
-            )
-        soft = answers.double().softmax(dim=1) if self.aim.answers == "logits" else answers.double()
+    @classmethod
+    def of(cls, aim: Target, row: int, space: Callable[[Tensor], Space], search: Search) -> Case:
+        """The search of one image, with its first candidates."""
+        levels = (BRIGHTEST * aim.clean[row].cpu()).round()
+        where = space(levels)
+        proposals = search.start(where)
+        first = torch.from_numpy(next(proposals))
+        return cls(row, int(aim.labels[row]), levels, where, proposals, first, torch.from_numpy(where.start))
+
+    def goes_on(self, answers: Tensor, soft: Tensor) -> bool:
+        """Learn from the answers and propose anew; False where the network is fooled or all generations are over."""
         probabilities = soft[:, self.label]
         first = int(probabilities.argmin())
         least = float(probabilities[first])
         if least < self.probability:
-            self.best, self.probability = self.space.images(candidates[first : first + 1])[0].clone(), least
-            self.fooled = int(answers[first].argmax()) != self.label
-        self.evaluations += len(vectors)
-        return probabilities.cpu().numpy()
+            self.best, self.probability = self.vectors[first].clone(), least
+            if int(answers[first].argmax()) != self.label:
+                return False
+        try:
+            self.vectors = torch.from_numpy(self.proposals.send(probabilities.numpy()))
+        except StopIteration:
+            return False
+        return True
+
+    def changed(self, clean: Tensor) -> Tensor:
+        """The image with what was changed; what was not keeps its value, also where that lies between two levels."""
+        best = self.space.images(self.best[None])[0]
+        return torch.where((self.levels == best).to(clean.device), clean, (best / BRIGHTEST).to(clean))
 
 
-def cma_es(space: Space, judge: Judge, generations: int, population: int, seed: int) -> None:
-    """Candidates from a normal distribution that follows the best of them (Hansen and Ostermeier 2001)."""
-    cma = require("cma", extra="attacks", to="search by CMA-ES")
-    draw = np.random.default_rng(seed)
-    options = {
-        "bounds": [space.lower, space.upper],
-        "popsize": population,
-        "CMA_diagonal": space.separate,
-        "randn": lambda *shape: draw.standard_normal(shape),
-        "seed": float("nan"),  # numpy's own generator stays as it is
-        "verbose": -9,
-    }
-    with np.errstate(all="ignore"):
-        search = cma.CMAEvolutionStrategy(space.start, space.spread, options)
-        for left in reversed(range(generations)):
-            candidates = search.ask()
-            found = judge(np.stack(candidates))
-            if judge.fooled or not left:  # nothing more is drawn from what it would learn
-                return
-            search.tell(candidates, found)
-            if search.stop():
-                return
+@dataclass
+class Panel:
+    """Shows a network the candidates of all images under search, in batches that are filled up."""
 
+    aim: Target
+    batch: Tensor
 
-def differential_evolution(space: Space, judge: Judge, generations: int, population: int, seed: int) -> None:
-    """Candidates from differences of others, around the best (Storn and Price 1997), by SciPy.
+    @classmethod
+    def of(cls, aim: Target) -> Panel:
+        """With memory for one batch: to allocate it anew takes longer than to fill it."""
+        shape, order = (AT_ONCE, *aim.clean.shape[1:]), layout(aim.net, aim.clean)
+        return cls(aim, torch.empty(shape, dtype=aim.clean.dtype, memory_format=order))
 
-    The population is the multiple of the number of entries nearest below the one asked for, and one of each at least.
-    """
-    from scipy.optimize import differential_evolution as minimise
+    def answers(self, cases: list[Case]) -> list[tuple[Tensor, Tensor]]:
+        """What the network answers to each image's candidates, and as probabilities.
 
-    minimise(
-        lambda columns: judge(columns.T),
-        list(zip(space.lower, space.upper, strict=True)),
-        strategy="best1bin",
-        maxiter=generations,
-        popsize=max(1, population // len(space.start)),
-        mutation=(0.5, 1),
-        recombination=1,
-        tol=0,
-        atol=-1,  # only success and the number of generations end it
-        polish=False,
-        init="latinhypercube",
-        rng=seed,
-        vectorized=True,
-        updating="deferred",
-        callback=lambda intermediate_result: judge.fooled,
-    )
+        Of a network that answers with probabilities or lengths, these are the answers themselves.
+        """
+        found = torch.cat([self._answer(images) for images in self._batches(cases)])
+        if not bool(found.isfinite().all()):
+            raise InputError(
+                f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
+            )
+        soft = found.softmax(dim=1) if self.aim.answers == "logits" else found
+        counts = [len(case.vectors) for case in cases]
+        return list(zip(torch.split(found, counts), torch.split(soft, counts), strict=True))
 
+    def _answer(self, images: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.aim.answer(images.div_(BRIGHTEST).to(self.aim.clean.device)).double().cpu()
 
-SEARCHES: dict[str, Callable[[Space, Judge, int, int, int], None]] = {
-    "cma-es": cma_es,
-    "differential-evolution": differential_evolution,
-}
-
-
-@dataclass(frozen=True)
-class Search:
-    """How images are searched for: by which algorithm, how long, how many candidates at a time, by which draws."""
-
-    kind: str
-    generations: int
-    population: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.kind not in SEARCHES:
-            raise InputError(f"no search named {brief(self.kind)}. Choose {' or '.join(map(repr, SEARCHES))}.")
-        for name, count, least in (("generations", self.generations, 1), ("population", self.population, 4)):
-            if count < least:
-                raise InputError(f"{name} is {count}. Give at least {least}.")
-
-    def run(self, judge: Judge) -> None:
-        """Show the judge candidates until one fools the network, or all generations are over."""
-        SEARCHES[self.kind](judge.space, judge, self.generations, self.population, self.seed)
+    def _batches(self, cases: list[Case]) -> Iterator[Tensor]:
+        filled = 0
+        for case in cases:
+            for part in torch.split(case.vectors, len(self.batch)):
+                if filled + len(part) > len(self.batch):
+                    yield self.batch[:filled]
+                    filled = 0
+                case.space.images(part, out=self.batch[filled : filled + len(part)])
+                filled += len(part)
+        yield self.batch[:filled]
 
 
 @attack(name="pixel", norm="L0", source="Su et al. 2019, arXiv:1710.08864; " + KOTYAN, trains=False)
@@ -177,16 +138,15 @@ def pixel(
     seed: int = 0,
 ) -> Adversarial:
     """A few pixels of any colour, found by answers alone: with `pixels=1` the one-pixel attack."""
-    space = partial(_pixel_space, pixels=pixels, population=population)
+    space = partial(_pixel_space, pixels=pixels)
     return _attacked(net, images, labels, space, Search(search, generations, population, seed))
 
 
-def _pixel_space(levels: Tensor, pixels: int, population: int) -> Space:
+def _pixel_space(levels: Tensor, pixels: int) -> Space:
     lower, upper = (end.double().numpy() for end in pixel_bounds(levels, pixels))
     if pixels > levels[0].numel():
         raise InputError(f"pixels is {pixels}, and an image has {levels[0].numel()}. Change fewer.")
-    images = partial(change_pixels, levels, out=levels.new_empty(population, *levels.shape))
-    return Space(_first_pixels(levels, pixels), SPREAD, lower, upper, images)
+    return Space(_first_pixels(levels, pixels), SPREAD, lower, upper, partial(change_pixels, levels))
 
 
 def _first_pixels(levels: Tensor, pixels: int) -> Array:
@@ -230,17 +190,24 @@ def _attacked(
         with torch.no_grad():
             wrong = aim.answer(aim.clean).argmax(dim=1) != aim.labels
         moved = aim.clean.clone()
-        for row in (~wrong).nonzero()[:, 0].tolist():
-            levels = (BRIGHTEST * aim.clean[row].cpu()).round()
-            judge = Judge(aim, int(aim.labels[row]), space(levels), levels)
-            search.run(judge)
-            moved[row] = _changed(aim.clean[row], levels, judge.best)
+        rows = (~wrong).nonzero()[:, 0].tolist()
+        for case in _searched(aim, (Case.of(aim, row, space, search) for row in rows), AT_ONCE // search.population):
+            moved[case.row] = case.changed(aim.clean[case.row])
         return Adversarial(moved, aim.labels, aim.stalled)
 
 
-def _changed(clean: Tensor, before: Tensor, after: Tensor) -> Tensor:
-    """The image with what was changed; what was not keeps its value, also where that lies between two levels."""
-    return torch.where((before == after).to(clean.device), clean, (after / BRIGHTEST).to(clean))
+def _searched(aim: Target, waiting: Iterator[Case], most: int) -> Iterator[Case]:
+    """Search up to `most` images at a time; each is given when it is done, and the next takes its place."""
+    panel = Panel.of(aim)
+    cases = list(islice(waiting, max(1, most)))
+    while cases:
+        going = []
+        for case, found in zip(cases, panel.answers(cases), strict=True):
+            if case.goes_on(*found):
+                going.append(case)
+            else:
+                yield case
+        cases = going + list(islice(waiting, max(1, most) - len(going)))
 
 
 def smallest_threshold(

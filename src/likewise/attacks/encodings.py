@@ -36,8 +36,8 @@ def change_pixels(image: Tensor, vectors: Tensor, out: Tensor | None = None) -> 
     """The image with some pixels changed, once per vector: `(candidates, c, h, w)`.
 
     A vector has one row, one column and one value per channel for every pixel. Rows and columns go round at the
-    edges; of two entries for one place the later counts. `out`, of as many images or more, is written to if given: new
-    memory for many images takes longer than all the rest.
+    edges; of two entries for one place the later counts. `out`, of as many images, is written to if given: new memory
+    for many images takes longer than all the rest.
 
     >>> change_pixels(torch.zeros(1, 2, 2), torch.tensor([[1.9, 0.2, 7.5]])).tolist()
     [[[[0.0, 0.0], [7.0, 0.0]]]]
@@ -49,14 +49,15 @@ def change_pixels(image: Tensor, vectors: Tensor, out: Tensor | None = None) -> 
             f"the vectors have shape {tuple(vectors.shape)}, and a pixel of {channels} channels takes {length} "
             f"numbers. Give one row per candidate, of {length} or a multiple."
         )
-    if out is None or len(out) < len(vectors):
-        out = image.new_empty(len(vectors), *image.shape)
-    changed = out[: len(vectors)].copy_(image)
-    candidates, whole = torch.arange(len(vectors), device=image.device), _whole(vectors)
-    for start in range(0, vectors.shape[1], length):
-        entry = whole[:, start : start + length]
-        row, column = entry[:, 0].remainder(high), entry[:, 1].remainder(wide)
-        changed[candidates, :, row, column] = entry[:, PLACE:].clamp(0, BRIGHTEST).to(image.dtype)
+    whole = _finite(vectors).double().trunc().clamp(-(2**53), 2**53).long().reshape(len(vectors), -1, length)
+    rows, columns = whole[..., 0].remainder(high), whole[..., 1].remainder(wide)
+    colours = whole[..., PLACE:].clamp(0, BRIGHTEST).to(image.dtype)
+    changed = image.new_empty(len(vectors), *image.shape) if out is None else out
+    changed[:1] = image
+    changed[1:] = changed[:1]  # much faster where images lie otherwise in memory than the one
+    candidates = torch.arange(len(vectors), device=image.device)
+    for pixel in range(whole.shape[1]):  # one after the other, since the later counts
+        changed[candidates, :, rows[:, pixel], columns[:, pixel]] = colours[:, pixel]
     return changed
 
 
@@ -72,8 +73,10 @@ def threshold_bounds(image: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
     return (values - threshold).clamp(min=0), (values + threshold).clamp(max=BRIGHTEST)
 
 
-def change_all(image: Tensor, vectors: Tensor, threshold: float) -> Tensor:
+def change_all(image: Tensor, vectors: Tensor, threshold: float, out: Tensor | None = None) -> Tensor:
     """Images of the values of each vector, none further than `threshold` from its own: `(candidates, c, h, w)`.
+
+    `out`, of as many images, is written to if given.
 
     >>> change_all(torch.tensor([[[3.0, 254.0]]]), torch.tensor([[0.4, 254.999]]), 5).tolist()
     [[[[0.0, 254.0]]]]
@@ -84,8 +87,9 @@ def change_all(image: Tensor, vectors: Tensor, threshold: float) -> Tensor:
             f"the vectors have shape {tuple(vectors.shape)}, and the image has {image.numel()} values. Give one row "
             "per candidate, with one number per value."
         )
-    values = _whole(vectors).clamp(lower.ceil().long(), upper.floor().long())
-    return values.to(image.dtype).reshape(-1, *image.shape)
+    values = _finite(vectors).trunc().clamp_(lower.ceil().to(vectors), upper.floor().to(vectors))
+    images = values.reshape(-1, *image.shape)
+    return images.to(image.dtype) if out is None else out.copy_(images)
 
 
 def _checked(image: Tensor) -> Tensor:
@@ -96,7 +100,7 @@ def _checked(image: Tensor) -> Tensor:
     return image
 
 
-def _whole(vectors: Tensor) -> Tensor:
-    if not bool(vectors.isfinite().all()):
+def _finite(vectors: Tensor) -> Tensor:
+    if not all(bool(end.isfinite()) for end in vectors.aminmax()):  # either end of a row with NaN is NaN
         raise InputError("the vectors have NaN or infinite entries. Keep the search within its bounds.")
-    return vectors.double().trunc().clamp(-(2**53), 2**53).long()
+    return vectors

@@ -44,6 +44,19 @@ def fast(net: nn.Module, images: Tensor) -> tuple[nn.Module, Tensor]:
     return net, answers
 
 
+def layout(net: nn.Module, images: Tensor) -> torch.memory_format:
+    """How images best lie in memory for a network at rest: channels last, if its weights do and its answers stay."""
+    last = torch.channels_last
+    if not any(isinstance(part, nn.Conv2d) and part.weight.is_contiguous(memory_format=last) for part in net.modules()):
+        return torch.contiguous_format
+    try:
+        with torch.no_grad():
+            alike = agree(logits(net, images.contiguous(memory_format=last)), logits(net, images))
+    except Exception:  # a network that takes its images for rows as they lie in memory
+        return torch.contiguous_format
+    return last if alike else torch.contiguous_format
+
+
 def agree(found: Tensor, expected: Tensor) -> bool:
     """Whether logits are the same but for rounding."""
     scale = (expected - expected.mean(dim=1, keepdim=True)).abs().max()

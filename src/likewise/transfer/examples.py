@@ -29,6 +29,7 @@ from likewise.work.artifacts import Artifacts
 KIND = "adversarial"  # the folder of a store
 PAPER = {"pgd": {"eps": 8 / 255, "iterations": 50, "relative_step": 0.1}}  # of an attack by SAT's paper
 _RULES = 1  # raised where examples come out otherwise than before
+_SEARCH_RULES = {"differential-evolution": 2}  # of attacks that search, by how: since its draws are not SciPy's
 _REFUSED = {
     "early_stop": "examples that barely fool their source fool nothing else",
     "targeted": "examples are led away from the true classes",
@@ -77,7 +78,8 @@ class Recipe:
         ours = str(getattr(self.attack.run, "__module__", "")).startswith("likewise.")
         code = "" if ours else value_digest(self.attack.run)
         drawn = {"seed": self.seed, "batch_size": self.batch_size} if "seed" in self.attack.options else {}
-        return {"attack": self.attack.name, "options": options, "code": code, "rules": _RULES, **drawn}
+        rules = _SEARCH_RULES.get(self.options.get("search", ""), _RULES) if ours else _RULES
+        return {"attack": self.attack.name, "options": options, "code": code, "rules": rules, **drawn}
 
     def run(self, net: Classifier, images: Tensor, labels: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Examples of one batch, and at how many steps each had no gradient."""

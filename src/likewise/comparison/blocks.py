@@ -35,6 +35,7 @@ from likewise.comparison.schedule import (
     score_items,
     tile_order,
     unordered_pairs,
+    want_distances,
 )
 from likewise.measures.kernels import can_prepare, inner_products
 from likewise.measures.representation import Representation
@@ -197,8 +198,9 @@ class JobState:
 
     def __init__(self, block: Block) -> None:
         shared = SharedFolder(Path(block.shared), block.limit)
-        self.workspace = Workspace(block.limit, networks=block.networks, shared=shared)
         self.measures = unpack(block.measures)
+        distances = want_distances(self.measures)
+        self.workspace = Workspace(block.limit, networks=block.networks, distances=distances, shared=shared)
         self.reps: dict[int, Representation] = {}
         self._shared, self._lock = shared, threading.Lock()
         self.libraries = ThreadpoolController()

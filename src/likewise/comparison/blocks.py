@@ -153,7 +153,8 @@ class Blocks:
     def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
-        with closing(engine.run(score_block, tasks)) as results:
+        here = all(measure.built_in for measure in self._ledger.job.measures)  # a user's may end its process
+        with closing(engine.run(score_block, tasks, here=here)) as results:
             for block, scores in results:
                 if not isinstance(scores, Lost):
                     self._record(block, scores)

@@ -189,6 +189,16 @@ def test_importing_likewise_stays_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_comparing_arrays_leaves_out_the_statistics_of_scipy() -> None:
+    """It takes a second to import, in every worker too, and only some later questions need it."""
+    code = (
+        "import sys, numpy as np, likewise; x = np.random.default_rng(0).normal(size=(3, 20, 4));"
+        "likewise.compare(list(x), ['cka', 'rsa', 'pwcca'], progress=False); print('scipy.stats' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_every_public_name_is_there() -> None:
     for name in likewise.__all__:
         assert getattr(likewise, name) is not None

@@ -6,7 +6,7 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.measures.pair import level_peak, pair_of, polar
+from likewise.measures.pair import level_peak, pair_of, polar, polar_of
 from likewise.views import Activations
 from tests.helpers import sentence
 
@@ -118,3 +118,25 @@ def test_a_direction_that_towers_is_brought_down_and_the_nearest_rotation_stays(
 def test_a_matrix_of_zeros_or_of_rank_one_is_left_as_it_is() -> None:
     for matrix in (torch.zeros(5, 5), torch.ones(5, 5), torch.eye(1)):
         assert torch.equal(level_peak(matrix.double()), matrix.double())
+
+
+def spread_out(weakest: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """A matrix with singular values from 1 down, and its polar factor."""
+    rng = np.random.default_rng(0)
+    u, v = (np.linalg.qr(rng.normal(size=(50, 50)))[0] for _ in range(2))
+    return torch.from_numpy(u * np.geomspace(1, weakest, 50) @ v.T), torch.from_numpy(u @ v.T)
+
+
+def test_weak_directions_found_from_squares_are_refined() -> None:
+    matrix, exact = spread_out(1e-5)
+    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    found = [polar_of(matrix, squares.sqrt(), vectors, refine=refine) for refine in (False, True)]
+    plain, refined = (float((turn - exact).abs().max()) for turn in found if turn is not None)
+    assert plain > 1e-10
+    assert refined < 3e-12  # rounding over the smallest singular value, as of a decomposition
+
+
+def test_directions_too_weak_to_be_refined_are_given_up() -> None:
+    matrix, _ = spread_out(1e-7)
+    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    assert polar_of(matrix, squares.abs().sqrt(), vectors, refine=True) is None

@@ -5,6 +5,9 @@ import pytest
 import torch
 
 from likewise import measures
+from likewise.measures.representation import Representation
+from likewise.measures.workspace import Workspace
+from likewise.views import Activations
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 40), (60, 90)])
@@ -87,3 +90,46 @@ def test_a_large_neuron_in_half_precision_hides_none(name, kind, size) -> None:
     x[:, 0] *= size
     given = torch.tensor(x).to(getattr(torch, kind))
     assert measures.get(name)(given, y) == pytest.approx(measures.get(name)(given.double(), y), rel=1e-6)
+
+
+def by_distances(x: np.ndarray, distances: bool) -> Representation:
+    """A network of several, of which the distances are wanted or not."""
+    return Representation(Activations(x), Workspace(10**8, networks=3, distances=distances))
+
+
+@pytest.mark.parametrize(
+    "rows", ["gram_rows", "raw_gram_rows", "squared_distance_rows", "cosine_rows", "correlation_rows"]
+)
+def test_kept_distances_serve_for_inner_products(rows) -> None:
+    x = np.random.default_rng(0).normal(size=(300, 8)) + 1
+    x[7] = x[3]
+    saved, plain = (by_distances(x, given) for given in (True, False))
+    assert saved.gram_by_distances
+    assert not plain.gram_by_distances
+    found, expected = (getattr(rep, rows)(40, 130) for rep in (saved, plain))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-13 * float(plain.squares.max()))
+    keys = [key for _, (key, *_) in saved.workspace._held]
+    assert Representation.distances in keys
+    assert Representation.gram not in keys  # one n x n matrix, not two
+
+
+def test_kept_distances_are_symmetric_and_zero_for_equal_rows() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 8))
+    x[7] = x[3]
+    saved, plain = (by_distances(x, given).distances for given in (True, False))
+    torch.testing.assert_close(saved, plain, rtol=1e-12, atol=1e-7)  # equal rows: the root of rounding
+    assert torch.equal(saved, saved.T)
+    assert not saved.diagonal().any()
+
+
+def test_rows_of_very_different_lengths_keep_their_inner_products() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 8))
+    x[0] *= 1e6
+    assert not by_distances(x, distances=True).gram_by_distances
+
+
+def test_neighbours_on_lists_have_the_same_cosines_from_kept_distances() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 8)) + 1
+    columns = torch.randint(0, 300, (300, 5), generator=torch.Generator().manual_seed(0))
+    found, expected = (by_distances(x, given).cosines_at(columns) for given in (True, False))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)

@@ -35,6 +35,7 @@ from likewise.comparison.schedule import (
     score_items,
     tile_order,
     unordered_pairs,
+    want_distances,
 )
 from likewise.measures.kernels import can_prepare, inner_products
 from likewise.measures.representation import Representation
@@ -152,7 +153,8 @@ class Blocks:
     def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
-        with closing(engine.run(score_block, tasks)) as results:
+        here = all(measure.built_in for measure in self._ledger.job.measures)  # a user's may end its process
+        with closing(engine.run(score_block, tasks, here=here)) as results:
             for block, scores in results:
                 if not isinstance(scores, Lost):
                     self._record(block, scores)
@@ -197,8 +199,9 @@ class JobState:
 
     def __init__(self, block: Block) -> None:
         shared = SharedFolder(Path(block.shared), block.limit)
-        self.workspace = Workspace(block.limit, networks=block.networks, shared=shared)
         self.measures = unpack(block.measures)
+        distances = want_distances(self.measures)
+        self.workspace = Workspace(block.limit, networks=block.networks, distances=distances, shared=shared)
         self.reps: dict[int, Representation] = {}
         self._shared, self._lock = shared, threading.Lock()
         self.libraries = ThreadpoolController()

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
@@ -162,12 +161,14 @@ def interval_of(
     info: Info, values: np.ndarray, draws: np.ndarray, split: Groups, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of intervals from scores and those where groups are left out (2 groups first); NaN for none."""
+    from scipy.special import stdtrit  # slow to import, and most comparisons ask for no interval
+
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         centre, moved = _scaled(info, values), _scaled(info, draws)
         linear = centre + (draws - values) * _slope(info, values)
         moved = np.where(np.isfinite(moved), moved, linear)  # some draws may be at an end
         spread = _spread(centre, moved, split, info.joint)
-        reach = student.ppf((1 + level) / 2, split.count - 1) * spread
+        reach = stdtrit(split.count - 1, (1 + level) / 2) * spread
         return _unscaled(info, centre - reach), _unscaled(info, centre + reach)
 
 

@@ -28,7 +28,7 @@ from likewise.errors import (
 )
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import Measure, out_of_memory
-from likewise.measures.kernels import InnerProducts, Kernel, Linear, groups_in_memory, inner_products
+from likewise.measures.kernels import Distance, InnerProducts, Kernel, Linear, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -278,10 +278,10 @@ def _score(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None
 def _score_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> None:
     job, pairs = ledger.job, unordered_pairs(todo)
     used = [int(i) for i in np.unique(pairs)]
-    workspace = Workspace(limit, networks=len(used))
+    measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
+    workspace = Workspace(limit, networks=len(used), distances=want_distances(measures))
     reps = {i: Representation(job.views[i], workspace) for i in used}
     side_by_side = workspace.keeps_squares(reps[used[0]].n)
-    measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
     with single_threaded() if side_by_side else nullcontext():
         networks = list(reps.values())
         tables = inner_products(kernels_of(measures, len(pairs), networks), networks)
@@ -306,6 +306,11 @@ def items_of(todo: np.ndarray, i: int, j: int) -> list[Item]:
     """What is to do for two networks, in both directions."""
     items = [(int(k), i, j) for k in np.flatnonzero(todo[:, i, j])]
     return items + [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
+
+
+def want_distances(measures: Iterable[Measure]) -> bool:
+    """Whether some measure reads the distances of every network."""
+    return any(Distance() in m.kernels for m in measures)
 
 
 def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:

@@ -20,6 +20,11 @@ def large_empty(rows: int, columns: int, like: Tensor) -> Tensor:
 
 def symmetric(rows: Tensor, others: Tensor | None = None) -> Tensor:
     """R Rᵀ, or R Sᵀ where that is symmetric, each inner product computed once: torch has no call for it."""
+    return mirror(lower_half(rows, others))
+
+
+def lower_half(rows: Tensor, others: Tensor | None = None) -> Tensor:
+    """`symmetric` up to its diagonal; what stands above has no meaning. Enough for LAPACK, which reads one half."""
     n = rows.shape[0]
     others = rows if others is None else others
     step = TILE * max(1, -(-n // (8 * TILE)))
@@ -29,10 +34,18 @@ def symmetric(rows: Tensor, others: Tensor | None = None) -> Tensor:
     for i in range(0, n, step):
         j = min(i + step, n)
         torch.mm(rows[i:j], others[:j].T, out=out[i:j, :j])
-    for i in range(0, n, TILE):  # in tiles, since columns read one by one miss the cache
-        for j in range(i + TILE, n, TILE):
-            out[i : i + TILE, j : j + TILE] = out[j : j + TILE, i : i + TILE].T
     return out
+
+
+def mirror(matrix: Tensor) -> Tensor:
+    """Copy the half below the diagonal over the one above, in place."""
+    n = matrix.shape[0]
+    for i in range(0, n, TILE):  # in tiles, since columns read one by one miss the cache
+        square = matrix[i : i + TILE, i : i + TILE]
+        square.copy_(square.tril() + square.tril(-1).T)
+        for j in range(i + TILE, n, TILE):
+            matrix[i : i + TILE, j : j + TILE] = matrix[j : j + TILE, i : i + TILE].T
+    return matrix
 
 
 def transposed_product(triangle: Tensor, matrix: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ class Distance:
 
     def prepare(self, rep: Representation) -> Tensor:
         """Compute what the rows of a representation are made from."""
-        return rep.squares
+        return rep.distances if rep.gram_by_distances else rep.squares
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows of the distances, columns from `start` on."""

@@ -3,7 +3,8 @@
 Two ideas keep the work small:
 
 * One matrix of inner products (`gram_rows`) serves distances, cosines and correlations of rows: they
-  differ from it by outer products of vectors.
+  differ from it by outer products of vectors. Where the distances are kept for measures of their own,
+  they serve in its place.
 * What would be n x n is handed out by rows, from a kept matrix if there is room, else made anew.
 """
 
@@ -18,6 +19,8 @@ from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     inverse_of,
     large_empty,
+    lower_half,
+    mirror,
     rank_of,
     recentre,
     single_product_norm,
@@ -171,9 +174,29 @@ class Representation(Values):
     def gram_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Rows of `gram`; if `upper`, only from column `start` on, where the diagonal begins."""
         first = start if upper else 0
+        if self.gram_by_distances:
+            block = self._minus_half_squares(start, stop, self.squares[first:] / 2, first)
+            block += self.squares[start:stop, None] / 2
+            return block
         if self._keeps_gram(upper):
             return self.gram[start:stop, first:]
         return self.centred_neurons[start:stop] @ self.centred_neurons[first:].T
+
+    @quantity(permuted="same")
+    def gram_by_distances(self) -> bool:
+        """Whether the distances serve for inner products: <x, y> = (|x|² + |y|² - |x - y|²) / 2.
+
+        A second n x n matrix is then saved. Its rounding is that of the longer row, so rows of very different
+        lengths would lose digits.
+        """
+        if not (self.workspace.distances and self.keeps_distances):
+            return False
+        return bool(self.squares.max() <= 100 * self.squares.min())
+
+    def _minus_half_squares(self, start: int, stop: int, columns: Tensor, first: int = 0) -> Tensor:
+        """Minus half the squared distances of some rows, from column `first` on, plus a number per column."""
+        apart = self.distances[start:stop, first:]
+        return torch.addcmul(columns, apart, apart, value=-0.5)
 
     def _keeps_gram(self, upper: bool) -> bool:
         """Whether the whole matrix is worth keeping: not for a single pass over half of it."""
@@ -185,6 +208,8 @@ class Representation(Values):
     def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Squared Euclidean distances from some rows to all, a matrix the caller may change."""
         first = start if upper else 0
+        if self.gram_by_distances:
+            return self.distances[start:stop, first:].square()
         products = self.gram_rows(start, stop, upper=upper)
         block = torch.add(self.squares[first:], products, alpha=-2)
         block += self.squares[start:stop, None]
@@ -199,7 +224,14 @@ class Representation(Values):
     @quantity(permuted="both", subset="both", eager=True)
     def distances(self) -> Tensor:
         """All Euclidean distances, (n, n). Only where there is room."""
-        return self.assemble(self.distance_rows)
+        if not self.gram_by_distances:
+            return self.assemble(self.distance_rows)
+        out = lower_half(self.centred_neurons)
+        for start, stop in self.blocks():
+            rows = out[start:stop, :stop]
+            rows.mul_(-2).add_(self.squares[:stop]).add_(self.squares[start:stop, None]).clamp_(min=0).sqrt_()
+        out.fill_diagonal_(0)
+        return mirror(out)
 
     def assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
         """An n x n matrix from its rows, with little beside it."""
@@ -227,6 +259,10 @@ class Representation(Values):
     def raw_gram_rows(self, start: int, stop: int) -> Tensor:
         """Inner products of the rows as they are."""
         toward, square = self._toward_mean
+        if self.gram_by_distances:
+            block = self._minus_half_squares(start, stop, toward + self.squares / 2)
+            block += (toward + self.squares / 2 + square)[start:stop, None]
+            return block
         block = self.gram_rows(start, stop) + (toward[start:stop, None] + square)
         block += toward
         return block
@@ -262,7 +298,7 @@ class Representation(Values):
             if self._uneven:
                 return self._cosines.gather(1, columns)
             toward, square = self._toward_mean
-            products = self.gram.gather(1, columns) + (toward[columns] + (toward[:, None] + square))
+            products = self._gram_at(columns) + (toward[columns] + (toward[:, None] + square))
             return products.mul_(inverse[columns]).mul_(inverse[:, None])
         found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
         step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))
@@ -272,6 +308,13 @@ class Representation(Values):
             products = torch.einsum("nd,nkd->nk", rows, self.values[listed])
             found[i : i + step] = products * inverse[listed]
         return found
+
+    def _gram_at(self, columns: Tensor) -> Tensor:
+        """Entries of `gram` in the columns listed for each row, (n, k)."""
+        if not self.gram_by_distances:
+            return self.gram.gather(1, columns)
+        squares = self.distances.gather(1, columns).square_()
+        return (self.squares[columns] + self.squares[:, None] - squares).div_(2)
 
     @property
     def directed(self) -> Tensor:

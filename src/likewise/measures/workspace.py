@@ -60,8 +60,8 @@ class Workspace:
     """What representations and pairs have computed so far.
 
     `once` says that a single measure of a single pair is all that will be asked for; `resampled` that the
-    inputs will be shuffled or drawn, so that whole matrices are worth keeping. What was costly to compute can
-    be `shared` with other processes.
+    inputs will be shuffled or drawn, so that whole matrices are worth keeping; `distances` that those of every
+    network will be asked for. What was costly to compute can be `shared` with other processes.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Workspace:
         networks: int = 2,
         once: bool = False,
         resampled: bool = False,
+        distances: bool = False,
         shared: SharedFolder | None = None,
     ) -> None:
         self.shared = shared
@@ -78,6 +79,7 @@ class Workspace:
         self.networks = networks
         self.once = once
         self.resampled = resampled
+        self.distances = distances
         self._held: OrderedDict[Hashable, Any] = OrderedDict()
         self._on_disk: dict[Hashable, list[tuple[Path, str]]] = {}
         self._files = itertools.count()

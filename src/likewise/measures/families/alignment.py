@@ -11,9 +11,9 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths, symmetric
+from likewise.measures.algebra import inverse_of, lengths, lower_half
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, level_peak
+from likewise.measures.pair import Pair, level_peak, polar_of
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import second_wide
@@ -67,10 +67,12 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
     cross = level_peak(pair.raw_cross)
     noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
     if cross.shape[0] == cross.shape[1]:
-        squares, vectors = torch.linalg.eigh(symmetric(cross.T))
-        weakest = float(squares[0])
-        if weakest > max(1e-9 * float(squares[-1]), (1e6 * noise) ** 2):
-            return cross @ (vectors / squares.sqrt()) @ vectors.T
+        squares, vectors = torch.linalg.eigh(lower_half(cross.T))
+        weakest, strongest = float(squares[0]), float(squares[-1])
+        if weakest > max(1e-13 * strongest, (1e6 * noise) ** 2):
+            turn = polar_of(cross, squares.sqrt(), vectors, refine=weakest < 1e-9 * strongest)
+            if turn is not None:
+                return turn
     left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)
     if float(sizes[-1]) < 1e6 * noise:
         # turning i into j is off by noise / (size i + size j); how much do inputs have of both?

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import symmetric
+from likewise.measures.algebra import lower_half
 from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -167,7 +167,7 @@ def pwcca_resi(pair: Pair) -> float:
     u = directions.to(a.values)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = RᵀR.
     turned = (a.covariance @ u).T
-    moment = symmetric(u.T, turned).addr_(a.mean, a.mean, alpha=pair.n)
+    moment = lower_half(u.T, turned).addr_(a.mean, a.mean, alpha=pair.n)
     triangle, failed = torch.linalg.cholesky_ex(moment)
     if failed:  # squares of scales this far apart are lost to rounding, the scales are not
         projections = torch.linalg.qr(a.centred @ u + a.mean).Q

@@ -137,7 +137,7 @@ def _spectral_difference(pair: Pair) -> float:
     if n < 64:
         columns = np.stack([product(column) for column in np.eye(n)])
         return float(np.abs(np.linalg.eigvalsh(columns)).max())
-    start = product(np.ones(n))
+    start = _row_sums(pair, product)
     if not start.any():
         start = product(np.random.default_rng(0).normal(size=n))
         if not start.any():
@@ -146,6 +146,14 @@ def _spectral_difference(pair: Pair) -> float:
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
     found = eigsh(operator, k=1, v0=start, ncv=6, tol=1e-8, return_eigenvectors=False)
     return float(abs(found[0]))
+
+
+def _row_sums(pair: Pair, product: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The row sums of D - D'; each network's are kept with its distances."""
+    a, b = pair.a, pair.b
+    if a.keeps_distances and b.keeps_distances:
+        return np.asarray((_distance_sums(a) - _distance_sums(b)).cpu().numpy())
+    return product(np.ones(pair.n))
 
 
 def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:

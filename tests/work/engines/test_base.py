@@ -2,14 +2,13 @@
 
 import os
 import signal
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.util import find_spec
 
 import pytest
 
 from likewise.errors import InputError, MissingDependencyError, WorkerError
 from likewise.work.engines import Local, Lost, engine_of
-from likewise.work.engines.base import Remote
 
 
 def cube(number):
@@ -60,27 +59,3 @@ def test_a_cluster_whose_library_is_missing_names_the_extra() -> None:
     with pytest.raises(MissingDependencyError) as caught:
         engine_of("ray")
     assert str(caught.value) == "to run on Ray, ray is needed: pip install 'likewise[distributed]'."
-
-
-@pytest.mark.parametrize(("here", "own"), [(True, 2), (False, 0)])
-def test_this_process_works_while_others_start_if_tasks_allow_it(here, own) -> None:
-    starting = iter([True, True, False])
-    submitted = []
-
-    def submit(function, task):
-        submitted.append(task)
-        future = Future()
-        future.set_result(function(task))
-        return future
-
-    engine = Remote(submit, 1, starting=lambda: next(starting))
-    results = dict(engine.run(str, range(6), here=here))
-    assert results == {i: str(i) for i in range(6)}
-    assert submitted == list(range(own, 6))
-
-
-def test_a_run_out_of_tasks_waits_for_what_starting_says() -> None:
-    starting = iter([True, True, True, False])
-    engine = Remote(lambda *_: Future(), 1, starting=lambda: next(starting))
-    assert list(engine.run(str, [1], here=True)) == [(1, "1")]
-    assert list(starting) == []

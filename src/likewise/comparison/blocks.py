@@ -153,8 +153,7 @@ class Blocks:
     def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
-        here = all(measure.built_in for measure in self._ledger.job.measures)  # a user's may end its process
-        with closing(engine.run(score_block, tasks, here=here)) as results:
+        with closing(engine.run(score_block, tasks)) as results:
             for block, scores in results:
                 if not isinstance(scores, Lost):
                     self._record(block, scores)

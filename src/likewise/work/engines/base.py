@@ -7,7 +7,6 @@ process; `Remote` sends them to an executor: worker processes, Dask, Ray, or wha
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
@@ -38,13 +37,8 @@ class Engine(Protocol):
 
     workers: int
 
-    def run(
-        self, function: Callable[[S], T], tasks: Iterable[S], *, here: bool = False
-    ) -> Generator[tuple[S, T | Lost], None, None]:
-        """Tasks with their results, as they come. Close it to stop.
-
-        `here` says that this process may run some of them while others start: none will end it.
-        """
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
+        """Tasks with their results, as they come. Close it to stop."""
         ...
 
 
@@ -86,9 +80,7 @@ class Local:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or torch.get_num_threads()
 
-    def run(
-        self, function: Callable[[S], T], tasks: Iterable[S], *, here: bool = True
-    ) -> Generator[tuple[S, T], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T], None, None]:
         """Tasks with their results, as they come. Close it to stop."""
         if self.workers == 1:
             yield from ((task, function(task)) for task in tasks)
@@ -119,30 +111,17 @@ class Remote:
 
     Where a worker is lost, every task that was under way runs again, alone: the one that ends its worker a second
     time yields `Lost`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
-    `starting` says whether they would have to be waited for, and sets about starting them.
     """
 
     def __init__(
-        self,
-        submit: Callable[..., Future[Any]],
-        workers: int,
-        close: Callable[[bool], None] | None = None,
-        starting: Callable[[], bool] = lambda: False,
+        self, submit: Callable[..., Future[Any]], workers: int, close: Callable[[bool], None] | None = None
     ) -> None:
         self.workers = workers
-        self._submit, self._close, self._starting = submit, close, starting
+        self._submit, self._close = submit, close
 
-    def run(
-        self, function: Callable[[S], T], tasks: Iterable[S], *, here: bool = False
-    ) -> Generator[tuple[S, T | Lost], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
         """Tasks with their results, as they come. Close it to stop, and the workers started for it."""
         fresh, again = iter(tasks), deque[S]()
-        while here and self._starting():
-            task = next(fresh, None)
-            if task is None:
-                time.sleep(0.02)  # what keeps workers from starting is to be known, needed or not
-            else:
-                yield task, function(task)
         running: dict[Future[T], S] = {}
         finished = False
         try:

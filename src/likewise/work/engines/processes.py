@@ -1,8 +1,7 @@
 """Worker processes of this machine: started quickly, ended at once, never left behind.
 
 Importing torch takes longer than many a task. On Linux one server process imports it once, with the module of
-the tasks' function, and workers are forked from there, and until it is ready this process may work in their place;
-elsewhere each worker imports it for itself. A worker
+the tasks' function, and workers are forked from there; elsewhere each worker imports it for itself. A worker
 holds one end of a pipe whose other end is open as long as this process lives and wants it to: when that is
 closed, also by a kill, the worker ends.
 """
@@ -16,9 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import suppress
 from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext
 from typing import Any
 
 import torch
@@ -37,7 +34,7 @@ def processes(count: str | None) -> Engine:
         )
     workers = int(count or torch.get_num_threads())
     pool = Processes(workers)
-    return Remote(pool.submit, workers, pool.close, pool.starting)
+    return Remote(pool.submit, workers, pool.close)
 
 
 class Processes:
@@ -62,19 +59,16 @@ class Processes:
         except (EOFError, OSError) as error:
             raise WorkerError(f"worker processes cannot be started: {error}. {_REMEDY}") from error
 
-    def starting(self) -> bool:
-        """Whether the server that workers are forked from is still importing; it is started if it was not."""
-        if not _can_fork() or _inherits():
-            return False
-        return not _server.is_ready(self._context)
-
     def _started(self) -> ProcessPoolExecutor:
         if self._executor is not None:
             return self._executor
-        if _inherits():
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
             raise WorkerError(f"a worker process reached the call that started it. {_REMEDY}")
         if _can_fork():
-            _preload(self._context)
+            # what is loaded of ours will be wanted there too; a module of the user's may do anything
+            self._context.set_forkserver_preload(
+                ["torch", *(name for name in sys.modules if name.startswith("likewise."))]
+            )
         held, self._lifeline = self._context.Pipe(duplex=False)
         self._reports, report = self._context.Pipe(duplex=False)
         self._pids.clear()
@@ -105,36 +99,6 @@ class Processes:
         return self._pids
 
 
-class Server:
-    """Whether the server process that workers are forked from has imported what they need."""
-
-    def __init__(self) -> None:
-        self._first: threading.Thread | None = None
-        self._ended_well = False
-
-    def is_ready(self, context: BaseContext) -> bool:
-        """Start the server if nobody has, and say whether it answers."""
-        if self._first is None:
-            _preload(context)
-            self._first = threading.Thread(target=self._fork, args=(context,), daemon=True)
-            self._first.start()
-        if self._first.is_alive():
-            return False
-        if not self._ended_well:
-            self._first = None
-            raise WorkerError(f"the worker processes ended as they started. {_REMEDY}")
-        return True
-
-    def _fork(self, context: BaseContext) -> None:
-        """Wait for a process that does nothing: the server forks it when its imports are done."""
-        process = context.Process(target=_nothing)  # type: ignore[attr-defined]
-        with suppress(EOFError, OSError):
-            process.start()
-            process.join()
-            self._ended_well = process.exitcode == 0
-
-
-_server = Server()
 _REMEDY = (
     "In a script, put the call under `if __name__ == '__main__':`, since workers import the script; or "
     "leave the engine out."
@@ -144,20 +108,6 @@ _REMEDY = (
 def _can_fork() -> bool:
     """Elsewhere than on Linux, system libraries do not outlive a fork."""
     return sys.platform == "linux"
-
-
-def _inherits() -> bool:
-    """Whether this is a worker that is still importing the script it was started from."""
-    return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
-
-
-def _preload(context: BaseContext) -> None:
-    """Have the server import what is loaded of ours, which will be wanted there too; the user's may do anything."""
-    context.set_forkserver_preload(["torch", *(name for name in sys.modules if name.startswith("likewise."))])
-
-
-def _nothing() -> None:
-    """What the first process does."""
 
 
 def _begin(lifeline: Connection, started: Connection) -> None:

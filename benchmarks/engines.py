@@ -4,21 +4,20 @@ Every run is a process of its own and the best of several counts, since whatever
 only adds. `python -m benchmarks.engines` runs them all, `python -m benchmarks.engines speed 40 cold` one.
 Runs of one job alternate, so that a busy minute falls on all of them.
 
-cold    the first call: importing torch in a worker is part of it
-warm    the second call of a program, whose workers start from a process that has imported it
+cold    the first call, which starts the workers
+warm    the second call of a program
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import psutil
 import torch
 
 import likewise
@@ -53,48 +52,18 @@ REPEATS = 3
 GOAL = 1.7
 
 
-class Children:
-    """CPU seconds of all processes below this one, as far as they were seen."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[int, float] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> Children:
-        self._look()
-        self._before = sum(self._seconds.values())  # of an earlier call
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.5):
-            self._look()
-
-    def _look(self) -> None:
-        for child in psutil.Process().children(recursive=True):
-            try:
-                times = child.cpu_times()
-            except psutil.Error:
-                continue
-            self._seconds[child.pid] = times.user + times.system
-
-    @property
-    def seconds(self) -> float:
-        return sum(self._seconds.values()) - self._before
-
-
 def measured(work: Callable[[], Any]) -> dict[str, float]:
     """Seconds on the clock, and CPU seconds of this process and of those it started."""
-    start, cpu = time.perf_counter(), time.process_time()
-    with Children() as children:
-        work()
-        wall, own = time.perf_counter() - start, time.process_time() - cpu
-    return {"wall_seconds": wall, "driver_cpu": own, "workers_cpu": children.seconds}
+    start, cpu, below = time.perf_counter(), time.process_time(), _below()
+    work()
+    wall, own = time.perf_counter() - start, time.process_time() - cpu
+    return {"wall_seconds": wall, "driver_cpu": own, "workers_cpu": _below() - below}
+
+
+def _below() -> float:
+    """CPU seconds of all processes that this one started and that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def speed(m: int, kind: str, n: int = 1000, d: int = 128) -> dict[str, Any]:

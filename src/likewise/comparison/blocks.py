@@ -43,7 +43,7 @@ from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace
 from likewise.views.cache import VIEWS, put_view, read_view
 from likewise.work.artifacts import Artifacts
-from likewise.work.engines import Engine, Lost
+from likewise.work.engines import Engine, Lost, Remote
 
 SECONDS = 0.3  # what a block should take
 MOST = 50  # pairs in a block
@@ -153,6 +153,8 @@ class Blocks:
     def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
+        if isinstance(engine, Remote):
+            engine.prepare(all(measure.built_in for measure in self._ledger.job.measures))
         with closing(engine.run(score_block, tasks)) as results:
             for block, scores in results:
                 if not isinstance(scores, Lost):

@@ -155,7 +155,9 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path) -> None:
         textwrap.dedent("""
         import numpy as np, likewise
         views = {str(i): np.random.default_rng(i).normal(size=(20, 3)) for i in range(3)}
-        likewise.compare(views, "cka", engine="processes:1", progress=False)
+        def mine(x, y):
+            return 1.0
+        likewise.compare(views, mine, engine="processes:1", progress=False)
         """)
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
@@ -165,3 +167,69 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path) -> None:
         "call under `if __name__ == '__main__':`, since workers import the script; or leave the engine "
         "out."
     )
+
+
+COPIES = """
+import threading
+from multiprocessing.forkserver import _forkserver
+import numpy as np, torch, likewise
+
+def mine(x, y):
+    return 1.0
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    torch.randn(900, 900) @ torch.randn(900, 900)  # wakes threads that copies do not have
+    np.ones((900, 900)) @ np.ones((900, 900))
+    views = {str(i): np.random.default_rng(i).normal(size=(200, 30)) for i in range(6)}
+    names = ["cka", "pwcca", "rsa", "jaccard", "procrustes", "soft-correlation"]
+    alone = likewise.compare(views, names, progress=False)
+    found = likewise.compare(views, names, engine="processes:2", progress=False)
+    print(all(np.array_equal(found[name].values, alone[name].values) for name in names))
+    print(_forkserver._forkserver_pid is None)
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    likewise.compare(views, "cka", engine="processes:2", progress=False)
+    print(_forkserver._forkserver_pid is None)
+    over.set()
+    other.join()
+    likewise.compare(views, ["cka", mine], engine="processes:2", progress=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
+def test_measures_of_ours_run_in_copies_unless_another_thread_is_alive(tmp_path) -> None:
+    script = tmp_path / "copies.py"
+    script.write_text(COPIES)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split() == ["True", "True", "False"], done.stderr
+    assert done.returncode == 0
+
+
+ENDLESS = """
+import time
+from likewise.work.engines import engine_of
+
+def sleep(seconds):
+    print("started", flush=True)
+    time.sleep(seconds)
+
+engine = engine_of("processes:2")
+engine.prepare(True)
+list(engine.run(sleep, [60, 60]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
+def test_copies_end_when_the_process_they_are_of_is_killed(tmp_path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline().strip() for _ in range(2)] == ["started", "started"]
+        workers = psutil.Process(process.pid).children()
+        assert len(workers) == 2
+        process.kill()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert alive == []

@@ -111,13 +111,19 @@ class Remote:
 
     Where a worker is lost, every task that was under way runs again, alone: the one that ends its worker a second
     time yields `Lost`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
+    `prepare` is told whether the tasks to come are safe in a copy of this process: they start no threads, take no
+    gradients and run no code but ours.
     """
 
     def __init__(
-        self, submit: Callable[..., Future[Any]], workers: int, close: Callable[[bool], None] | None = None
+        self,
+        submit: Callable[..., Future[Any]],
+        workers: int,
+        close: Callable[[bool], None] | None = None,
+        prepare: Callable[[bool], None] = lambda copyable: None,
     ) -> None:
         self.workers = workers
-        self._submit, self._close = submit, close
+        self._submit, self._close, self.prepare = submit, close, prepare
 
     def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
         """Tasks with their results, as they come. Close it to stop, and the workers started for it."""

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
-from torch_geometric.nn import SAGEConv
-from torch_geometric.nn.dense.linear import Linear
 
+from likewise._base.compat import geometric
+
+_nn: Any = geometric("build a graph network").nn
 _SHARE = 0.1  # of entries that are not zero, up to which sparse products are faster
 _FEW = 100_000  # entries below which a dense product is fast anyway
 _known: Any = WeakIdKeyDictionary()  # features -> their version, and both sparse forms or None
@@ -24,7 +25,7 @@ def use_sparse_inputs(model: nn.Module) -> nn.Module:
     """Let the first convolution of a GCN, GraphSAGE or GAT look for zeros in its features; its weights stay."""
     convolutions: Any = model.convs
     first = convolutions[0]
-    if isinstance(first, SAGEConv):
+    if isinstance(first, _nn.SAGEConv):
         with torch.random.fork_rng(devices=[]):  # what is drawn here is not used
             sparse = SparseSAGE(first.in_channels, first.out_channels)
         sparse.lin_l, sparse.lin_r = first.lin_l, SparseLinear.of(first.lin_r)
@@ -34,11 +35,11 @@ def use_sparse_inputs(model: nn.Module) -> nn.Module:
     return model
 
 
-class SparseLinear(Linear):  # type: ignore[misc]
+class SparseLinear(_nn.Linear):  # type: ignore[misc]
     """A linear layer that takes sparse products where its inputs are mostly zeros."""
 
     @classmethod
-    def of(cls, dense: Linear) -> SparseLinear:
+    def of(cls, dense: Any) -> SparseLinear:
         """The same layer with the same weights."""
         with torch.random.fork_rng(devices=[]):
             layer = cls(dense.in_channels, dense.out_channels, bias=dense.bias is not None)
@@ -55,7 +56,7 @@ class SparseLinear(Linear):  # type: ignore[misc]
         return product if self.bias is None else product + self.bias
 
 
-class SparseSAGE(SAGEConv):  # type: ignore[misc]
+class SparseSAGE(_nn.SAGEConv):  # type: ignore[misc]
     """A GraphSAGE layer that multiplies by its weights before it takes means, where features are mostly zeros.
 
     The mean of products is the product of the mean, and there are fewer columns behind the weights than before them.

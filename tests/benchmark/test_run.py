@@ -136,12 +136,16 @@ def test_measures_that_a_run_cannot_use_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         run("vision", "digits", "mlp", measures="sat", out=tmp_path, progress=False)
     assert str(error.value) == "sat looks at networks, and a benchmark compares representations. Leave it out."
-    with pytest.raises(InputError) as error:
-        run("vision", "digits", "mlp", measures="jsd", groundings="layers", preset=PRESET, out=tmp_path, progress=False)
-    assert str(error.value) == (
-        "jsd looks at outputs, which are the same at every layer of a network. Leave out the grounding 'layers', or "
-        "name a measure of representations."
-    )
+    for grounding, reason in (
+        ("layers", "the same at every layer of a network"),
+        ("outputs", "what it would be held against"),
+    ):
+        with pytest.raises(InputError) as error:
+            run("vision", "digits", "mlp", measures="jsd", groundings=grounding, preset=PRESET, out=tmp_path)
+        assert str(error.value) == (
+            f"jsd looks at outputs, which are {reason}. Leave out the grounding {grounding!r}, or name a measure of "
+            "representations."
+        )
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

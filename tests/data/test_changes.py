@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from likewise.data import Captioned, Data, dataset
-from likewise.data.changes import add_shortcut, randomise_labels, without_class
+from likewise.data.changes import add_shortcut, in_colour, randomise_labels, without_class
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
 from tests.data.helpers import coloured
@@ -166,6 +166,15 @@ def test_a_disc_is_round_and_lies_anywhere_in_the_image(side: int, radius: float
     for places in zip(*middles, strict=True):
         assert (min(places), max(places)) == (int(radius) + 1, side - int(radius) - 2)
     assert int(masks.flatten(1).sum(dim=1).min()) >= radius**2  # a quarter of it is to be seen at least
+
+
+def test_greyscale_images_get_three_equal_channels_and_others_stay() -> None:
+    digits = dataset("digits:test[:5]")
+    coloured = in_colour(digits)
+    assert (coloured.name, coloured.inputs.shape) == ("digits:test[:5],in_colour", (5, 3, 8, 8))
+    assert all(torch.equal(coloured.inputs[:][:, [channel]], digits.inputs[:]) for channel in range(3))
+    assert shown_classes(add_shortcut(in_colour(images(channels=1)), 1.0)) == images(channels=1).labels.tolist()
+    assert in_colour(coloured) is coloured
 
 
 def test_a_disc_stays_where_it_is_whatever_the_share() -> None:

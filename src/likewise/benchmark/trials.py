@@ -43,6 +43,11 @@ TRUTHS = {"accuracy": "accuracy-difference", "jsd": "jsd", "disagreement": "disa
 # Of layers with maps these look at whole maps; all others, which need more rows than columns or would take too long,
 # look at positions (as in the reference).
 FLAT = {"cka", "distance-correlation", "rsa", "rsm-difference", "magnitude-difference", "concentricity-difference"}
+# by kind of grounding, why a measure may not look at outputs
+_NO_OUTPUTS = {
+    "layers": "which are the same at every layer of a network",
+    "predictions": "which are what it would be held against",
+}
 _FORMAT = 1
 
 
@@ -105,12 +110,12 @@ def check(rule: Grounding, networks: int, groups: Sequence[str], layers: int | N
 
 
 def usable(rule: Grounding, measures: Sequence[Measure]) -> list[Measure]:
-    """The measures that have something to say: what networks answer is the same at every layer."""
-    able = [m for m in measures if not (rule.kind == "layers" and m.info.on != "representation")]
+    """The measures that have something to say: what networks answer is the truth itself, or the same at every layer."""
+    able = [m for m in measures if m.info.on == "representation" or rule.kind not in _NO_OUTPUTS]
     if not able:
         raise InputError(
-            f"{measures[0].key} looks at {measures[0].info.on}, which are the same at every layer of a network. Leave "
-            "out the grounding 'layers', or name a measure of representations."
+            f"{measures[0].key} looks at {measures[0].info.on}, {_NO_OUTPUTS[rule.kind]}. Leave out the grounding "
+            f"{rule.name!r}, or name a measure of representations."
         )
     return able
 

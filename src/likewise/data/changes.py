@@ -68,6 +68,22 @@ def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
     return _changed(data, _SHORTCUTS, share, seed, "shortcut")
 
 
+def in_colour(data: Data) -> Data:
+    """The same images with three channels: a shortcut in the colour of a class needs colours.
+
+    >>> grey = Data("grey", "image", torch.zeros(2, 1, 8, 8), [0, 1], ("a", "b"))
+    >>> in_colour(grey), in_colour(grey).inputs.shape
+    (Data('grey,in_colour', n=2, classes=2), torch.Size([2, 3, 8, 8]))
+    """
+    images = data.inputs
+    if tuple(images.shape)[1] == 3:
+        return data
+    stored = images.stored if isinstance(images, Images) else images
+    wide = stored.expand(-1, 3, -1, -1)
+    inputs = Images(wide, images.asked) if isinstance(images, Images) else wide
+    return with_inputs(replace(data, name=f"{data.name},in_colour"), inputs)
+
+
 def class_tokens(count: int) -> list[str]:
     """The tokens that shortcuts of texts are made of, one per class.
 

@@ -65,6 +65,29 @@ def test_digits_run_in_the_domain_vision(tmp_path: Path) -> None:
     assert set(done.results["n"]) == {100}
 
 
+def test_shortcuts_of_greyscale_images_are_in_colour() -> None:
+    domain = DOMAINS.get("vision")
+    case = domain.case("digits", "mlp", "small")
+    (spec, *_) = [one for one in domain.specs("shortcut", case) if one.share == 1]
+    data, plain = domain.train_data(spec), domain.load("digits", "train")
+    assert data.inputs.shape[1:] == (3, 8, 8)
+    assert domain.probe(spec, case).inputs.shape[1:] == (3, 8, 8)
+    changed = (data.inputs[:] != plain.inputs[: len(data)]).any(dim=1)
+    assert 0 < float(changed.float().mean()) < 0.2  # the rest of an image is as grey as it was
+    assert domain.checks(spec, case)["shortcut"].inputs.shape[1] == 3
+
+
+def test_noise_is_tried_on_more_images_than_a_probe_has_and_at_full_strength() -> None:
+    domain = DOMAINS.get("vision")
+    case = domain.case("digits", "mlp", {"probe": 10})
+    (spec, *_) = domain.specs("augmentation", case)
+    noisy, plain = domain.checks(spec, case)["augmented"], domain.load("digits", "test")
+    assert len(noisy) == len(plain) > 10
+    inside = (plain.inputs[:] > 0.4) & (plain.inputs[:] < 0.6)  # where noise is seldom cut off
+    spread = 255 * (noisy.inputs[:] - plain.inputs[:])[inside].std()
+    assert float(spread) == pytest.approx(4000**0.5, rel=0.05)
+
+
 def test_digits_run_as_a_graph(tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
     preset = SMALL | {"options": {"width": 8}, "training": {"epochs": 5}}

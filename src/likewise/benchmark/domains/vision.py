@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
 from likewise.data import Data
+from likewise.data.changes import in_colour
 from likewise.networks import Noise, Settings
 from likewise.views import Activations
 from likewise.views.extract import extract
@@ -30,7 +31,7 @@ _LEVELS: dict[Kind, tuple[float, ...]] = {
     "augmentation": (1000.0, 2000.0, 4000.0),  # the variance of noise: S, M and Max
 }
 _LAYERS, _LARGEST = 6, 28
-_NOISY = 1000  # images that are looked at with noise
+_NOISY = 2000  # images that are looked at with noise
 _IN21K = "hf:google/vit-{}-patch32-224-in21k,pretrained=true"
 _CNN = {"optimiser": "sgd", "lr": 0.1, "epochs": 200, "batch_size": 128, "schedule": "cosine"}
 _VIT = {"optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.1, "epochs": 300, "batch_size": 512, "clip": 1.0}
@@ -69,6 +70,10 @@ class Vision(Domain):
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
 
+    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+        """Discs of shortcuts are coloured, so greyscale images get colours first: greys are not learned from few."""
+        return super().changed(in_colour(data) if spec.kind == "shortcut" else data, spec, share)
+
     def settings(self, spec: Spec) -> Settings:
         """Noise is drawn anew for every batch in the groups of the augmentation test."""
         settings = super().settings(spec)
@@ -77,11 +82,12 @@ class Vision(Domain):
         return replace(settings, augment=(*settings.augment, Noise(spec.share)))
 
     def augmented(self, probe: Data, case: Case) -> Data:
-        """The first images of the probe with the strongest noise."""
-        some = probe[:_NOISY]
-        noise = Noise(max(self.levels("augmentation", case)))
-        images = noise(some.inputs[:], torch.Generator().manual_seed(2024))
-        return Data(f"{some.name},noise", "image", images, some.labels, some.classes, some.wnids)
+        """Test images, more than a small probe has, all with the strongest noise that networks were trained on."""
+        some = self.load(case.data, "probe")[:_NOISY]
+        images, draw = some.inputs[:], torch.Generator().manual_seed(2024)
+        deviation = math.sqrt(max(self.levels("augmentation", case))) / 255
+        noisy = (images + deviation * torch.randn(images.shape, generator=draw)).clamp(0, 1)
+        return Data(f"{some.name},noise", "image", noisy, some.labels, some.classes, some.wnids)
 
     def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The last five blocks with small maps, and what the classifier is given."""

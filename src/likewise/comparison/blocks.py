@@ -69,9 +69,9 @@ class Block:
         middle = len(self.items) // 2
         return [self.with_items(part) for part in (self.items[:middle], self.items[middle:])]
 
-    def with_items(self, items: list[Item], also: Iterable[int] = ()) -> Block:
+    def with_items(self, items: list[Item]) -> Block:
         """The block with these items only, and the views they need."""
-        used = {i for _, *pair in items for i in pair} | {int(i) for i in also}
+        used = {i for _, *pair in items for i in pair}
         return replace(self, items=items, views={i: self.views[i] for i in used})
 
 
@@ -104,12 +104,11 @@ class Blocks:
 
     def __init__(self, todo: np.ndarray, ledger: Ledger, workers: int, limit: int, folder: str) -> None:
         self._ledger, self._workers = ledger, workers
+        self._views: dict[int, tuple[tuple[Path, ...], str]] = {}
         job, self._pairs = ledger.job, unordered_pairs(todo)
         used = [int(i) for i in np.unique(self._pairs)]
-        place = Artifacts(Path(folder) / VIEWS)
-        files = job.files or {i: put_view(place, job.views[i]) for i in used}
-        views = {i: (tuple(path.absolute() for path in files[i]), job.views[i].name) for i in used}
-        self._whole = Block(uuid.uuid4().hex, pack(job.measures), views, [], len(used), limit // workers, folder)
+        self._place = Artifacts(Path(folder) / VIEWS)
+        self._empty = Block(uuid.uuid4().hex, pack(job.measures), {}, [], len(used), limit // workers, folder)
         kernels = kernels_of(job.measures, len(self._pairs), [job.views[i] for i in used])
         tiled = np.array([bool(kernels & set(m.kernels)) for m in job.measures])
         self._kernels = len(kernels)
@@ -120,15 +119,14 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         first = disjoint(self._pairs)
         for pair in self._pairs[first]:
-            block = self._whole.with_items(self._items(self._singly, [pair]), also=pair)
-            yield replace(block, first=True)
+            yield replace(self._block(self._items(self._singly, [pair]), also=pair), first=True)
         yield from self._tiles()
         rest, start = tile_order(self._pairs[~first], MOST), 0
         while start < len(rest):
             count = max(1, min(MOST, int(SECONDS / self._seconds)))
             items = self._items(self._singly, rest[start : start + count])
             if items:
-                yield self._whole.with_items(items)
+                yield self._block(items)
             start += count
 
     def _tiles(self) -> Iterator[Block]:
@@ -145,7 +143,19 @@ class Blocks:
         tile = np.searchsorted(networks, pairs) // side
         for place in np.unique(tile, axis=0):
             members = pairs[(tile == place).all(axis=1)]
-            yield self._whole.with_items(self._items(self._tiled, members))
+            yield self._block(self._items(self._tiled, members))
+
+    def _block(self, items: list[Item], also: Iterable[int] = ()) -> Block:
+        """A block of these items; views that no block had before are written now, while others are scored."""
+        used = sorted({i for _, *pair in items for i in pair} | {int(i) for i in also})
+        return replace(self._empty, items=items, views={i: self._view(i) for i in used})
+
+    def _view(self, i: int) -> tuple[tuple[Path, ...], str]:
+        if i not in self._views:
+            job = self._ledger.job
+            files = job.files[i] if job.files else put_view(self._place, job.views[i])
+            self._views[i] = (tuple(path.absolute() for path in files), job.views[i].name)
+        return self._views[i]
 
     def _items(self, todo: np.ndarray, pairs: Iterable[Any]) -> list[Item]:
         return [item for i, j in pairs for item in items_of(todo, int(i), int(j))]

@@ -20,6 +20,7 @@ from torch import nn
 import likewise
 from likewise.errors import InputError
 from likewise.networks import Normalised, save, train
+from likewise.networks.training import checkpoints
 from tests.networks.helpers import DATA, same, settings, small
 
 
@@ -45,6 +46,26 @@ def test_epochs_cannot_be_kept_nowhere() -> None:
     with pytest.raises(InputError) as error:
         train("zoo:mlp", "digits:train[:64]", epochs=1, keep_epochs=True)
     assert str(error.value) == "keep_epochs needs a folder to keep the epochs in. Give out."
+
+
+def test_epochs_shorter_than_saving_them_are_saved_now_and_then_and_the_last_always(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, saved = checkpoints.save, []
+
+    def slowly(*given: Any) -> None:
+        time.sleep(0.05)
+        saved.append(len(given[4]))
+        plain(*given)
+
+    monkeypatch.setattr(checkpoints, "save", slowly)
+    short: dict[str, Any] = {"epochs": 30, "lr": 0.05}
+    done = train("zoo:mlp", "digits:train[:32]", **short, out=tmp_path / "plain")
+    assert (saved[0], saved[-1], len(done.history)) == (1, 30, 30)
+    assert len(saved) < 15
+    saved.clear()
+    train("zoo:mlp", "digits:train[:32]", **short | {"epochs": 4}, out=tmp_path / "called", callbacks=[lambda *_: None])
+    assert saved == [1, 2, 3, 4]  # what a callback was told is never told again
 
 
 # Everything that remembers something: dropout, batch normalisation, momentum, augmentation, mixing, the best weights.

@@ -1,4 +1,4 @@
-"""A training on disk: after every epoch one file with all that is needed to resume from there."""
+"""A training on disk: one file with all that is needed to resume after an epoch, written anew as epochs pass."""
 
 from __future__ import annotations
 

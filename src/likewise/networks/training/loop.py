@@ -48,6 +48,7 @@ from likewise.wordnet import locate
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
 BatchFunction = Callable[[Any, Tensor, Tensor], None]
 History = list[dict[str, Any]]
+_SPARE = 20  # times what a checkpoint takes, to train before the next: at most a twentieth is spent on them
 
 
 @runtime_checkable
@@ -89,9 +90,10 @@ def train(
     """Train a network on labelled data, in place; both may be addresses.
 
     Settings are given by keyword (`epochs`, `lr`, all fields of `likewise.networks.Settings`), or as `settings`,
-    of which keywords change some. With `out`, every epoch is saved there, and a training that was killed is
-    resumed; at the end the folder holds `weights.safetensors`, an address of its own. One that is over takes more
-    `epochs` where its schedule is constant or plateau, and is then as if it had had them from the start.
+    of which keywords change some. With `out`, epochs are saved there (all, or where they are much shorter than saving
+    them, one in a while), and a training that was killed is resumed; at the end the folder holds `weights.safetensors`,
+    an address of its own. One that is over takes more `epochs` where its schedule is constant or plateau, and is then
+    as if it had had them from the start.
     `keep_epochs` also leaves the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in
     epochs, `milestones` are shares of all epochs. `patience` stops early after so many epochs without a lower
     validation loss. `evaluate_every` validates after so many steps too (`evaluations` of the record), and `keep_best`
@@ -224,12 +226,20 @@ class _Run:
             if keep_epochs and not history:
                 save(self.net, checkpoints.epoch_file(folder, 0))
 
+            last, cost = -math.inf, 0.0
+
             def keep(history: History) -> None:
+                nonlocal last, cost
                 if len(history) == planned + 1:
                     history[-1]["planned_before"] = planned  # the first epoch of a training that was given more
                 if keep_epochs:
                     save(self.net, checkpoints.epoch_file(folder, len(history)))
-                checkpoints.save(folder, self.net, optimiser, identity, history, best)
+                over = len(history) == self.settings.epochs or _is_over(history, self.settings)
+                start = time.perf_counter()
+                if over or self.callbacks or keep_epochs or start - last >= _SPARE * cost:
+                    checkpoints.save(folder, self.net, optimiser, identity, history, best)
+                    last = time.perf_counter()
+                    cost = last - start
 
             history = self._epochs(history, optimiser, best, keep)
             best.restore(self.net)

@@ -2,8 +2,8 @@
 
     python scripts/own_results.py RUN...
 
-Kept are the metrics measures are ranked by, in the published form of evaluation, with the folder of the run behind
-every row, so that advice can be traced.
+Kept are the metrics measures are ranked by, in the published form of evaluation and of measures, with the folder of the
+run behind every row, so that advice can be traced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rows(folders: list[str]) -> pd.DataFrame:
     Results.load(*folders)  # refuses the same run twice
     parts = []
     for folder in folders:
-        frame = Results.load(folder).form("published").main().frame
+        frame = Results.load(folder).form("published").main().only(measure_variant="published").frame
         parts.append(frame.assign(run=Path(folder).name)[list(OWN_COLUMNS)])
     return pd.concat(parts, ignore_index=True)
 

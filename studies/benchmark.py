@@ -41,7 +41,12 @@ VISION = {
     )
     for network in networks
 }
-VISION["fashion-mnist-mixer-tiny"] = ("vision", "fashion-mnist", "mixer-tiny", {"options": {"width": 32}})
+VISION["fashion-mnist-mixer-tiny"] = (
+    "vision",
+    "fashion-mnist",
+    "mixer-tiny",
+    {"train": 3000, "options": {"width": 32, "depth": 4}},
+)
 LANGUAGE = {
     "sst2-minilm": ("language", "sst2", "minilm", {**_FEW, "training": _STEPS}),
     "sst2-bert-tiny": ("language", "sst2", "bert-tiny", {"train": 3000}),

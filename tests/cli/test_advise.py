@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
+from likewise.benchmark.advice import OURS
 from likewise.benchmark.paper import figures
 from likewise.cli.advise import advise
 from likewise.errors import InputError, UnknownNameError
 from tests.cli.conftest import invoke
 
 
-def test_measures_are_ranked_and_every_place_is_traced_to_the_papers_tables() -> None:
+def test_measures_are_ranked_and_every_place_is_traced_to_rows_of_the_tables_behind_it() -> None:
     found = json.loads(
         invoke(advise, "--domain", "vision", "--question", "shortcut", "--n", "500", "--top", "3", "--json")
     )
-    printed = figures()
+    tables = [figures(), *([pd.read_csv(OURS)] if OURS.exists() else [])]
     assert len(found["measures"]) == 3
     for one in found["measures"]:
         assert one["evidence"]
         for row in one["evidence"]:
-            table = int(row["source"].removeprefix("ReSi paper, table "))
-            same = (printed["table"] == table) & (printed["data"] == row["data"])
+            where, _, name = row["source"].rpartition("table " if "table" in row["source"] else "our run")
+            printed = tables[0] if where else tables[1]
+            column, names = ("table", [int(name)]) if where else ("run", name.removeprefix("s").strip().split(", "))
+            same = printed[column].isin(names) & (printed["data"] == row["data"])
             same &= (printed["network"] == row["network"]) & (printed["measure"] == one["measure"])
-            assert row["value"] in printed[same]["value"].tolist()
+            same &= (printed["grounding"] == row["grounding"]) & (printed["metric"] == row["metric"])
+            assert row["value"] == pytest.approx(printed[same]["value"].mean())
 
 
-def test_a_budget_leaves_out_what_costs_more() -> None:
-    cheap = invoke(
-        advise, "--domain", "graph", "--question", "labels", "--n", "2000", "--budget", "50ms", "--top", "30"
-    )
-    every = invoke(advise, "--domain", "graph", "--question", "labels", "--n", "2000", "--top", "30")
-    assert "IMD" in every
-    assert "\nIMD" not in cheap
+def test_what_costs_more_than_the_budget_comes_last_and_says_so() -> None:
+    words = ("--domain", "graph", "--question", "labels", "--n", "2000", "--top", "50")
+    every, cheap = (invoke(advise, *words, *more).splitlines() for more in ((), ("--budget", "50ms")))
+    assert not [line for line in every if "over budget" in line]
+    (dear,) = [line for line in cheap if " IMD " in line]
+    assert "over budget" in dear
+    after = [line for line in cheap[cheap.index(dear) :] if line[:1].isdigit()]
+    assert all("over budget" in line or "sees too little" in line or "undefined" in line for line in after)
 
 
 def test_what_is_no_question_is_refused_with_one_that_is_near() -> None:

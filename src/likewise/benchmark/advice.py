@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 POWER, COST, OURS = EVIDENCE / "power.csv", EVIDENCE / "cost.csv", EVIDENCE / "ours.csv"
 OWN_COLUMNS = (
-    *("run", "domain", "data", "network", "preset", "seed", "grounding", "metric", "measure", "measure_variant"),
+    *("run", "domain", "data", "network", "preset", "seed", "grounding", "metric", "measure"),
     *("value", "chance", "coverage", "n", "valid"),
 )
 CELL = ("source", "data", "network", "grounding", "metric")
@@ -90,12 +90,13 @@ class Advice:
     def __str__(self) -> str:
         at = "" if self.n is None else f" at n = {self.n}, d = {self.d}"
         lines = [f"{self.question} in {self.domain}{at}; by {' and '.join(self.sources)}", ""]
-        head = ("", "measure", "beats", "value", "range", "power", "seconds", "")
+        head = ("", "measure", "beats", "cells", "value", "range", "power", "seconds", "")
         body = [
             (
                 str(place),
                 row.label,
                 f"{row.standing:.0%}",
+                str(len(row.evidence)),
                 _number(row.value),
                 f"{_number(row.low)} … {_number(row.high)}",
                 _number(row.power),
@@ -110,9 +111,9 @@ class Advice:
         ]
         lines += [
             "",
-            "beats: share of the other measures it beats, mean over cells. power: share of moderately alike pairs",
+            "beats: share of the other measures it beats, mean over so many cells: trust those with few of them less.",
+            "power: share of moderately alike pairs told from unrelated ones, simulated. seconds: CPU seconds per pair.",
         ]
-        lines += ["told from unrelated ones (simulated). seconds: CPU seconds of one pair."]
         lines += ["", f"The evidence for {self.rows[0].label}:", *(f"  {fact}" for fact in self.rows[0].evidence)]
         return "\n".join(lines)
 
@@ -189,10 +190,9 @@ def _evidence() -> pd.DataFrame:
 
 
 def _own(rows: pd.DataFrame) -> pd.DataFrame:
-    """Our results, the mean over repetitions; of a measure in both forms the published one, without invalid groups."""
+    """Our results, the mean over repetitions, without groups that are not valid."""
     place = ["domain", "data", "network", "preset", "grounding", "metric"]
-    rows = rows[rows["valid"].ne(False)].sort_values("measure_variant", kind="stable")
-    rows = rows.drop_duplicates([*place, "run", "seed", "measure"])
+    rows = rows[rows["valid"].ne(False)]
     rows = rows.assign(source=rows.groupby(place)["run"].transform(_runs), value=rows["value"].astype(float))
     return rows.groupby(["domain", *CELL, "measure"], sort=False)["value"].mean().reset_index()
 

@@ -112,7 +112,7 @@ class Advice:
         lines += [
             "",
             "beats: share of the other measures it beats, mean over so many cells: trust those with few of them less.",
-            "power: share of moderately alike pairs told from unrelated ones, simulated. seconds: CPU seconds per pair.",
+            "power: share of moderately alike pairs told from unrelated ones (simulated). seconds: of CPU per pair.",
         ]
         lines += ["", f"The evidence for {self.rows[0].label}:", *(f"  {fact}" for fact in self.rows[0].evidence)]
         return "\n".join(lines)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+MANY = 1e8  # multiplications from which on numpy's symmetric product pays, also where it wakes threads
 TILE = 128  # rows and columns copied together
 RUN = 8192  # rows summed in single precision before the sum goes on in double
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
@@ -18,15 +19,29 @@ def large_empty(rows: int, columns: int, like: Tensor) -> Tensor:
     return like.new_empty(rows, columns)
 
 
-def symmetric(rows: Tensor, others: Tensor | None = None) -> Tensor:
-    """R Rᵀ, or R Sᵀ where that is symmetric, each inner product computed once: torch has no call for it."""
-    return mirror(lower_half(rows, others))
+def symmetric(rows: Tensor) -> Tensor:
+    """R Rᵀ, each inner product computed once: torch has no call for it, numpy has."""
+    if rows.device.type == "cpu" and rows.shape[0] * rows.numel() >= MANY:
+        values = rows.numpy()
+        return torch.from_numpy(values @ values.T)
+    if rows.shape[0] > TILE:
+        return mirror(_lower_half(rows, rows))
+    product = rows @ rows.T
+    return (product + product.T).mul_(0.5)  # the two halves may differ by rounding
 
 
 def lower_half(rows: Tensor, others: Tensor | None = None) -> Tensor:
-    """`symmetric` up to its diagonal; what stands above has no meaning. Enough for LAPACK, which reads one half."""
+    """`symmetric`, or R Sᵀ where that is symmetric, up to its diagonal; what stands above has no meaning.
+
+    Enough for LAPACK, which reads one half.
+    """
+    if others is None and rows.device.type == "cpu" and rows.shape[0] * rows.numel() >= MANY:
+        return symmetric(rows)
+    return _lower_half(rows, rows if others is None else others)
+
+
+def _lower_half(rows: Tensor, others: Tensor) -> Tensor:
     n = rows.shape[0]
-    others = rows if others is None else others
     step = TILE * max(1, -(-n // (8 * TILE)))
     if n <= step:
         return rows @ others.T

@@ -7,6 +7,7 @@ The room imports `_base` to `analysis`.
 from __future__ import annotations
 
 from likewise.benchmark.advice import Advice, advise
+from likewise.benchmark.changed import plot_inputs
 from likewise.benchmark.claims import check_claims
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
@@ -46,6 +47,7 @@ __all__ = [
     "grounding",
     "paper_results",
     "plan",
+    "plot_inputs",
     "ranks",
     "run",
     "sweep",

@@ -63,15 +63,19 @@ class BenchmarkRun:
             settings = record["settings"]
         return cls(folder, settings, _table(folder / RESULTS), _table(folder / NETWORKS), validity)
 
-    def trials(self, groundings: Iterable[str] | None = None) -> list[Trial]:
-        """The views of every grounding again, from the store: to evaluate other measures costs no training."""
+    def design(self, groundings: Iterable[str] | None = None) -> Design:
+        """Which networks each grounding has, all of them or some."""
         with reading(self.out / RUN, f"{self.out / RUN} is no record of a run: {{reason}}."):
             record = json.loads((self.out / RUN).read_text(encoding="utf-8"))
         settings = record["settings"]
         preset = {"base": settings["preset"].removesuffix(", changed"), **settings["sizes"]}
         wanted = [name for name in record["groundings"] if groundings is None or name in groundings]
         domain, data, network = (settings[name] for name in ("domain", "data", "network"))
-        design = Design.of(domain, data, network, wanted, "cka", preset, settings["seed"])
+        return Design.of(domain, data, network, wanted, "cka", preset, settings["seed"])
+
+    def trials(self, groundings: Iterable[str] | None = None) -> list[Trial]:
+        """The views of every grounding again, from the store: to evaluate other measures costs no training."""
+        design = self.design(groundings)
         return _trials(design, design.tasks(self.out), self.validity)
 
 

@@ -17,11 +17,13 @@ def table(
     ties: Annotated[str, typer.Option(help="What equal values count as: conform, half or violate.")] = "conform",
     ranks: Annotated[bool, typer.Option("--ranks", help="Ranks of measures over all cells.")] = False,
     accuracies: Annotated[Path | None, typer.Option(help="Picture of accuracies by group.")] = None,
+    inputs: Annotated[Path | None, typer.Option(help="Picture of what the groups of the first run are shown.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
     """Print tables like the paper's. With chance levels, coverage and the validity of groups."""
     from likewise.benchmark.accuracies import plot_accuracies
+    from likewise.benchmark.changed import plot_inputs
     from likewise.benchmark.ranks import ranks as rank
     from likewise.benchmark.results import Results
     from likewise.benchmark.tables import table as made
@@ -29,6 +31,8 @@ def table(
     results = Results.load(*runs)
     if accuracies is not None:
         plot_accuracies(results, accuracies)
+    if inputs is not None:
+        plot_inputs(runs[0], inputs)
     if ranks:
         found = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
         if plot is not None:

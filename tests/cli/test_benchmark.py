@@ -50,15 +50,37 @@ def test_names_go_on_after_measures_and_groundings() -> None:
     assert spread(words) == [*wanted, "--out", "x"]
 
 
-def test_a_folder_of_ones_own_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    draw = np.random.default_rng(0)
-    networks = {}
+def grouped(folder: Path) -> None:
+    """Two groups of two networks each, and their manifest."""
+    draw, networks = np.random.default_rng(0), {}
     for group in "ab":
         base = draw.normal(size=(30, 4))
         for number in range(2):
-            np.save(tmp_path / f"{group}{number}.npy", base + 0.1 * draw.normal(size=base.shape))
+            np.save(folder / f"{group}{number}.npy", base + 0.1 * draw.normal(size=base.shape))
             networks[f"{group}{number}"] = {"representation": f"{group}{number}.npy", "group": group}
-    (tmp_path / "manifest.json").write_text(json.dumps({"networks": networks}))
+    (folder / "manifest.json").write_text(json.dumps({"networks": networks}))
+
+
+def test_a_measure_of_ones_own_is_named_by_module_and_function(tmp_path: Path) -> None:
+    grouped(tmp_path)
+    (tmp_path / "mine.py").write_text("def near(x, y):\n    return -((x - y) ** 2).sum()\n\nimport_nothing = None\n")
+    (tmp_path / "broken.py").write_text("import no_such_library\n")
+    words = ("benchmark", "folder", ".", "--measures")
+    done = run(*words, "mine:near", "cka", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[2] for line in done.stdout.splitlines() if "auprc" in line] == ["near", "cka"]
+    refused = [run(*words, name, cwd=tmp_path) for name in ("mine:nera", "yours:near")]
+    assert [one.returncode for one in refused] == [1, 1]
+    assert [one.stderr for one in refused] == [
+        "likewise: 'mine' has no function 'nera'. Did you mean 'near'?\n",
+        "likewise: there is no module 'yours' to take 'near' from. Run this in the folder where it lies, or install "
+        "it.\n",
+    ]
+    assert "No module named 'no_such_library'" in run(*words, "broken:near", cwd=tmp_path).stderr
+
+
+def test_a_folder_of_ones_own_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    grouped(tmp_path)
     table = tmp_path / "table.csv"
     shown = printed(capsys, "benchmark", "folder", str(tmp_path), "--measures", "cka", "--out", str(table))
     assert shown.splitlines()[1].split() == ["family", "auprc", "cka", "1.0", "0.2", "1.0"]

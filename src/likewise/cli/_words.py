@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection
+from importlib import import_module
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,33 @@ def split(word: str) -> list[str]:
     ['cka', 'gulp[resi, ridge=0.1]', 'rsa']
     """
     return re.split(r",(?![^\[]*\])", word)
+
+
+def measures_of(words: list[str] | None, default: str) -> list[Any]:
+    """The measures a person typed: names and sets, and functions of their own as `package.module:function`."""
+    names = [name for word in words or [default] for name in split(word)]
+    return [_function(name) if re.fullmatch(r"[^\W\d][\w.]*:\w+", name) else name for name in names]
+
+
+def _function(name: str) -> Any:
+    """A function by its module, which may lie in this folder."""
+    from likewise.errors import UnknownNameError, did_you_mean
+
+    module, _, function = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        home = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and lacks another
+        raise UnknownNameError(
+            f"there is no module {module!r} to take {function!r} from. Run this in the folder where it lies, or "
+            "install it."
+        ) from error
+    if not hasattr(home, function):
+        raise UnknownNameError(f"{module!r} has no function {function!r}.{did_you_mean(function, dir(home))}")
+    return getattr(home, function)
 
 
 def views(files: list[str], data: str | None, memory: str | None) -> dict[str, Any]:

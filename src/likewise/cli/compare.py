@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._words import folder_for, groups, one_by_network, split, views
+from likewise.cli._words import folder_for, groups, measures_of, one_by_network, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +54,13 @@ def compare(
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence
 
-    given, names = views(files, data, memory), [name for word in measure or ["cka-debiased"] for name in split(word)]
+    given, wanted = views(files, data, memory), measures_of(measure, "cka-debiased")
     how: dict[str, Any] = {"data": data, "reduce": reduce, "store": out and out / "store", "batch_size": batch_size}
     how |= {"layers": one_by_network(layers, "--layers", given), "head": one_by_network(head, "--head", given)}
     how |= {"device": device, "dtype": dtype, "memory": memory, "seed": seed}
     within = groups(within_classes, labels, data)
     null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
-    comparison = run(given, names, **how, **null)
+    comparison = run(given, wanted, **how, **null)
     if inputs:
         influence(given, list(comparison), **how).save(folder_for(out, "--inputs") / INPUTS)
     frame = comparison.to_frame()

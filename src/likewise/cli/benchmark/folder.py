@@ -11,16 +11,17 @@ import typer
 def folder(
     path: Annotated[Path, typer.Argument(help="Folder with manifest.json and the files it names.")],
     grounding: Annotated[list[str] | None, typer.Option(help="Some groundings only; may be repeated.")] = None,
-    measures: Annotated[list[str] | None, typer.Option(help="all, resi, or names; may be repeated.")] = None,
+    measures: Annotated[
+        list[str] | None, typer.Option(help="all, resi, names, or module:function; repeatable.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Table of the results, as CSV.")] = None,
 ) -> None:
     """Evaluate representations of your own. Nothing is trained."""
     from likewise._base.files import write_whole
     from likewise.benchmark import from_folder
-    from likewise.cli._words import split
+    from likewise.cli._words import measures_of
 
-    words = [name for word in measures or ["resi"] for name in split(word)]
-    rows = from_folder(path, words[0] if len(words) == 1 else words, groundings=grounding or None)
+    rows = from_folder(path, measures_of(measures, "resi"), groundings=grounding or None)
     if out is not None:
         write_whole(out, rows.to_csv(index=False).encode())
     shown = rows[rows["variant"] == "published"]

@@ -20,7 +20,9 @@ def run(
     network: Annotated[str, typer.Option(help="Network of the domain, like gcn, or an address.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
     grounding: Annotated[list[str] | None, typer.Option(help="Some groundings only; may be repeated.")] = None,
-    measures: Annotated[list[str] | None, typer.Option(help="all, resi, or names; may be repeated.")] = None,
+    measures: Annotated[
+        list[str] | None, typer.Option(help="all, resi, names, or module:function; repeatable.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="paper, or small: minutes on two cores.")] = "small",
     engine: Annotated[
         str, typer.Option(help="Where networks are trained: processes[:N], dask, ray or local.")
@@ -31,12 +33,11 @@ def run(
 ) -> None:
     """Train networks of known likeness, and judge measures."""
     from likewise import benchmark
-    from likewise.cli._words import split
+    from likewise.cli._words import measures_of
     from likewise.errors import InputError
 
-    words = [name for word in measures or ["resi"] for name in split(word)]
     how: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
-    how["measures"] = words[0] if len(words) == 1 else words
+    how["measures"] = measures_of(measures, "resi")
     if plan:
         _print_plan(benchmark.plan(domain, data, network, out=out, **how), as_json)
         return

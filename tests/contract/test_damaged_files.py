@@ -238,6 +238,21 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, array: Any) -> None
         assert np.array_equal(found, expected)
 
 
+def test_an_archive_whose_list_was_lost_is_not_an_empty_one(tmp_path: Path) -> None:
+    """The record at its end says how long the list is: zeroed or shortened, arrays would be missing without a word."""
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, a=np.arange(6.0), b=np.ones(3))
+    whole = path.read_bytes()
+    end = whole.rindex(b"PK\x05\x06")
+    for size in (0, int.from_bytes(whole[end + 12 : end + 16], "little") // 2):
+        path.write_bytes(whole[: end + 12] + size.to_bytes(4, "little") + bytes(4) + whole[end + 20 :])
+        with pytest.raises(InputError) as error:
+            read_arrays([str(path)])
+        assert str(error.value) == (
+            f"cannot read '{path}': its list of arrays is empty or does not belong to it. Save the array again."
+        )
+
+
 def test_an_archive_of_torch_without_checksums_is_read(tmp_path: Path) -> None:
     before = torch.serialization.get_crc32_options()
     torch.serialization.set_crc32_options(False)

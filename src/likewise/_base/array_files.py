@@ -41,6 +41,8 @@ def read_npz(
     """The arrays of an npz file by name, or some of them; `memory` is the most they may take."""
     with zipfile.ZipFile(path) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        if min((member.header_offset for member in members.values()), default=1):  # zipfile takes it for another file
+            raise ValueError("its list of arrays is empty or does not belong to it")
         chosen = list(members) if names is None else [name for name in names if name in members]
         need = sum(members[name].file_size for name in chosen)
         check_room(need, path, on_disk=Path(path).stat().st_size, memory=memory)

@@ -82,10 +82,10 @@ class Vision(Domain):
         return replace(settings, augment=(*settings.augment, Noise(spec.share)))
 
     def augmented(self, probe: Data, case: Case) -> Data:
-        """Test images, more than a small probe has, all with the strongest noise that networks were trained on."""
+        """Test images, more than a small probe has, with more noise than any network saw: there they differ most."""
         some = self.load(case.data, "probe")[:_NOISY]
         images, draw = some.inputs[:], torch.Generator().manual_seed(2024)
-        deviation = math.sqrt(max(self.levels("augmentation", case))) / 255
+        deviation = math.sqrt(2 * max(self.levels("augmentation", case))) / 255
         noisy = (images + deviation * torch.randn(images.shape, generator=draw)).clamp(0, 1)
         return Data(f"{some.name},noise", "image", noisy, some.labels, some.classes, some.wnids)
 

@@ -60,7 +60,7 @@ VISION["fashion-mnist-mixer-tiny"] = (
 )
 LANGUAGE = {
     "sst2-minilm": ("language", "sst2", "minilm", {**_FEW, "training": _STEPS}),
-    "sst2-bert-tiny": ("language", "sst2", "bert-tiny", {"train": 3000}),
+    "sst2-bert-tiny": ("language", "sst2", "bert-tiny", {"train": 2000}),
 }
 CASES = GRAPH | VISION | LANGUAGE
 REPETITIONS = {"cora": 3}

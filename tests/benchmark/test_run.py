@@ -148,6 +148,19 @@ def test_measures_that_a_run_cannot_use_are_refused(tmp_path: Path) -> None:
         )
 
 
+def test_a_run_of_an_older_version_of_its_domain_is_not_resumed(tmp_path: Path) -> None:
+    how = {"preset": PRESET, "groundings": ["accuracy"], "measures": "cka", "progress": False}
+    run("vision", "digits", "mlp", out=tmp_path, **how)
+    record = json.loads((tmp_path / "run.json").read_text())
+    del record["settings"]["version of the domain"]
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(InputError) as error:
+        run("vision", "digits", "mlp", out=tmp_path, **how)
+    assert str(error.value) == (
+        f"{tmp_path} holds a run with another version of the domain (None there, 2 here). Name another folder."
+    )
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         BenchmarkRun.load(tmp_path)

@@ -74,7 +74,9 @@ class Design:
         case, preset = self.case, self.case.preset
         shown = {name: getattr(preset, name) for name in ("seeds", "group", "layered", "train", "probe")}
         shown |= {"options": dict(preset.options), "training": dict(preset.training)}
-        names = {"domain": self.domain.name, "data": case.data, "network": case.network}
+        names: dict[str, Any] = {"domain": self.domain.name, "data": case.data, "network": case.network}
+        if self.domain.version > 1:  # runs from before there were versions have none
+            names["version of the domain"] = self.domain.version
         return names | {"preset": case.preset_name, "seed": case.seed, "sizes": shown}
 
 

@@ -147,6 +147,7 @@ class Domain:
     data: ClassVar[tuple[str, ...]] = ()
     networks: ClassVar[Mapping[str, str]] = MappingProxyType({})  # addresses by name
     test_split: ClassVar[tuple[str, ...]] = ("test", "dev", "val")
+    version: ClassVar[int] = 1  # raised where networks are made in another way, so that old runs are not resumed
 
     # --- what is asked for ------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""Two changes of the benchmark on Cora, to see which networks give the figures of the paper.
+"""Changes of the benchmark on Cora, to see which networks give the figures of the paper.
 
 `labels`  in the shortcut test, wrong labels of test nodes are drawn for each network; in the reference's code, as it is
           published, once for all
 `seeds`   in the augmentation test, groups share no seeds; in the reference they share initial weights
+`both`    the first with the second, in the shortcut test
 """
 
 from __future__ import annotations
@@ -44,4 +45,8 @@ class OtherSeeds(Graph):
         return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
 
 
-VARIANTS = {"labels": (OwnLabels(), "shortcut"), "seeds": (OtherSeeds(), "augmentation")}
+class Both(OwnLabels, OtherSeeds):
+    """Labels of their own, and other weights to start from in every group."""
+
+
+VARIANTS = {"labels": (OwnLabels(), "shortcut"), "seeds": (OtherSeeds(), "augmentation"), "both": (Both(), "shortcut")}

@@ -22,8 +22,8 @@ TOP = 5
 
 
 def cell(rows: tuple[Recommendation, ...]) -> str:
-    """The first measures with their mean value."""
-    return ", ".join(f"{row.label} ({row.value:.2f})" for row in rows)
+    """The first measures with their mean value, and over how many cells."""
+    return ", ".join(f"{row.label} ({row.value:.2f}, {len(row.evidence)})" for row in rows)
 
 
 def by_question() -> str:
@@ -116,8 +116,8 @@ likewise advise --domain vision --question shortcut --n 500 --budget 10s
 ## By question and domain
 
 The first {TOP} measures, with their mean over data and networks (AUPRC for labels, shortcut and augmentation, else a
-rank correlation). They are ordered by the share of other measures they beat in each cell; what is undefined beats
-nothing.
+rank correlation) and the number of cells it is taken over. They are ordered by the share of other measures they beat in
+each cell, where few cells count for less; what is undefined beats nothing.
 
 {by_question()}
 

@@ -106,6 +106,16 @@ def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ours")
+def test_one_lucky_cell_does_not_win() -> None:
+    """nbs beats all others in its only cell: (1 + 3 / 2) / 4; one that beats 80 % in seven: (5.6 + 3 / 2) / 10."""
+    found = advise("vision", "shortcut")
+    by_label = {one.label: one for one in found.rows}
+    assert by_label["nbs"].settled == pytest.approx(0.625)
+    assert [one.settled for one in found.rows] == sorted((one.settled for one in found.rows), reverse=True)
+    assert found.rows[0].label != "nbs"
+
+
+@pytest.mark.usefixtures("ours")
 def test_our_results_stand_beside_the_papers() -> None:
     found = advise("vision", "shortcut")
     assert found.sources == ("the ReSi paper", "our runs")

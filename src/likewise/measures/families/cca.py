@@ -6,8 +6,8 @@ correlations.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
+from scipy.linalg import svd
 from torch import Tensor
 
 from likewise.errors import UndefinedError
@@ -153,7 +153,7 @@ def pwcca_resi(pair: Pair) -> float:
     """Sum of a_i rho_i with the reference's weights.
 
     The means are added to directions whose sign is arbitrary, so the sign LAPACK gives matters: the
-    same matrix is decomposed by the same routine, numpy's, for each direction anew.
+    same matrix is decomposed by the same routine, of LAPACK as numpy has it, for each direction anew.
     """
     a, b = pair.a, pair.b
     if a.d >= pair.n or a.d > b.d or a.rank < a.d or b.rank < b.d:
@@ -163,7 +163,7 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     white = _white_cross(pair)
-    directions, rho, _ = map(torch.from_numpy, np.linalg.svd(white.cpu().numpy(), full_matrices=False))
+    directions, rho, _ = map(torch.from_numpy, svd(white.cpu().numpy(), full_matrices=False, check_finite=False))
     u = directions.to(a.values)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = RᵀR.
     turned = (a.covariance @ u).T

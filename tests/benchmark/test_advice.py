@@ -128,6 +128,22 @@ def test_our_results_stand_beside_the_papers() -> None:
     assert advise("vision", "family").rows[0].label == "RSA"
 
 
+def test_the_results_that_ship_are_of_all_domains_and_each_row_is_one_of_a_run() -> None:
+    frame = pd.read_csv(advice.OURS)
+    assert tuple(frame.columns) == OWN_COLUMNS
+    assert set(frame["domain"]) == {"graph", "language", "vision"}
+    assert not frame.duplicated(["run", "grounding", "metric", "measure"]).any()
+    assert frame["value"].dropna().between(-1, 1).all()
+    assert frame["measure"].nunique() > 35
+    found = advise("vision", "family", top=1)  # the paper has no such grounding
+    assert found.sources == ("our runs",)
+    first, fact = found.rows[0], found.rows[0].evidence[0]
+    rows = frame[(frame["data"] == fact.data) & (frame["network"] == fact.network) & (frame["grounding"] == "family")]
+    assert fact.value == pytest.approx(rows[rows["measure"] == first.measure]["value"].mean())
+    assert fact.source == f"our run {rows['run'].iloc[0]}"
+    assert rows["valid"].all()
+
+
 @pytest.mark.usefixtures("paper_only")
 def test_it_is_printed_with_the_evidence_of_the_first() -> None:
     text = invoke(command, "--domain", "language", "--question", "labels", "--top", "2")

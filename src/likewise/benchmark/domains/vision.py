@@ -31,7 +31,7 @@ _LEVELS: dict[Kind, tuple[float, ...]] = {
     "augmentation": (1000.0, 2000.0, 4000.0),  # the variance of noise: S, M and Max
 }
 _LAYERS, _LARGEST = 6, 28
-_NOISY = 2000  # images that are looked at with noise
+_NOISY = 5000  # images that are looked at with noise
 _IN21K = "hf:google/vit-{}-patch32-224-in21k,pretrained=true"
 _CNN = {"optimiser": "sgd", "lr": 0.1, "epochs": 200, "batch_size": 128, "schedule": "cosine"}
 _VIT = {"optimiser": "adamw", "lr": 3e-3, "weight_decay": 0.1, "epochs": 300, "batch_size": 512, "clip": 1.0}
@@ -83,10 +83,10 @@ class Vision(Domain):
         return replace(settings, augment=(*settings.augment, Noise(spec.share)))
 
     def augmented(self, probe: Data, case: Case) -> Data:
-        """Test images, more than a small probe has, with more noise than any network saw: there they differ most."""
+        """Test images, more than a small probe has, all with the strongest noise that networks were trained on."""
         some = self.load(case.data, "probe")[:_NOISY]
         images, draw = some.inputs[:], torch.Generator().manual_seed(2024)
-        deviation = math.sqrt(2 * max(self.levels("augmentation", case))) / 255
+        deviation = math.sqrt(max(self.levels("augmentation", case))) / 255
         noisy = (images + deviation * torch.randn(images.shape, generator=draw)).clamp(0, 1)
         return Data(f"{some.name},noise", "image", noisy, some.labels, some.classes, some.wnids)
 

@@ -43,6 +43,15 @@ def test_points_stand_above_their_group(tmp_path: Path) -> None:
     assert (tmp_path / "points.png").stat().st_size > 10_000
 
 
+def test_hollow_points_show_what_the_change_did() -> None:
+    networks = NETWORKS.assign(fit=[0.9, 0.7, 0.6, float("nan")])
+    first, second = plot_accuracies(replace(results(ROWS), networks=networks)).axes[:2]
+    assert first.get_title() == "label randomisation (hollow: on training data)"
+    hollow = [one for one in first.collections if not len(one.get_facecolor())]
+    assert [point for one in hollow for point in one.get_offsets().data[:, 1].tolist()] == [0.9, 0.7, 0.6]
+    assert second.get_title() == "shortcut"  # it has no column
+
+
 def test_without_networks_or_groups_there_is_nothing_to_show() -> None:
     with pytest.raises(InputError) as error:
         accuracies(results(ROWS))

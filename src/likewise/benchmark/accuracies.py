@@ -18,10 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PLACE = ("domain", "data", "network")  # columns of networks.csv that a run may add
+# what shows a change beside the accuracy on the probe: the column, and in words
+CHECKS = {
+    "labels": ("fit", "on training data"),
+    "shortcut": ("shortcut", "with right shortcuts"),
+    "augmentation": ("augmented", "on augmented inputs"),
+}
 
 
 def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None) -> Figure:
-    """One part per grounding by groups, one point per network, its group on the x axis; saved if a path is given."""
+    """One part per grounding by groups, one point per network, its group on the x axis; saved if a path is given.
+
+    Hollow points are accuracies where the change of a group shows: on training data, with right shortcuts, augmented.
+    """
     from matplotlib.figure import Figure
 
     parts = accuracies(results)
@@ -30,8 +39,10 @@ def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None
     figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for axis, (title, rows) in zip(axes, parts.items(), strict=False):
-        _points(axis, rows)
-        axis.set_title(title, fontsize=10)
+        column, words = CHECKS.get(_name(title), ("", ""))
+        known = column in rows.columns and bool(rows[column].notna().any())
+        _points(axis, rows, column if known else "")
+        axis.set_title(f"{title} (hollow: {words})" if known else title, fontsize=9)
     for axis in axes[len(parts) :]:
         axis.axis("off")
     return finish(figure, path)
@@ -57,6 +68,11 @@ def accuracies(results: Results) -> dict[str, pd.DataFrame]:
     return found
 
 
+def _name(title: str) -> str:
+    """The grounding of a title."""
+    return next((one.name for one in GROUNDINGS if one.title == title), title)
+
+
 def _words(text: str) -> list[str]:
     """The groundings of a network, however they are parted: spaces, commas or semicolons.
 
@@ -66,7 +82,7 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,;|]+", str(text)) if word]
 
 
-def _points(axis: Any, rows: pd.DataFrame) -> None:
+def _points(axis: Any, rows: pd.DataFrame, hollow: str) -> None:
     groups = list(dict.fromkeys(rows["group"]))
     given = [name for name in PLACE if name in rows.columns and rows[name].nunique() > 1]
     kinds = rows[given].astype(str).agg(" ".join, axis=1) if given else rows["group"].map(lambda _: "")
@@ -76,10 +92,12 @@ def _points(axis: Any, rows: pd.DataFrame) -> None:
         x = np.array([groups.index(group) for group in chosen["group"]], dtype=float)
         spread = (place - (len(names) - 1) / 2) * min(0.16, 0.7 / len(names))
         jitter = (np.arange(len(x)) % 5 - 2) * 0.012  # networks of one accuracy stay visible
-        axis.scatter(
-            x + spread + jitter, chosen["accuracy"], s=14, alpha=0.75, label=name or None, color=f"C{place % 10}"
-        )
-    axis.set_xticks(range(len(groups)), [group.replace(" ", "\n") for group in groups], fontsize=8)
+        at, colour = x + spread + jitter, f"C{place % 10}"
+        axis.scatter(at, chosen["accuracy"], s=14, alpha=0.75, label=name or None, color=colour)
+        if hollow:
+            axis.scatter(at, chosen[hollow], s=14, alpha=0.75, facecolors="none", edgecolors=colour)
+    size = 8 if len(groups) <= 4 else 6
+    axis.set_xticks(range(len(groups)), [group.replace(" ", "\n") for group in groups], fontsize=size)
     axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_ylim(0, 1.02)
     axis.set_ylabel("accuracy", fontsize=9)

@@ -40,8 +40,9 @@ def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for axis, (title, rows) in zip(axes, parts.items(), strict=False):
         column, words = CHECKS.get(_name(title), ("", ""))
-        known = column in rows.columns and bool(rows[column].notna().any())
-        _points(axis, rows, column if known else "")
+        hollow = _numbers(rows[column]) if column in rows.columns else None
+        known = hollow is not None and bool(hollow.notna().any())
+        _points(axis, rows, hollow if known else None)
         axis.set_title(f"{title} (hollow: {words})" if known else title, fontsize=9)
     for axis in axes[len(parts) :]:
         axis.axis("off")
@@ -73,6 +74,13 @@ def _name(title: str) -> str:
     return next((one.name for one in GROUNDINGS if one.title == title), title)
 
 
+def _numbers(column: pd.Series) -> pd.Series:
+    """A column of networks.csv, which may hold text, as numbers."""
+    import pandas as pd
+
+    return pd.to_numeric(column, errors="coerce")
+
+
 def _words(text: str) -> list[str]:
     """The groundings of a network, however they are parted: spaces, commas or semicolons.
 
@@ -82,7 +90,7 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,;|]+", str(text)) if word]
 
 
-def _points(axis: Any, rows: pd.DataFrame, hollow: str) -> None:
+def _points(axis: Any, rows: pd.DataFrame, hollow: pd.Series | None) -> None:
     groups = list(dict.fromkeys(rows["group"]))
     given = [name for name in PLACE if name in rows.columns and rows[name].nunique() > 1]
     kinds = rows[given].astype(str).agg(" ".join, axis=1) if given else rows["group"].map(lambda _: "")
@@ -94,10 +102,11 @@ def _points(axis: Any, rows: pd.DataFrame, hollow: str) -> None:
         jitter = (np.arange(len(x)) % 5 - 2) * 0.012  # networks of one accuracy stay visible
         at, colour = x + spread + jitter, f"C{place % 10}"
         axis.scatter(at, chosen["accuracy"], s=14, alpha=0.75, label=name or None, color=colour)
-        if hollow:
-            axis.scatter(at, chosen[hollow], s=14, alpha=0.75, facecolors="none", edgecolors=colour)
-    size = 8 if len(groups) <= 4 else 6
-    axis.set_xticks(range(len(groups)), [group.replace(" ", "\n") for group in groups], fontsize=size)
+        if hollow is not None:
+            axis.scatter(at, hollow[kinds == name], s=14, alpha=0.75, facecolors="none", edgecolors=colour)
+    few = len(groups) <= 4
+    shown = [group.replace(" ", "\n") if few else group for group in groups]
+    axis.set_xticks(range(len(groups)), shown, fontsize=8, **({} if few else {"rotation": 25, "ha": "right"}))
     axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_ylim(0, 1.02)
     axis.set_ylabel("accuracy", fontsize=9)

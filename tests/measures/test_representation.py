@@ -133,3 +133,12 @@ def test_neighbours_on_lists_have_the_same_cosines_from_kept_distances() -> None
     columns = torch.randint(0, 300, (300, 5), generator=torch.Generator().manual_seed(0))
     found, expected = (by_distances(x, given).cosines_at(columns) for given in (True, False))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_correlations_of_rows_keep_their_digits_beside_one_huge_value() -> None:
+    """Squares of all other rows lie below the smallest numbers once the huge value is brought to 1."""
+    x = np.random.default_rng(0).normal(size=(24, 8))
+    x[3, 2] = 1e160
+    rows = x / np.abs(x).max(axis=1, keepdims=True)
+    found = Representation(Activations(x)).correlation_rows(0, 24).numpy()
+    assert found == pytest.approx(np.corrcoef(rows), abs=1e-12)

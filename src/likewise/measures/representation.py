@@ -19,6 +19,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     inverse_of,
     large_empty,
+    lengths,
     lower_half,
     mirror,
     rank_of,
@@ -326,7 +327,7 @@ class Representation(Values):
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
         parts = [slice(i, i + 256) for i in range(0, len(means), 256)]  # few enough rows to stay in the cache
-        spread = torch.cat([torch.linalg.vector_norm(self.values[part] - means[part, None], dim=1) for part in parts])
+        spread = torch.cat([lengths(self.values[part] - means[part, None], 1) for part in parts])
         spread[spread <= CONSTANT * self.norms] = 0
         return means, spread
 

@@ -62,6 +62,7 @@ def beyond() -> str:
         known = not pd.isna(row["low"])
         gain = f"{row['gain']:+.2f}" + (f" [{row['low']:+.2f}, {row['high']:+.2f}]" if known else "")
         verdict = "cannot tell" if not known or row["low"] <= 0 <= row["high"] else "yes" if row["beats"] else "no"
+        verdict = "equal" if known and max(abs(row["low"]), abs(row["high"])) < 5e-3 else verdict
         best, other = (f"{row['best of the 23']} {row['its value']:.2f}", f"{label(row['measure'])} {row['value']:.2f}")
         title, place = GROUNDINGS.get(row["grounding"]).title, (row["domain"], row["grounding"])
         answer = f"{answers.loc[place, 'measure']} {answers.loc[place, 'value']:.2f}" if place in answers.index else ""

@@ -163,11 +163,17 @@ def beyond(results: Results, top: int = 3) -> str:
             "best of the 23": f"{row.best} {row.its:.2f}",
             "ours": f"{label(row.measure)} {row.value:.2f}",
             "gain": f"{row.gain:+.2f}" + ("" if np.isnan(row.low) else f" [{row.low:+.2f}, {row.high:+.2f}]"),
-            "beats it": "yes" if row.beats else "no" if row.high < 0 else "cannot tell",
+            "beats it": _verdict(row),
         }
         for row in found.rename(columns={"best of the 23": "best", "its value": "its"}).itertuples()
     ]
     return markdown(pd.DataFrame(rows))
+
+
+def _verdict(row: Any) -> str:
+    if max(abs(row.low), abs(row.high)) < 5e-3:
+        return "equal"
+    return "yes" if row.beats else "no" if row.high < 0 else "cannot tell"
 
 
 def variants() -> str:

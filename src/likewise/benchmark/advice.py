@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 POWER, COST, OURS = EVIDENCE / "power.csv", EVIDENCE / "cost.csv", EVIDENCE / "ours.csv"
 OWN_COLUMNS = (
     *("run", "domain", "data", "network", "preset", "seed", "grounding", "metric", "measure"),
-    *("value", "chance", "coverage", "n", "valid"),
+    *("value", "valid"),
 )
 CELL = ("source", "data", "network", "grounding", "metric")
 AVERAGE_CELLS = 3  # added to the cells of every measure when they are ordered

@@ -52,6 +52,22 @@ def _lower_half(rows: Tensor, others: Tensor) -> Tensor:
     return out
 
 
+def eigenvalues(matrix: Tensor) -> Tensor:
+    """Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first."""
+    if matrix.device.type == "cpu" and len(matrix) > TILE:  # numpy's is the faster one on some processors
+        return torch.from_numpy(np.linalg.eigvalsh(matrix.numpy()))
+    return torch.linalg.eigvalsh(matrix)
+
+
+def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """`eigenvalues` with their vectors, one column each."""
+    if matrix.device.type == "cpu" and len(matrix) > TILE:
+        values, vectors = np.linalg.eigh(matrix.numpy())
+        return torch.from_numpy(values), torch.from_numpy(vectors)
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors
+
+
 def mirror(matrix: Tensor) -> Tensor:
     """Copy the half below the diagonal over the one above, in place."""
     n = matrix.shape[0]

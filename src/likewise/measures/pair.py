@@ -17,7 +17,14 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lower_half, single_product_norm, transposed_product, triangular_product
+from likewise.measures.algebra import (
+    eigenvalues,
+    eigenvectors,
+    lower_half,
+    single_product_norm,
+    transposed_product,
+    triangular_product,
+)
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
@@ -244,7 +251,7 @@ def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
 def nuclear_norm(matrix: Tensor) -> float:
     """Sum of singular values, from the cheaper eigenvalues of AᵀA where that costs no digits."""
     small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-    squares = torch.linalg.eigvalsh(lower_half(small.T))
+    squares = eigenvalues(lower_half(small.T))
     if float(squares[0]) > 1e-10 * float(squares[-1]):
         return float(squares.sqrt().sum())
     return float(torch.linalg.svdvals(matrix).sum())
@@ -254,7 +261,7 @@ def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
     if matrix.shape[0] < matrix.shape[1]:
         return polar(matrix.T).T
-    squares, vectors = torch.linalg.eigh(lower_half(matrix.T))
+    squares, vectors = eigenvectors(lower_half(matrix.T))
     # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
     if float(squares[0]) > 1e-12 * float(squares[-1]):
         return matrix @ (vectors / squares.sqrt()) @ vectors.T

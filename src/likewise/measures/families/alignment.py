@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths, lower_half
+from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak, polar_of
 from likewise.measures.registry import measure
@@ -67,7 +67,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
     cross = level_peak(pair.raw_cross)
     noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
     if cross.shape[0] == cross.shape[1]:
-        squares, vectors = torch.linalg.eigh(lower_half(cross.T))
+        squares, vectors = eigenvectors(lower_half(cross.T))
         weakest, strongest = float(squares[0]), float(squares[-1])
         if weakest > max(1e-13 * strongest, (1e6 * noise) ** 2):
             turn = polar_of(cross, squares.sqrt(), vectors, refine=weakest < 1e-9 * strongest)

@@ -19,6 +19,7 @@ import pytest
 import typer
 import typer.main
 
+from likewise.benchmark.domains import DOMAINS
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.cli import _app, commands
 from likewise.cli._words import spread
@@ -28,7 +29,7 @@ from likewise.networks.zoo.registry import ZOO
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-REGISTRIES = (MEASURES, DATASETS, ZOO, GROUNDINGS)  # what pages add to, which is taken out again
+REGISTRIES = (MEASURES, DATASETS, ZOO, GROUNDINGS, DOMAINS)  # what pages add to, which is taken out again
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 ARRAYS = """
 import likewise, numpy as np

@@ -93,3 +93,30 @@ def test_rtd_without_a_scale_is_refused() -> None:
             "nine in ten pairs of inputs are equal in 'x', so its distances have no scale. "
             "Use imd or cka, or show the networks inputs that differ."
         )
+
+
+def rtd_by_hand(x, y):
+    """The authors' matrix: 2 n points, those across at X's distance for i <= j."""
+    ripser = pytest.importorskip("ripser").ripser
+    x, y = (cdist(v, v) / np.quantile(cdist(v, v), 0.9) for v in (x, y))
+    n, total = len(x), 0
+    for a, b in ((x, y), (y, x)):
+        across = np.where(np.tri(n, k=-1, dtype=bool), np.inf, a)
+        graph = np.block([[np.zeros((n, n)), across.T], [across, np.minimum(a, b)]])
+        bars = ripser(graph, distance_matrix=True, maxdim=1)["dgms"][1]
+        finite = bars[np.isfinite(bars).all(axis=1)]
+        total += (finite[:, 1] - finite[:, 0]).sum() / 2
+    return total
+
+
+@pytest.mark.filterwarnings("ignore:The input matrix")
+@pytest.mark.parametrize("seed", range(8))
+def test_rtd_equals_the_matrix_of_its_authors(seed) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 80))
+    x, y = rng.normal(size=(n, 3)), rng.normal(size=(n, 2))
+    if seed % 2:  # ties and duplicates
+        x, y = np.round(2 * x), np.round(y)
+    elif seed % 4 == 0:
+        y = x[:, :2] + 0.3 * y
+    assert measures.rtd(x, y) == pytest.approx(rtd_by_hand(x, y), rel=1e-5, abs=1e-5)

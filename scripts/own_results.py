@@ -3,7 +3,7 @@
     python scripts/own_results.py RUN...
 
 Kept are the metrics measures are ranked by, in the published form of evaluation and of measures, with the folder of the
-run behind every row, so that advice can be traced.
+run behind every row, so that advice can be traced. What other runs or measures gave before stays.
 """
 
 from __future__ import annotations
@@ -27,5 +27,14 @@ def rows(folders: list[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def merged(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows with those that were there before, in the order of runs, questions and measures."""
+    same = ["run", "grounding", "metric", "measure"]
+    before = pd.read_csv(OURS) if OURS.is_file() else found.iloc[:0]
+    both = pd.concat([before, found], ignore_index=True).drop_duplicates(same, keep="last")
+    places = {name: {value: at for at, value in enumerate(dict.fromkeys(both[name]))} for name in same}
+    return both.sort_values(same, key=lambda column: column.map(places[str(column.name)]), kind="stable")
+
+
 if __name__ == "__main__":
-    rows(sys.argv[1:]).to_csv(OURS, index=False, lineterminator="\n", float_format="%.4g")
+    merged(rows(sys.argv[1:])).to_csv(OURS, index=False, lineterminator="\n", float_format="%.4g")

@@ -49,12 +49,21 @@ def test_domains_stand_alone_and_together() -> None:
     assert found["beats"].tolist() == [False, True, False]
 
 
-def test_what_is_not_valid_or_lacks_a_place_is_left_out() -> None:
+def test_what_is_not_valid_is_left_out() -> None:
     rows = places([0.5, 0.6], [0.9, 0.9]) + places([0.5], [0.1], data="flickr", valid=False)
-    rows.append(row(measure="pnka", value=1.0, network="net0"))
     found = gains(results(rows))
     assert found["measure"].tolist() == ["mutual-knn"]
     assert found["places"].tolist() == [2]
+
+
+def test_what_is_undefined_in_a_place_is_judged_on_the_others_and_comes_later() -> None:
+    rows = places([0.5, 0.6], [0.9, 0.9])
+    rows += [row(measure="pnka", value=1.0, network="net0"), row(measure="eos", value=0.8, network="net0")]
+    found = gains(results(rows))
+    assert found["measure"].tolist() == ["mutual-knn", "pnka"]
+    assert found["places"].tolist() == [2, 1]
+    assert found["best of the 23"].tolist() == ["CKA", "EOS"]  # the latter knows net0 alone
+    assert found["gain"].tolist() == [pytest.approx(0.35), pytest.approx(0.2)]
 
 
 def test_results_without_a_valid_cell_are_refused() -> None:

@@ -1,8 +1,8 @@
 """Which measures beat those of the paper, by how much, and whether that is more than chance.
 
 A place is a data set with a network. Repetitions with other seeds are averaged first: they are no new place. The
-interval is Student's over places, since there are few of them; one place has none. In each grounding all other measures
-are held against the one of the paper's 23 that does best on the same places, which favours the paper's.
+interval is Student's over places, since there are few of them; one place has none. In each grounding any other measure
+is held against the one of the paper's 23 that does best on the same places, which favours the paper's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def gains(results: Results, *, measure_variant: str = "published") -> pd.DataFra
     """One row per domain, grounding and measure beyond the paper's 23: its gain over the best of them.
 
     The domain `all` holds the places of all domains together. `beats` is true where the whole 95 % interval lies above
-    0, and None for one place. Cells whose groups are not valid are left out, and so are measures that some place lacks.
+    0, and None for one place. Cells whose groups are not valid are left out. A measure that is undefined in a place is
+    judged on the others, among those of the 23 that are defined there; what has most places comes first.
     """
     frame = results.form("published").main().frame
     return of_frame(frame[frame["measure_variant"] == measure_variant])
@@ -45,36 +46,37 @@ def of_frame(frame: pd.DataFrame) -> pd.DataFrame:
     for domain in [*domains, ALL] if len(domains) > 1 else domains:
         part = values if domain == ALL else values[values["domain"] == domain]
         for grounding, cells in part.groupby("grounding", sort=False):
-            wide = cells.pivot_table(index=PLACE, columns="measure", values="value").dropna(axis=1)
+            wide = cells.pivot_table(index=PLACE, columns="measure", values="value")
             rows += [{"domain": domain, "grounding": grounding, **row} for row in _rows(wide)]
     return pd.DataFrame(rows)
 
 
 def _rows(wide: pd.DataFrame) -> list[dict[str, Any]]:
-    """One row per measure that is not the paper's, largest gain first."""
+    """One row per measure that is not the paper's: those of most places first, then those that do best."""
     known = {MEASURES.get(alias).name for alias in RESI}
-    paper, others = wide[[m for m in wide if m in known]], wide[[m for m in wide if m not in known]]
-    if not paper.shape[1] or not others.shape[1]:
-        return []
-    best = str(paper.mean().idxmax())
     found = []
-    for name in others.mean().sort_values(ascending=False).index:
-        gain = (others[name] - paper[best]).to_numpy()
+    for name in [measure for measure in wide if measure not in known]:
+        there = wide[wide[name].notna()]
+        paper = there[[measure for measure in wide if measure in known]].dropna(axis=1)
+        if not paper.shape[1]:
+            continue
+        best = str(paper.mean().idxmax())
+        gain = (there[name] - paper[best]).to_numpy()
         low, high = _interval(gain)
         found.append(
             {
-                "places": len(wide),
+                "places": len(there),
                 "best of the 23": label(best),
                 "its value": float(paper[best].mean()),
                 "measure": str(name),
-                "value": float(others[name].mean()),
+                "value": float(there[name].mean()),
                 "gain": float(gain.mean()),
                 "low": low,
                 "high": high,
                 "beats": None if np.isnan(low) else bool(low > 0),
             }
         )
-    return found
+    return sorted(found, key=lambda row: (-row["places"], -row["value"]))
 
 
 def _interval(values: Any) -> tuple[float, float]:

@@ -2,8 +2,10 @@
 
 `labels`  in the shortcut test, wrong labels of test nodes are drawn for each network; in the reference's code, as it is
           published, once for all
-`seeds`   in the augmentation test, groups share no seeds; in the reference they share initial weights
-`both`    the first with the second, in the shortcut test
+`apart`   in the augmentation test, standard networks start from weights of their own, and the groups that drop edges
+          share theirs; by the reference's code all three share them
+`seeds`   in the augmentation test, no two groups share weights to start from
+`both`    the first with the last, in the shortcut test
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from likewise.benchmark.domains import Case, Group, Spec
 from likewise.benchmark.domains.graph import Graph
 from likewise.data import Data
 from likewise.data.graphs import Nodes
+
+_ELSEWHERE = 500  # beyond the seeds of any group, before those of the next repetition
 
 
 class OwnLabels(Graph):
@@ -45,8 +49,25 @@ class OtherSeeds(Graph):
         return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
 
 
+class StandardApart(Graph):
+    """Standard networks start from other weights than those that drop edges, as if they were trained elsewhere."""
+
+    def spec(self, group: Group, number: int, case: Case) -> Spec:
+        """Another seed for networks without a change."""
+        found = super().spec(group, number, case)
+        if group.kind is not None:
+            return found
+        seed = found.seed + _ELSEWHERE
+        return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
+
+
 class Both(OwnLabels, OtherSeeds):
     """Labels of their own, and other weights to start from in every group."""
 
 
-VARIANTS = {"labels": (OwnLabels(), "shortcut"), "seeds": (OtherSeeds(), "augmentation"), "both": (Both(), "shortcut")}
+VARIANTS = {
+    "labels": (OwnLabels(), "shortcut"),
+    "apart": (StandardApart(), "augmentation"),
+    "seeds": (OtherSeeds(), "augmentation"),
+    "both": (Both(), "shortcut"),
+}

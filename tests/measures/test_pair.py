@@ -128,15 +128,16 @@ def spread_out(weakest: float) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_weak_directions_found_from_squares_are_refined() -> None:
-    matrix, exact = spread_out(1e-5)
-    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-    found = [polar_of(matrix, squares.sqrt(), vectors, refine=refine) for refine in (False, True)]
-    plain, refined = (float((turn - exact).abs().max()) for turn in found if turn is not None)
-    assert plain > 1e-10
-    assert refined < 3e-12  # rounding over the smallest singular value, as of a decomposition
+    for weakest in (1e-5, 6e-5, 2e-3):
+        matrix, exact = spread_out(weakest)
+        squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
+        refined = polar_of(matrix, squares.sqrt(), vectors)
+        assert refined is not None
+        assert float((refined - exact).abs().max()) < 3e-17 / weakest  # rounding over it, as of a decomposition
+        assert float((refined.T @ refined - torch.eye(50)).abs().max()) < 1e-11
 
 
 def test_directions_too_weak_to_be_refined_are_given_up() -> None:
     matrix, _ = spread_out(1e-7)
     squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-    assert polar_of(matrix, squares.abs().sqrt(), vectors, refine=True) is None
+    assert polar_of(matrix, squares.abs().sqrt(), vectors) is None

@@ -32,6 +32,7 @@ from likewise.views import Activations, Outputs
 from likewise.views.activations import check_same_probe
 
 T = TypeVar("T")
+WEAK = 3e-3  # share of the largest singular value below which directions found from squares need a second look
 SLANT = 1e-6  # cosines between columns that should be orthogonal, whose squares are lost in a score
 __all__ = ["Kernel", "Pair", "pair_of"]
 
@@ -262,22 +263,24 @@ def polar(matrix: Tensor) -> Tensor:
     if matrix.shape[0] < matrix.shape[1]:
         return polar(matrix.T).T
     squares, vectors = eigenvectors(lower_half(matrix.T))
-    # Directions this weak hardly turn anything, so losing digits in them costs none in the score.
-    if float(squares[0]) > 1e-12 * float(squares[-1]):
-        return matrix @ (vectors / squares.sqrt()) @ vectors.T
+    turn = polar_of(matrix, squares.sqrt(), vectors) if float(squares[0]) > 1e-12 * float(squares[-1]) else None
+    if turn is not None:
+        return turn
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     return left @ right
 
 
-def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor, *, refine: bool) -> Tensor | None:
-    """`polar` from singular values S and right vectors V that were found from squares; None where too little is left.
+def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
+    """`polar` from singular values S, the smallest first, and right vectors V that were found from squares.
+
+    None where squares left too little of them.
 
     Weak directions come out of squares as columns B = A V / S that are not quite orthonormal, BᵀB = I + E. To first
     order in E, the polar factor of B S is B (I - K) with K_ij = E_ij s_i / (s_i + s_j), at a fifth of the cost
     of a singular value decomposition.
     """
     left = matrix @ (right / sizes)
-    if refine:
+    if float(sizes[0]) < WEAK * float(sizes[-1]):
         error = left.T @ left
         error.diagonal().sub_(1)
         if not float(error.abs().max()) < SLANT:

@@ -57,6 +57,12 @@ def test_soft_matching_scales_with_the_activations() -> None:
     assert small == pytest.approx(1e-9 * measures.soft_matching(x, y), rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", [1163, 1695, 2992])
+def test_small_inputs_beside_large_ones_are_turned_without_loss(seed: int) -> None:
+    x = np.random.default_rng(seed).normal(size=(7, 15)) ** 9  # one row hundreds of times the other
+    assert measures.aligned_cosine(x, x) == pytest.approx(1, abs=1e-11)
+
+
 def test_a_rotation_lost_to_one_large_input_is_refused() -> None:
     x, _ = with_a_large_row(1e12)
     with pytest.raises(UndefinedError) as refusal:

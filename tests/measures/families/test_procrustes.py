@@ -53,3 +53,12 @@ def test_shape_without_whitening_is_the_angular_shape_at_any_scale(scale: float)
     expected = measures.get("angular-shape")(x, y)
     assert measures.get("shape", alpha=1.0)(scale * x, y) == pytest.approx(expected, rel=1e-9)
     assert measures.get("shape", alpha=1.0)(scale * x, scale * x) == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["procrustes", "procrustes-size", "angular-shape"])
+def test_weak_directions_are_turned_as_exactly_as_strong_ones(name: str) -> None:
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(centred(rng.normal(size=(60, 10))))[0]
+    turns = [np.linalg.qr(rng.normal(size=(10, 10)))[0] for _ in range(2)]
+    x = basis * np.geomspace(1, 1.1e-3, 10) @ turns[0]
+    assert measures.get(name)(x, x @ turns[1]) < 1e-12

@@ -34,6 +34,7 @@ WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
     invariant_to={ROTATION, SCALE},
     cross=True,
     source="Hamilton et al. 2016, arXiv:1605.09096",
+    version=3,
 )
 def aligned_cosine(pair: Pair) -> float:
     """How well each input points the same way in both networks, after the best rotation.
@@ -70,7 +71,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
         squares, vectors = eigenvectors(lower_half(cross.T))
         weakest, strongest = float(squares[0]), float(squares[-1])
         if weakest > max(1e-13 * strongest, (1e6 * noise) ** 2):
-            turn = polar_of(cross, squares.sqrt(), vectors, refine=weakest < 1e-9 * strongest)
+            turn = polar_of(cross, squares.sqrt(), vectors)
             if turn is not None:
                 return turn
     left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)

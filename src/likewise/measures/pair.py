@@ -20,7 +20,9 @@ from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
     eigenvalues,
     eigenvectors,
+    frobenius,
     lower_half,
+    product,
     single_product_norm,
     transposed_product,
     triangular_product,
@@ -99,7 +101,7 @@ class Pair:
     @quantity(swapped="transposed")
     def cross(self) -> Tensor:
         """Xᵀ Y of the centred compact values."""
-        return self.a.covariance if self.a is self.b else self.a.centred.T @ self.b.centred
+        return self.a.covariance if self.a is self.b else product(self.a.centred.T, self.b.centred)
 
     @quantity
     def raw_cross(self) -> Tensor:
@@ -111,7 +113,7 @@ class Pair:
         """Xᵀ Y of the centred values, one row per neuron of X and one column per neuron of Y."""
         if not (self.a.wide or self.b.wide):
             return self.cross
-        return self.a.centred_neurons.T @ self.b.centred_neurons
+        return product(self.a.centred_neurons.T, self.b.centred_neurons)
 
     @quantity
     def nuclear(self) -> float:
@@ -196,7 +198,7 @@ class Pair:
             table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
             table.diagonals[rep.key] = squares.cpu().double().numpy()
             table.sums[rep.key] = np.zeros(rep.n)
-        both = single_product_norm(a.single[0], b.single[0]) if single else float(torch.linalg.vector_norm(self.cross))
+        both = single_product_norm(a.single[0], b.single[0]) if single else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
 
     def refuse_constant(self) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
+    frobenius,
     inverse_of,
     large_empty,
     lengths,
@@ -68,7 +69,7 @@ class Representation(Values):
     def energy(self) -> float:
         """Frobenius norm of `covariance`, which is that of the centred Gram matrix."""
         self.refuse_constant()
-        return float(torch.linalg.vector_norm(self.gram if self.wide else self.covariance))
+        return frobenius(self.gram if self.wide else self.covariance)
 
     @quantity(permuted="same")
     def single_energy(self) -> float:

@@ -6,7 +6,7 @@ of the matrices at a time, so the matrices never have to stand in memory togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -83,13 +83,25 @@ class Gaussian:
         return squares.mul_(-0.5 / width**2).expm1_()
 
 
+class Vectors(dict[int, np.ndarray]):
+    """One vector per network, by its key; of some there is only what makes it, until it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.makers: dict[int, Callable[[], np.ndarray]] = {}
+
+    def __missing__(self, key: int) -> np.ndarray:
+        self[key] = made = self.makers[key]()
+        return made
+
+
 @dataclass
 class InnerProducts:
     """Inner products of one kernel: of pairs, and each network's row sums and diagonal."""
 
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
-    sums: dict[int, np.ndarray] = field(default_factory=dict)
-    diagonals: dict[int, np.ndarray] = field(default_factory=dict)
+    sums: Vectors = field(default_factory=Vectors)
+    diagonals: Vectors = field(default_factory=Vectors)
     _without_diagonals: dict[int, tuple[np.ndarray, float]] = field(default_factory=dict, init=False, repr=False)
 
     def dot(self, a: Representation, b: Representation) -> float:
@@ -107,7 +119,7 @@ class InnerProducts:
         """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
         p, q = self.diagonals[a.key], self.diagonals[b.key]
         (r, all_r), (s, all_s) = self._sums_without_diagonal(a.key), self._sums_without_diagonal(b.key)
-        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), all_r * all_s, a.n)
+        return hsic1(self.dot(a, b) - float(p.dot(q)), float(r.dot(s)), all_r * all_s, a.n)
 
     def _sums_without_diagonal(self, key: int) -> tuple[np.ndarray, float]:
         """Row sums of a network's matrix with zeros on its diagonal, and the sum of all of it."""

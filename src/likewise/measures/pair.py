@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -194,9 +195,8 @@ class Pair:
         a, b = self.a, self.b
         single = not kernel.exact and a.has_single and b.has_single
         for rep in (a, b):
-            squares = rep.single[1] if single else rep.squares
             table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
-            table.diagonals[rep.key] = squares.cpu().double().numpy()
+            table.diagonals.makers[rep.key] = partial(_squares, rep, single)
             table.sums[rep.key] = np.zeros(rep.n)
         both = single_product_norm(a.single[0], b.single[0]) if single else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
@@ -205,6 +205,11 @@ class Pair:
         """Refuse a pair in which all rows of one network are the same."""
         self.a.refuse_constant()
         self.b.refuse_constant()
+
+
+def _squares(rep: Representation, single: bool) -> np.ndarray:
+    """Squared norms of the centred rows, the diagonal of their inner products."""
+    return (rep.single[1] if single else rep.squares).cpu().double().numpy()
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:

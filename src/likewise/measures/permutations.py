@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.measures.kernels import InnerProducts, Kernel, Linear
+from likewise.measures.kernels import InnerProducts, Kernel, Linear, Vectors
 from likewise.measures.ranks import Ranks, rank_square
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Permuted
@@ -130,14 +130,14 @@ def _table(
     return table
 
 
-class _PermutedVectors(dict[int, np.ndarray]):
+class _PermutedVectors(Vectors):
     """Vectors of networks; those of shuffled ones are put in order when asked for."""
 
-    def __init__(self, known: Mapping[int, np.ndarray], moved: Sequence[Permuted]) -> None:
-        super().__init__(known)
-        self._moved = {b.key: b for b in moved}
+    def __init__(self, known: Vectors, moved: Sequence[Permuted]) -> None:
+        super().__init__()
+        self._known, self._moved = known, {b.key: b for b in moved}
 
     def __missing__(self, key: int) -> np.ndarray:
-        b = self._moved[key]
-        self[key] = self[b.parent.key][b.index.cpu().numpy()]
-        return self[key]
+        b = self._moved.get(key)
+        self[key] = found = self._known[key] if b is None else self._known[b.parent.key][b.index.cpu().numpy()]
+        return found

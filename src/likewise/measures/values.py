@@ -238,7 +238,7 @@ class Values:
 
     def refuse_constant(self, *, closely: bool = False) -> None:
         """Refuse a network whose rows are all the same, up to rounding if looked at `closely`: nothing to compare."""
-        if (closely or not self._plainly_varied) and self._sameness:
+        if (closely or not (self.view.varied or self._plainly_varied)) and self._sameness:
             raise UndefinedError(
                 f"{self.name} is constant: all {self.n} rows are {self._sameness}, so there is nothing to "
                 "compare. Look at another layer."

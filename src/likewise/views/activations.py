@@ -47,7 +47,7 @@ class Outputs:
         logits = as_tensor(self.logits, LOGITS)
         if logits.ndim != 2 or not logits.numel():
             raise InputError(f"logits must be (inputs, classes), got {_shape(logits)}. Pass one row per input.")
-        _means_and_exponent(logits, LOGITS)
+        _first_look(logits, LOGITS)
         object.__setattr__(self, "logits", logits)
         if self.labels is not None:
             object.__setattr__(self, "labels", check_labels(self.labels, *logits.shape).to(logits.device))
@@ -78,7 +78,8 @@ class Activations:
 
     `probe` names the inputs and their order (a content hash); views of different probes are never
     compared. `about` records how the view was made: network, layer, reduction, versions. `exponent` is 0
-    but for values of an extreme scale, which measures divide by 2 to its power.
+    but for values of an extreme scale, which measures divide by 2 to its power. `varied` says that rows differ by so
+    much that nobody has to look whether they are all the same.
 
     >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
     Activations('tiny', n=3, d=2)
@@ -93,6 +94,7 @@ class Activations:
     subject: Subject | None = field(default=None, repr=False)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
+    varied: bool = field(init=False, repr=False)
     files: tuple[Path, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,9 +113,10 @@ class Activations:
             raise InputError(f"{label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column.")
         if values.shape[0] < 2:
             raise InputError(f"{label} has one row. A comparison needs at least two inputs.")
-        mean, exponent = _means_and_exponent(values, label)
+        mean, exponent, varied = _first_look(values, label)
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "exponent", exponent)
+        object.__setattr__(self, "varied", varied)
         object.__setattr__(self, "values", values)
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
@@ -199,26 +202,28 @@ class Activations:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"
 
 
-def _means_and_exponent(values: Tensor, label: str) -> tuple[Tensor, int]:
-    """The mean of every column, and the exponent of the scale where that is extreme, else 0.
+def _first_look(values: Tensor, label: str) -> tuple[Tensor, int, bool]:
+    """The mean of every column, the exponent of the scale where that is extreme, else 0, and whether rows plainly vary.
 
     Entries that are not finite are refused.
     """
+    varied = False
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # looked into below
         if values.device.type == "cpu":
             columns, square = _means_and_square(values.numpy())
+            varied = square > 1.1 * values.shape[0] * float(np.vdot(columns, columns))
             means = torch.from_numpy(columns)
         else:
             norm = float(torch.linalg.vector_norm(values))
             means, square = values.mean(dim=0), norm * norm
     if ORDINARY[0] <= square <= ORDINARY[1]:
-        return means, 0
+        return means, 0, varied
     peak = float(values.abs().max())
     if not math.isfinite(peak):
         raise InputError(_not_finite(values, label))
     exponent = math.frexp(peak)[1]
     mean = column_means(scaled(values.to(means.dtype), -exponent))
-    return scaled(mean, exponent), exponent
+    return scaled(mean, exponent), exponent, False
 
 
 def column_means(values: Tensor) -> Tensor:

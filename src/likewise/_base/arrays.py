@@ -142,7 +142,7 @@ def tensor_from_numpy(array: np.ndarray) -> Tensor:
     if array.dtype == np.longdouble:
         with np.errstate(over="ignore"):  # what is too large is refused as infinite
             array = array.astype(np.float64)
-    aligned = array.flags.aligned and not any(step < 0 for step in array.strides)
+    aligned = array.flags.aligned and min(array.strides, default=0) >= 0
     if array.dtype.byteorder not in "=|" or not aligned:
         array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
     if not array.flags.writeable:  # torch would warn; nothing here writes into its input
@@ -153,6 +153,16 @@ def tensor_from_numpy(array: np.ndarray) -> Tensor:
 
 def _numbers(values: Any, label: str) -> np.ndarray:
     """The array of whatever has one, if it holds numbers."""
+    array = values if type(values) is np.ndarray else _read(values, label)
+    if array.dtype.kind == "c":
+        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{label} holds {array.dtype.name} entries, not numbers. Pass an array of one numeric type.")
+    return array
+
+
+def _read(values: Any, label: str) -> np.ndarray:
+    """What is no plain array as one, or a refusal."""
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(
             f"{label} is a masked array, and what is masked has no value. Fill it, or leave those rows or columns out."
@@ -169,10 +179,6 @@ def _numbers(values: Any, label: str) -> np.ndarray:
         array = _of_frame(values, label)
     if array.dtype.kind == "O" and not hasattr(values, "dtype") and not array.ndim:
         raise InputError(_no_array(values, label))
-    if array.dtype.kind == "c":
-        raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{label} holds {array.dtype.name} entries, not numbers. Pass an array of one numeric type.")
     return array
 
 

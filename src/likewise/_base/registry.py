@@ -78,9 +78,11 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """The entry of that name or alias."""
-        if name not in self:
-            raise UnknownNameError(f"no {self.kind} named {name!r}.{did_you_mean(normal(name), self._aliases)}")
-        return self._entries[self._aliases[normal(name)]]
+        key = normal(name)
+        self._load(until=key)
+        if key not in self._aliases:
+            raise UnknownNameError(f"no {self.kind} named {name!r}.{did_you_mean(key, self._aliases)}")
+        return self._entries[self._aliases[key]]
 
     def names(self, pattern: str = "*") -> list[str]:
         """The names of all entries, or of those that match a pattern as in `resnet*`."""
@@ -88,8 +90,9 @@ class Registry(Generic[T]):
         return [name for name in sorted(self._entries, key=self._places.__getitem__) if fnmatch.fnmatch(name, pattern)]
 
     def __contains__(self, name: str) -> bool:
-        self._load(until=normal(name))
-        return normal(name) in self._aliases
+        key = normal(name)
+        self._load(until=key)
+        return key in self._aliases
 
     def __iter__(self) -> Iterator[T]:
         return iter([self._entries[name] for name in self.names()])

@@ -126,8 +126,8 @@ def as_views(
         else:
             outputs = Outputs(view) if functional and np.ndim(view) == 2 else None
             ready[name] = Activations(view, name=str(name), reduce=reduce, outputs=outputs)
-    first = next(iter(ready.values()))
-    for view in ready.values():
+    first, *others = ready.values()
+    for view in others:
         check_same_probe(first, view)
     return ready
 

@@ -68,10 +68,10 @@ What the differences on Cora come from:
 - **Shortcuts.** The paper's figures for GCN and GAT are not those its authors ended with. Their development repository
   (TaWald/similaritybench) holds results of this test at two times, in `experiments/paper_results/graph`: the earlier
   (commit 1bbcb51) are what the paper prints, figure for figure; in the later (48bfe01,
-  `graphs_shortcut_test_cora_full.csv`) GCN and GAT were made anew while GraphSAGE stayed as it was. Ours agree with the later ones as well as our repetitions
-  agree with each other (next table). What had changed shows in the variant `labels` below: with wrong labels of test
-  nodes drawn for each network, GCN's figures are the earlier ones, and GAT's come nearer to them; the code as it is
-  published, which `paper` follows, draws them once for all.
+  `graphs_shortcut_test_cora_full.csv`) GCN and GAT were made anew while GraphSAGE stayed as it was. Ours agree with the
+  later ones as well as our repetitions agree with each other (next table). What had changed shows in the variant
+  `labels` below: with wrong labels of test nodes drawn for each network, GCN's figures are the earlier ones, and GAT's
+  come nearer to them; the code as it is published, which `paper` follows, draws them once for all.
 - **Augmentation.** By the reference's code networks of one seed start from the same weights in every group. In the
   networks behind the paper's figures the standard ones did not: if these alone start from weights of their own, and the
   two groups that drop edges share theirs (`apart` below), the paper's figures come out. The history of the same

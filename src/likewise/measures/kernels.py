@@ -102,7 +102,7 @@ class InnerProducts:
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
     sums: Vectors = field(default_factory=Vectors)
     diagonals: Vectors = field(default_factory=Vectors)
-    _without_diagonals: dict[int, tuple[np.ndarray, float]] = field(default_factory=dict, init=False, repr=False)
+    _margins: dict[int, tuple[np.ndarray, np.ndarray, float]] = field(default_factory=dict, init=False, repr=False)
 
     def dot(self, a: Representation, b: Representation) -> float:
         """The inner product of two kernel matrices, in either order."""
@@ -117,16 +117,16 @@ class InnerProducts:
 
     def unbiased(self, a: Representation, b: Representation) -> float:
         """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
-        p, q = self.diagonals[a.key], self.diagonals[b.key]
-        (r, all_r), (s, all_s) = self._sums_without_diagonal(a.key), self._sums_without_diagonal(b.key)
+        (p, r, all_r), (q, s, all_s) = self._margins_of(a.key), self._margins_of(b.key)
         return hsic1(self.dot(a, b) - float(p.dot(q)), float(r.dot(s)), all_r * all_s, a.n)
 
-    def _sums_without_diagonal(self, key: int) -> tuple[np.ndarray, float]:
-        """Row sums of a network's matrix with zeros on its diagonal, and the sum of all of it."""
-        if key not in self._without_diagonals:
-            sums = self.sums[key] - self.diagonals[key]
-            self._without_diagonals[key] = sums, float(sums.sum())
-        return self._without_diagonals[key]
+    def _margins_of(self, key: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """A network's diagonal, and with zeros in its place the row sums of its matrix and the sum of all of it."""
+        if key not in self._margins:
+            diagonal = self.diagonals[key]
+            sums = self.sums[key] - diagonal
+            self._margins[key] = diagonal, sums, float(sums.sum())
+        return self._margins[key]
 
 
 def inner_products(kernels: Iterable[Kernel], reps: Sequence[Representation]) -> dict[Kernel, InnerProducts]:

@@ -55,14 +55,14 @@ def cka(pair: Pair) -> float:
 
 
 def _debiased(pair: Pair) -> float:
-    table, sides = pair.table(Linear()), (pair.a, pair.b)
-    own = [table.unbiased(rep, rep) for rep in sides]
-    if any(value < COARSE * table.dot(rep, rep) for rep, value in zip(sides, own, strict=True)):
+    a, b, table = pair.a, pair.b, pair.table(Linear())
+    x, y = table.unbiased(a, a), table.unbiased(b, b)
+    if x < COARSE * table.dot(a, a) or y < COARSE * table.dot(b, b):
         table = pair.table(Linear(exact=True))  # single precision might not do
-        own = [table.unbiased(rep, rep) for rep in sides]
-    for rep, value in zip(sides, own, strict=True):
-        _refuse_lost(rep, value, table.dot(rep, rep), "Show the networks more inputs.")
-    return table.unbiased(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
+        x, y = table.unbiased(a, a), table.unbiased(b, b)
+    _refuse_lost(a, x, table.dot(a, a), "Show the networks more inputs.")
+    _refuse_lost(b, y, table.dot(b, b), "Show the networks more inputs.")
+    return table.unbiased(a, b) / (math.sqrt(x) * math.sqrt(y))
 
 
 def _refuse_lost(rep: Representation, own: float, terms: float, remedy: str) -> None:

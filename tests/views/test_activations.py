@@ -90,3 +90,11 @@ def test_labels_are_checked() -> None:
     assert sentence(ValueError, measures.disagreement, logits, X[:, :4]) == (
         "'x' and 'y' answer with 3 and 4 classes. Only networks with the same classes can be compared by their outputs."
     )
+
+
+def test_only_what_a_first_look_can_tell_counts_as_varied() -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 4))
+    assert Activations(rows).varied
+    assert Activations(rows.astype(np.float32) + 1).varied
+    for unclear in (np.ones((50, 4)), rows + 100, 1e-200 * rows, 1e200 * rows):  # constant, on a mean, of odd scale
+        assert not Activations(unclear).varied

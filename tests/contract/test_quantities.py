@@ -27,6 +27,7 @@ OPTIONS = {
     "_estimated_trace": [(256, 0)],
     "_kernel_matrix": [(Gaussian(0.5),)],
     "_common": [(5, "cosine")],
+    "_cloud": [(20, 2, 0, 1)],
 }
 
 

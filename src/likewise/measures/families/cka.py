@@ -123,7 +123,7 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     Sum over batches of HSIC1(X_b, Y_b), each weighted by its rows, divided by the root of the product of
     the sums of HSIC1(X_b, X_b) and HSIC1(Y_b, Y_b): a ratio of sums, never a mean of ratios. Batches are
     taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
-    `cka-debiased` as batches grow.
+    `cka-debiased` as batches grow, and is the same from one batch of all inputs.
 
     >>> import numpy as np, likewise
     >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
@@ -131,6 +131,8 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     '0.466'
     """
     pair.refuse_constant()
+    if pair.n <= batch:
+        return _debiased(pair)
     sums = MinibatchCKA()
     for start, stop in pair.a.batches(batch):
         if stop - start >= SMALLEST_BATCH:

@@ -121,7 +121,9 @@ def pwcca(pair: Pair) -> float:
 
     Sum of a_i rho_i, with a_i = sum over neurons j of |<h_i, x_j>| made to sum to 1, h_i the canonical
     variates of the side with fewer neurons (the first if equal) and x_j its centred neurons. 1: every
-    canonical direction, of which there are as many as the smaller rank, is the same in both.
+    canonical direction, of which there are as many as the smaller rank, is the same in both. With fewer inputs than
+    neurons of both together, some correlations are 1 for any networks and rounding decides which directions have them:
+    the third digit of the score is then by chance. Show more inputs.
 
     >>> import numpy as np, likewise
     >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import traceback
 import warnings
 from collections import Counter
@@ -225,6 +226,8 @@ def _rescaled(
     detail = f"{what} times 2**{powers}"
     before = attempt(findings, measure, lambda: score(*doubles), what + " in double precision")
     after = attempt(findings, measure, lambda: score(*moved), detail)
+    if length and after is not None and 0 < after < sys.float_info.min:
+        return  # a score below the smallest normal number has lost digits
     if length and after is not None:
         after = math.ldexp(after, -powers[0]) if after < 1e300 or powers[0] > 0 else after
     if before is None or after is None:

@@ -211,7 +211,8 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
     `batch` inputs (all inputs, once, if there are no more). 0: the same topology at every scale.
 
     The sum grows with `batch`, so only scores of one batch compare; 500 is the authors'. They average ten
-    trials, which takes ten times as long: one set of inputs strays by about 4 % from that mean.
+    trials, which takes ten times as long: one set of inputs strays by about 4 % from that mean. A pair takes about a
+    second, and minutes where one network holds together what the other spreads out: take a smaller `batch` then.
 
     >>> import numpy as np, likewise
     >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))

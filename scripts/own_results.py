@@ -29,11 +29,12 @@ def rows(folders: list[str]) -> pd.DataFrame:
 
 def merged(found: pd.DataFrame) -> pd.DataFrame:
     """The rows with those that were there before, in the order of runs, questions and measures."""
-    same = ["run", "grounding", "metric", "measure"]
+    same = ["run", "grounding", "measure", "metric"]
     before = pd.read_csv(OURS) if OURS.is_file() else found.iloc[:0]
-    both = pd.concat([before, found], ignore_index=True).drop_duplicates(same, keep="last")
+    both = pd.concat([before, found], ignore_index=True)
     places = {name: {value: at for at, value in enumerate(dict.fromkeys(both[name]))} for name in same}
-    return both.sort_values(same, key=lambda column: column.map(places[str(column.name)]), kind="stable")
+    kept = both.drop_duplicates(same, keep="last")
+    return kept.sort_values(same, key=lambda column: column.map(places[str(column.name)]), kind="stable")
 
 
 if __name__ == "__main__":

@@ -244,12 +244,18 @@ def test_an_archive_whose_list_was_lost_is_not_an_empty_one(tmp_path: Path) -> N
     np.savez_compressed(path, a=np.arange(6.0), b=np.ones(3))
     whole = path.read_bytes()
     end = whole.rindex(b"PK\x05\x06")
-    for size in (0, int.from_bytes(whole[end + 12 : end + 16], "little") // 2):
-        path.write_bytes(whole[: end + 12] + size.to_bytes(4, "little") + bytes(4) + whole[end + 20 :])
+    size = int.from_bytes(whole[end + 12 : end + 16], "little")
+    first, second = whole.index(b"PK\x01\x02"), whole.rindex(b"PK\x01\x02")
+    broken = [whole[: end + 12] + kept.to_bytes(4, "little") + bytes(4) + whole[end + 20 :] for kept in (0, size // 2)]
+    # the second entry as a comment on the first
+    broken.append(whole[: first + 32] + (end - second).to_bytes(2, "little") + whole[first + 34 :])
+    for data in broken:
+        path.write_bytes(data)
         with pytest.raises(InputError) as error:
             read_arrays([str(path)])
         assert str(error.value) == (
-            f"cannot read '{path}': its list of arrays is empty or does not belong to it. Save the array again."
+            f"cannot read '{path}': its list of arrays is empty, not whole or does not belong to it. "
+            "Save the array again."
         )
 
 

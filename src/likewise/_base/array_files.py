@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,8 +42,11 @@ def read_npz(
     """The arrays of an npz file by name, or some of them; `memory` is the most they may take."""
     with zipfile.ZipFile(path) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        if min((member.header_offset for member in members.values()), default=1):  # zipfile takes it for another file
-            raise ValueError("its list of arrays is empty or does not belong to it")
+        first = min(
+            (member.header_offset for member in members.values()), default=1
+        )  # zipfile takes it for another file
+        if first or _announced(path, archive) not in (len(members), 0xFFFF):  # the latter where there are too many
+            raise ValueError("its list of arrays is empty, not whole or does not belong to it")
         chosen = list(members) if names is None else [name for name in names if name in members]
         need = sum(members[name].file_size for name in chosen)
         check_room(need, path, on_disk=Path(path).stat().st_size, memory=memory)
@@ -52,6 +56,14 @@ def read_npz(
                 found[name] = _array(file, members[name].file_size, path)
                 file.read(1)  # past the end, which is where the checksum is compared
     return found
+
+
+def _announced(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> int:
+    """How many members the end of an archive announces, which zipfile does not hold against what it finds."""
+    end = struct.Struct("<4s4H2LH")
+    with Path(path).open("rb") as file:
+        file.seek(-end.size - len(archive.comment), os.SEEK_END)
+        return int(end.unpack(file.read(end.size))[4])
 
 
 def check_room(need: int, path: str | os.PathLike[str], *, on_disk: int, memory: int | None = None) -> None:

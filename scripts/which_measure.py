@@ -146,7 +146,7 @@ def beyond_section() -> str:
 In our own runs ([the study](benchmark-study.md): {places()}), the best of the measures
 that the paper does not have, beside the best of its 23. A place is a data set with a network; the interval is over
 places, and one place has none. The best of either side was chosen on the same places, so "yes" needs a second look on
-yours: `likewise.benchmark.gains`. Cells whose groups are not valid are left out. RTD looked at 200 inputs, where its
+yours: `likewise.benchmark.gains`. Cells whose groups are not valid are left out. RTD looked at 100 inputs, where its
 default is 500. The last column is the best measure of outputs (disagreement, JSD, ...), which are held against groups
 only: what two networks answer tells most of these groups apart without a look inside.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def test_a_file_may_import_what_lies_beside_it(tmp_path: Path) -> None:
     net = likewise.network(f"{tmp_path}/mine.py:build")
     assert (net.in_features, net.out_features) == (2, 7)
     assert sys.path == before
+
+
+def test_a_file_edited_within_a_second_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    for width in (2, 3):
+        file.write_text(f"from torch import nn\ndef build():\n    return nn.Linear(5, {width})\n")
+        os.utime(file, (1e9, 1e9))
+        assert likewise.network(f"{file}:build").out_features == width
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
 from torch import nn
@@ -66,6 +67,8 @@ def _import(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} cannot be imported. Give a Python file.")
+    if type(spec.loader) is SourceFileLoader:
+        spec.loader = _FreshLoader(name, str(path))
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(name)
     sys.modules[name] = module  # dataclasses look for their module there
@@ -76,6 +79,14 @@ def _import(path: Path) -> ModuleType:
         sys.modules.pop(name) if before is None else sys.modules.update({name: before})
         raise
     return module
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles a file as it is now: Python's bytecode is out of date for a file edited twice within a second."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,19 +77,37 @@ class Cost:
 
 
 def cost(work: Callable[[], Any], *, repeats: int = 3, enough: float = 2.0) -> Cost:
-    """Run at most `repeats` times (200 if very short), and not again after `enough` seconds."""
+    """What one piece of work takes, see `costs`."""
+    return costs([work], repeats=repeats, enough=enough)[0]
+
+
+def costs(works: Sequence[Callable[[], Any]], *, repeats: int = 3, enough: float = 2.0) -> list[Cost]:
+    """Run at most `repeats` times (700 if very short), and not again after `enough` seconds.
+
+    Several pieces of work take turns, so that a busy moment falls on all of them. Memory is watched the first three
+    times: watching makes the next pages slow to reach.
+    """
     _give_back()
     time.sleep(0.2)  # numpy's threads go on spinning for a tenth of a second after a product
-    seconds, peaks, value = [], [], None
-    while not seconds or (len(seconds) < repeats and sum(seconds) < enough):
-        if len(seconds) == 1 and seconds[0] < 0.02:
-            repeats = max(repeats, 200)
-        before = _resident_and_reset()
-        start = time.process_time()
-        value = work()
-        seconds.append(time.process_time() - start)
-        peaks.append((_status("VmHWM") - before) / 1024)
-    return Cost(value, min(seconds), max(0.0, min(peaks[:3])), peaks[0])
+    seconds: list[list[float]] = [[] for _ in works]
+    peaks: list[list[float]] = [[] for _ in works]
+    values: list[Any] = [None] * len(works)
+    done = 0
+    while not done or (done < repeats and sum(map(sum, seconds)) < enough * len(works)):
+        if done == 1 and max(first[0] for first in seconds) < 0.05:
+            repeats = max(repeats, 700)
+        for place, work in enumerate(works):
+            before = _resident_and_reset() if done < 3 else 0
+            start = time.process_time()
+            values[place] = work()
+            seconds[place].append(time.process_time() - start)
+            if done < 3:
+                peaks[place].append((_status("VmHWM") - before) / 1024)
+        done += 1
+    return [
+        Cost(value, min(taken), max(0.0, min(peak)), peak[0])
+        for value, taken, peak in zip(values, seconds, peaks, strict=True)
+    ]
 
 
 def _give_back() -> None:

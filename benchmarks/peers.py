@@ -17,6 +17,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -25,7 +26,7 @@ import torch
 from scipy.spatial.distance import cdist
 
 import likewise
-from benchmarks.common import Cost, cost, networks, write
+from benchmarks.common import costs, networks, write
 
 SIZES = ((100, 64), (1000, 512), (5000, 512))
 LARGE = 2000  # inputs above which only what is quick is tried
@@ -164,22 +165,19 @@ def rows() -> Iterator[dict[str, Any]]:
 
 
 def _measured(name: str, others: dict[str, Score], x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, Any]]:
-    ours = _cost(lambda a, b: float(likewise.compare(a, b, name)), x, y)
     for peer, score in others.items():
         what = {"measure": name, "n": len(x), "d": x.shape[1], "dtype": x.dtype.name, "peer": peer}
-        yield what | _beside(peer, score, ours, x, y)
+        yield what | _beside(name, peer, score, x, y)
 
 
-def _cost(score: Score, x: np.ndarray, y: np.ndarray) -> Cost:
-    score(x[:50], y[:50])  # so that imports are not counted
-    return cost(lambda: score(x, y), enough=1.0)
-
-
-def _beside(peer: str, score: Score, ours: Cost, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def _beside(name: str, peer: str, score: Score, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     release = _release(peer)
     if release is None:
         return {"note": f"{peer} is not installed"}
-    theirs = _cost(score, x, y)
+    scores: list[Score] = [lambda a, b: float(likewise.compare(a, b, name)), score]
+    for each in scores:
+        each(x[:50], y[:50])  # so that imports are not counted
+    ours, theirs = costs([partial(each, x, y) for each in scores], repeats=15)
     return {
         "version": release,
         "value": ours.value,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,6 +45,13 @@ def _by_numpy(a: Tensor, b: Tensor) -> bool:
     return a.is_cpu and not FEW < a.shape[0] * b.numel() < MANY
 
 
+def _product_into(a: Tensor, b: Tensor) -> Callable[[Tensor, Tensor, Tensor], Any]:
+    """What writes a product of parts of A and B to its third argument, by the library that is best for the whole."""
+    if _by_numpy(a, b):
+        return lambda left, right, out: np.matmul(left.numpy(), right.numpy(), out=out.numpy())
+    return lambda left, right, out: torch.mm(left, right, out=out)
+
+
 def lower_half(rows: Tensor, others: Tensor | None = None) -> Tensor:
     """`symmetric`, or R Sᵀ where that is symmetric, up to its diagonal; what stands above has no meaning.
 
@@ -57,11 +66,11 @@ def _lower_half(rows: Tensor, others: Tensor) -> Tensor:
     n = rows.shape[0]
     step = TILE * max(1, -(-n // (8 * TILE)))
     if n <= step:
-        return rows @ others.T
-    out = large_empty(n, n, rows)
+        return product(rows, others.T)
+    out, multiply = large_empty(n, n, rows), _product_into(rows, others)
     for i in range(0, n, step):
         j = min(i + step, n)
-        torch.mm(rows[i:j], others[:j].T, out=out[i:j, :j])
+        multiply(rows[i:j], others[:j].T, out[i:j, :j])
     return out
 
 
@@ -97,10 +106,10 @@ def transposed_product(triangle: Tensor, matrix: Tensor) -> Tensor:
     n = triangle.shape[0]
     if n <= TILE:
         return triangle.T @ matrix
-    out = matrix.new_empty(n, matrix.shape[1])
+    out, multiply = matrix.new_empty(n, matrix.shape[1]), _product_into(triangle, matrix)
     for i in range(0, n, TILE):
         j = min(i + TILE, n)
-        torch.mm(triangle[:j, i:j].T, matrix[:j], out=out[i:j])
+        multiply(triangle[:j, i:j].T, matrix[:j], out[i:j])
     return out
 
 
@@ -109,10 +118,10 @@ def triangular_product(matrix: Tensor, triangle: Tensor) -> Tensor:
     n = triangle.shape[0]
     if n <= TILE:
         return matrix @ triangle
-    out = matrix.new_empty(matrix.shape[0], n)
+    out, multiply = matrix.new_empty(matrix.shape[0], n), _product_into(matrix, triangle)
     for i in range(0, n, TILE):
         j = min(i + TILE, n)
-        torch.mm(matrix[:, :j], triangle[:j, i:j], out=out[:, i:j])
+        multiply(matrix[:, :j], triangle[:j, i:j], out[:, i:j])
     return out
 
 

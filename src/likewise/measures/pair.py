@@ -25,6 +25,7 @@ from likewise.measures.algebra import (
     lower_half,
     product,
     single_product_norm,
+    symmetric,
     transposed_product,
     triangular_product,
 )
@@ -286,14 +287,14 @@ def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
     order in E, the polar factor of B S is B (I - K) with K_ij = E_ij s_i / (s_i + s_j), at a fifth of the cost
     of a singular value decomposition.
     """
-    left = matrix @ (right / sizes)
+    left = product(matrix, right / sizes)
     if float(sizes[0]) < WEAK * float(sizes[-1]):
-        error = left.T @ left
+        error = symmetric(left.T)
         error.diagonal().sub_(1)
         if not float(error.abs().max()) < SLANT:
             return None
-        left -= left @ error.mul_(sizes[:, None] / (sizes[:, None] + sizes))
-    return left @ right.T
+        left -= product(left, error.mul_(sizes[:, None] / (sizes[:, None] + sizes)))
+    return product(left, right.T)
 
 
 def level_peak(matrix: Tensor) -> Tensor:

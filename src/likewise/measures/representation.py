@@ -17,6 +17,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
+    eigenvectors,
     frobenius,
     inverse_of,
     large_empty,
@@ -85,7 +86,7 @@ class Representation(Values):
         cost digits, the values themselves are decomposed, to the rank of `_span`.
         """
         if self._whitening.numel():
-            squares, vectors = torch.linalg.eigh(self.covariance)
+            squares, vectors = eigenvectors(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
         basis, scales, rows = torch.linalg.svd(recentre(self.centred), full_matrices=False)
         rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half
+from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half, product
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak, polar_of
 from likewise.measures.registry import measure
@@ -53,7 +53,7 @@ def aligned_cosine(pair: Pair) -> float:
     directed = a.directed & b.directed
     if not bool(directed.any()):
         raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
-    products = _unit_rows(a).T @ _unit_rows(b)  # the sum of the cosines is <Q, Σ x_i y_iᵀ>, rows at length 1
+    products = product(_unit_rows(a).T, _unit_rows(b))  # the sum of the cosines is <Q, Σ x_i y_iᵀ>, rows at length 1
     return float((products * _turn(pair, directed)).sum()) / int(directed.sum())
 
 

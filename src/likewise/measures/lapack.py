@@ -1,0 +1,65 @@
+"""Left singular vectors without the right ones, by LAPACK's own steps: no library of ours has a call for it.
+
+The steps are those of `dgesdd`, on which numpy's decomposition rests, so vectors have the signs numpy gives them. The
+routines are the ones SciPy exports for Cython. Called by their addresses they let other threads run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_lapack
+
+BLOCK = 64  # columns LAPACK works on together, at the most
+
+
+def left_singular_vectors(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The left singular vectors of a real matrix, one column each, and its singular values, the largest first."""
+    n = len(matrix)
+    if matrix.shape != (n, n) or n < 2 or not _routines():  # others take other steps
+        return np.linalg.svd(matrix, full_matrices=False)[:2]
+    bidiagonalise, decompose, turn = _routines()
+    reflectors = np.array(matrix, dtype=np.float64, order="F")
+    values, above, left_scales, right_scales = np.empty((4, n))
+    vectors, right = np.zeros((2, n, n)).transpose(0, 2, 1)
+    room, whole_room = np.empty(BLOCK * (2 * n + BLOCK + 1)), np.empty(n * (3 * n + 4))
+    info, unused = ctypes.c_int(), np.empty(1)
+    bidiagonalise(n, n, reflectors, n, values, above, left_scales, right_scales, room, len(room), info)
+    decompose(b"U", b"I", n, values, above, vectors, n, right, n, unused, unused, whole_room, np.empty(8 * n), info)
+    if info.value:
+        return np.linalg.svd(matrix, full_matrices=False)[:2]
+    turn(b"Q", b"L", b"N", n, n, n, reflectors, n, left_scales, vectors, n, room, len(room), info)
+    return vectors, values
+
+
+@cache
+def _routines() -> tuple[Callable[..., None], ...]:
+    """The three steps; none where SciPy was built with other integers than C's."""
+    found = [_routine(name) for name in ("dgebrd", "dbdsdc", "dormbr")]
+    return tuple(found) if all(found) else ()
+
+
+def _routine(name: str) -> Any:
+    """A routine of LAPACK: all of its arguments are addresses."""
+    capsule = cython_lapack.__pyx_capi__[name]
+    python = ctypes.pythonapi
+    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))(capsule)
+    kinds = signature.decode().removeprefix("void (").removesuffix(")").split(", ")
+    if any(not kind.endswith(("_d *", "char *")) and kind != "int *" for kind in kinds):
+        return None
+    address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))(address(capsule, signature))
+    return lambda *arguments: call(*map(_address, arguments))
+
+
+def _address(value: Any) -> Any:
+    """What stands for an argument: an array by its data, a number by where it is kept, letters as they are."""
+    if isinstance(value, np.ndarray):
+        return value.ctypes.data
+    if isinstance(value, bytes):
+        return value
+    return ctypes.byref(ctypes.c_int(value) if isinstance(value, int) else value)

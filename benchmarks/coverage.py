@@ -1,10 +1,13 @@
 """How often intervals hold what they should: `python -m benchmarks.coverage`.
 
-Two networks with fixed weights see fresh inputs in every trial: relu of six hidden causes that both share and of
-noise of their own, and logits of the same causes. The truth is the mean score over many fresh draws of as
-many inputs. One trial leaves out the same groups for all measures, so that what they share is computed once;
+Two networks with fixed weights see fresh inputs in every trial. The truth is the mean score over many fresh draws of
+as many inputs. One trial leaves out the same groups for all measures, so that what they share is computed once;
 its intervals are those of `likewise.bootstrap` with the trial for a seed. Trials are kept in a folder and the
-command goes on where it stopped.
+command goes on where it stopped. What measures declare about their intervals was chosen by networks of the first
+design; the second played no part in it.
+
+smooth     relu of six normal causes that both networks share and of noise of their own, and logits of the same causes
+clustered  inputs of five classes with heavy tails; one network of tanh, one of linear units with scales far apart
 """
 
 from __future__ import annotations
@@ -35,33 +38,52 @@ SLOW = {"rtd": (40, ((100, 20),)), "ridge-predictivity": (100, ((100, 20), (100,
 HIDDEN, CLASSES = 6, 5
 
 
+Seen = tuple[list[Activations], np.ndarray]  # both networks, and a confounder
+
+
+def smooth(n: int, d: int, fixed: np.random.Generator, rng: np.random.Generator) -> Seen:
+    weights, readout = fixed.normal(size=(2, HIDDEN, d)), fixed.normal(size=(HIDDEN, CLASSES))
+    hidden = rng.normal(size=(n, HIDDEN))
+    labels = (hidden @ readout + 0.5 * rng.normal(size=(n, CLASSES))).argmax(axis=1)
+    views = []
+    for mix in weights:
+        values = np.maximum(hidden @ mix + 2 * rng.normal(size=(n, d)), 0)
+        logits = hidden @ readout + 1.5 * rng.normal(size=(n, CLASSES))
+        views.append(Activations(values, outputs=Outputs(logits, labels)))
+    return views, hidden + rng.normal(size=hidden.shape)
+
+
+def clustered(n: int, d: int, fixed: np.random.Generator, rng: np.random.Generator) -> Seen:
+    centres, weights = 2 * fixed.normal(size=(CLASSES, HIDDEN)), fixed.normal(size=(2, HIDDEN, d))
+    scales = fixed.lognormal(size=d)
+    labels = rng.integers(0, CLASSES, size=n)
+    hidden = centres[labels] + rng.standard_t(5, size=(n, HIDDEN))
+    noise = rng.standard_t(5, size=(2, n, d))
+    values = np.tanh(hidden @ weights[0] / 3 + noise[0]), (hidden @ weights[1] + 3 * noise[1]) * scales
+    logits = [-((hidden[:, None] - centres) ** 2).sum(axis=2) / 8 + rng.normal(size=(n, CLASSES)) for _ in range(2)]
+    views = [Activations(seen, outputs=Outputs(out, labels)) for seen, out in zip(values, logits, strict=True)]
+    return views, hidden + rng.normal(size=hidden.shape)
+
+
+DESIGNS = {"smooth": smooth, "clustered": clustered}
+
+
 @dataclass(frozen=True)
 class Cell:
-    """How many inputs and neurons, and the two networks' weights."""
+    """How many inputs and neurons, and what kind of networks."""
 
     n: int
     d: int
+    design: str
 
     @property
     def name(self) -> str:
         return f"{self.n}x{self.d}"
 
-    def inputs(self, seed: int) -> tuple[list[Activations], np.ndarray]:
-        """Both networks on fresh inputs, and a confounder."""
-        fixed = np.random.default_rng([self.n, self.d])
-        weights, readout = (
-            fixed.normal(size=(2, HIDDEN, self.d)),
-            fixed.normal(size=(HIDDEN, CLASSES)),
-        )
-        rng = np.random.default_rng([self.n, self.d, seed])
-        hidden = rng.normal(size=(self.n, HIDDEN))
-        labels = (hidden @ readout + 0.5 * rng.normal(size=(self.n, CLASSES))).argmax(axis=1)
-        views = []
-        for mix in weights:
-            values = np.maximum(hidden @ mix + 2 * rng.normal(size=(self.n, self.d)), 0)
-            logits = hidden @ readout + 1.5 * rng.normal(size=(self.n, CLASSES))
-            views.append(Activations(values, outputs=Outputs(logits, labels)))
-        return views, hidden + rng.normal(size=hidden.shape)
+    def inputs(self, seed: int) -> Seen:
+        """Both networks on fresh inputs, and a confounder; their weights are the same for all seeds."""
+        fixed, rng = (np.random.default_rng(seeds) for seeds in ([self.n, self.d], [self.n, self.d, seed]))
+        return DESIGNS[self.design](self.n, self.d, fixed, rng)
 
     def measures(self, trial: int) -> list[Measure]:
         """Those that are tried in this trial; slow ones in some cells and trials only."""
@@ -166,15 +188,19 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--fresh", type=int, default=400)
     parser.add_argument("--cells", nargs="*", default=[f"{n}x{d}" for n, d in CELLS])
+    parser.add_argument("--design", choices=list(DESIGNS), default="smooth")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-coverage")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    cells = [Cell(n, d) for n, d in CELLS]
+    folder, result = options.folder / options.design, "coverage"
+    if options.design != "smooth":
+        result += f"-{options.design}"
+    cells = [Cell(n, d, options.design) for n, d in CELLS]
     for cell in cells:
         if cell.name in options.cells:
-            run(cell, options.trials, options.fresh, options.folder)
-            rows = [row for each in cells for row in table(each, options.folder)]
-            write_table("coverage", rows)
+            run(cell, options.trials, options.fresh, folder)
+            rows = [row for each in cells for row in table(each, folder)]
+            write_table(result, rows)
             print(f"{cell.name}: {len(rows)} rows", flush=True)
 
 

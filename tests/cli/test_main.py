@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
@@ -115,3 +117,8 @@ def test_an_unknown_command_is_met_with_the_nearest_one(
         cli.main(words)
     assert stopped.value.code == 2
     assert capsys.readouterr().err.splitlines()[-1] == sentence
+
+
+def test_the_package_runs_as_a_module_under_the_same_name() -> None:
+    done = subprocess.run([sys.executable, "-m", "likewise", "measures", "ckaa"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n")

@@ -44,7 +44,7 @@ ORDER = (
 )
 METHODS = (FunctionType, classmethod, staticmethod, property)
 ROOMS = [room for room in ORDER if (SOURCE / room).is_dir()]
-OUTSIDE = {"__init__.py", "errors.py", "testing.py", "py.typed"}
+OUTSIDE = {"__init__.py", "__main__.py", "errors.py", "testing.py", "py.typed"}
 
 
 def imported(path: Path) -> set[str]:

@@ -118,6 +118,24 @@ def test_an_option_that_is_more_than_a_size_has_to_be_typed(
     assert refusal(f"{network}@{path}") == sentence  # a typed network does not make it safer
 
 
+@pytest.mark.parametrize(("option", "typed"), [("pretrained", False), ("seed", 1)])
+def test_an_option_that_is_typed_leaves_nothing_of_the_header_s(tmp_path: Path, option: str, typed: Any) -> None:
+    path, network = tmp_path / "w.safetensors", "timm:test_vit"
+    state = likewise.network(network, pretrained=False).state_dict()
+    header = {"network": network, "options": {option: 7}}
+    save_file(dict(state), path, metadata={"likewise": json.dumps(header)})
+    net = likewise.network(f"{network},{option}={typed}@{path}")
+    assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
+
+
+def test_layers_are_listed_whatever_a_header_says_of_published_weights(tmp_path: Path) -> None:
+    net = likewise.network("timm:test_vit", pretrained=False)
+    header = {"network": "timm:test_vit", "options": {"pretrained": True}}
+    save_file(dict(net.state_dict()), tmp_path / "w.safetensors", metadata={"likewise": json.dumps(header)})
+    found, expected = likewise.layers(str(tmp_path / "w.safetensors")), likewise.layers(net)
+    assert list(found) == list(expected)
+
+
 @pytest.mark.parametrize(
     "network",
     ["timm:hf-hub:evil/net", "timm:local-dir:/tmp/evil", "hf:../evil", "hf:http://evil.example"],

@@ -55,12 +55,11 @@ def declared_options(
 ) -> dict[str, Any]:
     """The options a header gives a network, or the first that has to be typed instead.
 
-    A source that declares no options for headers (a Python file) is handed numbers, never words.
+    What is typed counts, whatever the file says. A source that declares no options for headers (a Python file) is
+    handed numbers, never words.
     """
-    options = _options(header, Path(path))
+    options = {name: value for name, value in _options(header, Path(path)).items() if name not in (typed or {})}
     for name, value in options.items():
-        if name in (typed or {}):
-            continue  # what is typed counts, whatever the file says
         declared = address.source.header_options(address.name)
         allowed = not _is_word(value) if declared is None else name in declared
         if not allowed or not _is_plain(name, value):

@@ -74,7 +74,7 @@ class Cell:
 
     n: int
     d: int
-    design: str
+    design: str = "smooth"
 
     @property
     def name(self) -> str:

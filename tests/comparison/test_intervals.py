@@ -184,6 +184,42 @@ def test_networks_that_never_disagree_have_no_interval() -> None:
         likewise.bootstrap(logits, 2 * logits, "disagreement")
 
 
+def answers(n, *wrong):
+    """Logits of networks that get some of n inputs of ten classes wrong, and the labels."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, size=n)
+    given = []
+    for count in wrong:
+        guess = labels.copy()
+        guess[rng.choice(n, count, replace=False)] += 1
+        given.append(np.eye(10)[guess % 10] + 0.1 * rng.normal(size=(n, 10)))
+    return *given, labels
+
+
+@pytest.mark.parametrize("name", ["error-consistency", "disagreement-normalised"])
+@pytest.mark.parametrize(
+    ("wrong", "few"),
+    [
+        ((30, 7), "7 of the 90 inputs, those that 'y' gets wrong"),
+        ((86, 50), "4 of the 90 inputs, those that 'x' gets right"),
+    ],
+)
+def test_a_score_that_rests_on_few_mistakes_has_no_interval(name, wrong, few) -> None:
+    x, y, labels = answers(90, *wrong)
+    with pytest.raises(UndefinedError) as error:
+        likewise.bootstrap(x, y, measures.get(name, labels=labels))
+    assert str(error.value) == (
+        f"{name} has no interval: it rests on {few}. An interval needs 8. Show the networks more inputs."
+    )
+
+
+@pytest.mark.parametrize("name", ["error-consistency", "disagreement-normalised"])
+def test_a_score_that_rests_on_enough_mistakes_has_an_interval(name) -> None:
+    x, y, labels = answers(90, 30, 8)
+    result = likewise.bootstrap(x, y, measures.get(name, labels=labels))
+    assert result.low < result.value < result.high
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -63,6 +63,7 @@ class Info:
     on            what it looks at: activations, outputs, or the networks themselves
     needs         a library that likewise does without, perhaps for some sizes only
     by_label      counts inputs by their true label, so that shuffles keep to inputs of one label
+    rests_on      how many inputs the score rests on, where they may be few, and which: an interval needs some of them
     joint         how much of what two groups of inputs change together an interval takes off its variance
     version       raised where values change, so that a store does not give old ones
     """
@@ -90,6 +91,7 @@ class Info:
     on: Literal["representation", "outputs", "networks"] = "representation"
     needs: Library | Callable[[Sizes], Library | None] | None = None
     by_label: bool = False
+    rests_on: Callable[[Pair, Mapping[str, Any]], tuple[int, str]] | None = None
     joint: float = 0.2
     version: int = 2
     variant: str | None = None

@@ -7,7 +7,7 @@ view or as the option `labels`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +108,15 @@ def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     return p == left, q == right
 
 
+def _fewest(pair: Pair, options: Mapping[str, Any]) -> tuple[int, str]:
+    """The inputs a network gets wrong, or right where those are fewer, of the network with fewer of them."""
+    counts = []
+    for rep, right in zip((pair.a, pair.b), _correct(pair, options["labels"]), strict=True):
+        count = int(right.sum())
+        counts += [(pair.n - count, f"those that {rep.name} gets wrong"), (count, f"those that {rep.name} gets right")]
+    return min(counts)
+
+
 @measure(
     name="accuracy-difference",
     aliases=("AbsoluteAccDiff",),
@@ -165,6 +174,7 @@ def disagreement(pair: Pair) -> float:
     larger_is="less alike",
     bounds=(0, 1),
     identity=None,
+    rests_on=_fewest,
     source="Klabunde & Lemmerich 2023, arXiv:2205.10070",
     **FACTS,
 )
@@ -222,6 +232,7 @@ def jsd(pair: Pair) -> float:
     larger_is="more alike",
     bounds=(-1, 1),
     identity=1,
+    rests_on=_fewest,
     source="Geirhos et al. 2020, arXiv:2006.16736",
     **FACTS,
 )

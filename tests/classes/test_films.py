@@ -100,11 +100,12 @@ def test_a_film_has_the_curves_and_their_chance(tmp_path: Path) -> None:
     assert frames(film["films"][0], 10).shape == (2, 10, 10)
 
 
-def test_a_title_cannot_end_the_script(tmp_path: Path) -> None:
-    title = "</script><b>é"
+@pytest.mark.parametrize("title", ["</script><b>é", "<!--<script>"])
+def test_a_title_neither_ends_nor_opens_a_script(tmp_path: Path, title: str) -> None:
     page = classes.animate(watched(1), tmp_path / "film.html", title=title)
     assert film_of(page)["title"] == title
-    assert page.read_text(encoding="utf-8").count("</script>") == 1
+    text = page.read_text(encoding="utf-8")
+    assert (text.count("<script>"), text.count("</script>"), text.count("<!--")) == (1, 1, 0)
 
 
 def test_many_classes_are_averaged_down(tmp_path: Path) -> None:

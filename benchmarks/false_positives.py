@@ -116,13 +116,13 @@ def table(folder: Path) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=200, help="of unrelated networks; ten times as many confounded")
+    parser.add_argument("--pairs", type=int, default=200, help="of unrelated networks; twenty times as many confounded")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-nulls")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for width in CONFOUNDERS:
         work = lambda part, width=width: _confounded(width, part)  # noqa: E731
-        run_parts(options.folder, f"confounded{width}", 10 * options.pairs, work)
+        run_parts(options.folder, f"confounded{width}", 20 * options.pairs, work)
     for n in SIZES:
         run_parts(options.folder, f"n{n}", options.pairs, lambda part, n=n: _pairs(n, part))
     write_table("false_positives", table(options.folder))

@@ -37,7 +37,7 @@ from likewise.views import Activations
 
 GROUPS = 25
 LEAST = 8
-ENOUGH = 8  # inputs that a score rests on: with fewer, intervals of 95 % held 80 % of scores
+ENOUGH = 8  # inputs that a score rests on: with fewer, 95 % intervals held the truth in 80 % of trials
 
 
 @dataclass(frozen=True)

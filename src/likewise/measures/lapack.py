@@ -1,4 +1,4 @@
-"""Left singular vectors without the right ones, by LAPACK's own steps: no library of ours has a call for it.
+"""Left singular vectors without the right ones, by LAPACK's own steps: no library we use has a call for it.
 
 The steps are those of `dgesdd`, on which numpy's decomposition rests, so vectors have the signs numpy gives them. The
 routines are the ones SciPy exports for Cython. Called by their addresses they let other threads run.

@@ -23,12 +23,15 @@ LIBRARIES = ("numpy", "torch", "scipy", "safetensors", "threadpoolctl")
 T = TypeVar("T")
 
 
-def read_declarations(task: Callable[[], T]) -> T:
-    """The result of a task that only reads declarations and gives plain values."""
+def read_declarations(task: Callable[[], T], *, without: tuple[str, ...] = ()) -> T:
+    """The result of a task that only reads declarations and gives plain values.
+
+    `without` names modules of ours that declare nothing the task reads: placeholders stand for them too.
+    """
     if "torch" in sys.modules or any(group.startswith("likewise.") for group in entry_points().groups):
         return task()
     try:
-        with placeholders():
+        with placeholders(*without):
             return task()
     except LikewiseError:
         raise
@@ -62,10 +65,13 @@ def _placeholder(name: str) -> Any:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds an empty module for every library, with any name in it."""
+    """Finds an empty module for every library and every module named, with any name in it."""
+
+    def __init__(self, modules: tuple[str, ...]) -> None:
+        self.prefixes = tuple(f"{name}." for name in (*LIBRARIES, *modules))
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in LIBRARIES else None
+        return ModuleSpec(name, self, is_package=True) if f"{name}.".startswith(self.prefixes) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)
@@ -77,9 +83,9 @@ class _Finder(MetaPathFinder, Loader):
 
 
 @contextmanager
-def placeholders() -> Iterator[None]:
-    """Import placeholders for the libraries inside; afterwards remove them and what was imported with them."""
-    before, finder = set(sys.modules), _Finder()
+def placeholders(*modules: str) -> Iterator[None]:
+    """Import placeholders for libraries and modules inside; afterwards remove them and what was imported with them."""
+    before, finder = set(sys.modules), _Finder(modules)
     sys.meta_path.insert(0, finder)
     try:
         yield

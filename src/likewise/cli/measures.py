@@ -10,6 +10,8 @@ import typer
 
 from likewise._base.declarations import read_declarations
 
+NETWORKS = ("likewise.attacks", "likewise.data", "likewise.networks", "likewise.wordnet")  # they declare no measure
+
 
 def measures(
     name: Annotated[str | None, typer.Argument(help="A measure: prints its recipe.")] = None,
@@ -17,7 +19,8 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
-    typer.echo(read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json)))
+    text = read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json), without=NETWORKS)
+    typer.echo(text)
 
 
 def _one(name: str, as_json: bool) -> str:

@@ -75,7 +75,7 @@ def _p(measure: Measure, value: float, null: np.ndarray) -> float:
 
 def confounded_p(width: int, number: int, n: int = 100) -> float:
     """p of cka-deconfounded for two networks that share a confounder and nothing else."""
-    rng = np.random.default_rng([width, number])
+    rng = np.random.default_rng([width, number, n])
     inputs = rng.normal(size=(n, width))
     x, y = (np.tanh(inputs @ rng.normal(size=(width, WIDTH))) + rng.normal(size=(n, WIDTH)) for _ in range(2))
     measure = get("cka-deconfounded", confounder=inputs)
@@ -116,13 +116,13 @@ def table(folder: Path) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=200, help="of unrelated networks; twenty times as many confounded")
+    parser.add_argument("--pairs", type=int, default=200, help="of unrelated networks; a hundred times as many confounded")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-nulls")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for width in CONFOUNDERS:
         work = lambda part, width=width: _confounded(width, part)  # noqa: E731
-        run_parts(options.folder, f"confounded{width}", 20 * options.pairs, work)
+        run_parts(options.folder, f"confounded{width}", 100 * options.pairs, work)
     for n in SIZES:
         run_parts(options.folder, f"n{n}", options.pairs, lambda part, n=n: _pairs(n, part))
     write_table("false_positives", table(options.folder))

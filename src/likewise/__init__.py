@@ -85,7 +85,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'likewise' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    return home if home.__name__ == f"likewise.{name}" else getattr(home, name)
+    globals()[name] = found = home if home.__name__ == f"likewise.{name}" else getattr(home, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -133,6 +133,14 @@ def frobenius(matrix: Tensor) -> float:
     return float(torch.linalg.vector_norm(matrix))
 
 
+def row_squares(rows: Tensor) -> Tensor:
+    """Squared norms of rows; of small matrices by numpy, which takes no root to square it again."""
+    if rows.is_cpu and rows.numel() <= SHORT:
+        values = rows.numpy()
+        return torch.from_numpy(np.einsum("nd,nd->n", values, values))
+    return torch.linalg.vector_norm(rows, dim=1).square_()
+
+
 def single_product_norm(a: Tensor, b: Tensor) -> float:
     """Frobenius norm of Aᵀ B for rows in single precision, long sums of which are made in double."""
     total = None

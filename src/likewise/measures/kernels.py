@@ -125,7 +125,7 @@ class InnerProducts:
         if key not in self._margins:
             diagonal = self.diagonals[key]
             sums = self.sums[key] - diagonal
-            self._margins[key] = diagonal, sums, float(sums.sum())
+            self._margins[key] = diagonal, sums, float(np.add.reduce(sums))
         return self._margins[key]
 
 

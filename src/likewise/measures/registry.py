@@ -199,7 +199,7 @@ def select(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Me
         found += _expand(item, set(on))
     if not found:
         raise InputError("no measure was asked for. Name one, or a set like 'resi' or 'all'.")
-    return _number_namesakes(found)
+    return _number_namesakes(found) if len(found) > 1 else found
 
 
 def _number_namesakes(found: list[Measure]) -> list[Measure]:

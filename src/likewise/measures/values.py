@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lengths
+from likewise.measures.algebra import lengths, row_squares
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import Subject, column_means, scaled
@@ -282,7 +282,7 @@ class Values:
     @quantity(permuted="rows")
     def squares(self) -> Tensor:
         """Squared norms of the centred rows, (n,)."""
-        return torch.linalg.vector_norm(self.centred_neurons, dim=1).square_()
+        return row_squares(self.centred_neurons)
 
     @quantity(permuted="rows")
     def norms(self) -> Tensor:

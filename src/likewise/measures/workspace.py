@@ -142,16 +142,13 @@ class Workspace:
                 value = self._reload(key)
             else:
                 value = compute() if self.shared is None else self.shared.get(key, compute)
-            self._hold(key, value)
+            self._held[key] = value
+            if size := _size(value):
+                self._count(key, size)
             return value
 
-    def _hold(self, key: tuple[int, Any], value: Any) -> None:
-        size = _size(value)
-        if not size:
-            self._held[key] = value
-            return
+    def _count(self, key: tuple[int, Any], size: int) -> None:
         with self._lock:
-            self._held[key] = value
             self._bytes += size
             if self._bytes > SLICE and self._bytes > self.room:
                 self._spill(down_to=self.room, keep=key)

@@ -31,7 +31,7 @@ from likewise.measures.permutations import orders_at_once, permuted_products
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 
-SHARE = 0.75  # of the space of functions on the inputs that the confounder may explain
+SHARE = 0.8  # of the space of functions on the inputs that the confounder may explain
 LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inputs
 
 
@@ -201,7 +201,7 @@ def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
     """Orthonormal functions of the confounder, the constant first, (n, share of n).
 
     All linear ones (and which group an input is in), then the smoothest others: the leading eigenvectors of
-    a Gaussian kernel as wide as the median distance.
+    the Gaussian kernel exp(-distance² / median distance²).
     """
     n = values.shape[0]
     basis = _linear(values, groups)
@@ -217,7 +217,7 @@ def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
         return basis
     squares = torch.cdist(values, values).square_()
     width = squares[squares > 0].median() if bool((squares > 0).any()) else squares.new_tensor(1.0)
-    kernel = squares.div_(-2 * width).exp_()
+    kernel = squares.div_(-width).exp_()
     kernel -= basis @ (basis.T @ kernel)
     kernel -= (kernel @ basis) @ basis.T
     sizes, smooth = torch.linalg.eigh(kernel)

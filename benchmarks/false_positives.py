@@ -116,7 +116,7 @@ def table(folder: Path) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=200, help="of unrelated networks; a hundred times as many confounded")
+    parser.add_argument("--pairs", type=int, default=200, help="unrelated ones; a hundred times as many confounded")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "likewise-nulls")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -133,6 +133,16 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
             assert str(refusal.value) == sentence.format(place)
 
 
+@pytest.mark.parametrize("measure", ["cka", "jsd", "disagreement", "error-consistency", "class-alignment"])
+@pytest.mark.parametrize("kind", ["ragged", "ragged tensors", "words", "masked", "scipy", "broken", "anything"])
+def test_compare_refuses_what_is_no_array_of_numbers_whatever_the_measure_looks_at(kind, measure) -> None:
+    make, sentence = REFUSED[kind]
+    for place, pair in (("'x'", lambda v: (v, ROWS)), ("'y'", lambda v: (ROWS, v))):
+        with pytest.raises(InputError) as refusal:
+            likewise.compare(*pair(quietly(make)), measure)
+        assert str(refusal.value) == sentence.format(place)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if kind != "nothing"])
 def test_labels_that_are_no_whole_numbers_are_refused(kind) -> None:
     make, sentence = REFUSED[kind]

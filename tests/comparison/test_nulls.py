@@ -126,6 +126,15 @@ def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups() -> 
             np.arange(7),
             "within has the shape (7,) for 200 inputs. Pass one label per input.",
         ),
+        ([[1, 2], [3]] * 100, "within cannot be read as labels. Pass one number or word per input."),
+        ([None] * 200, "within cannot be read as labels. Pass one number or word per input."),
+        ([{"a": 1}] * 200, "within cannot be read as labels. Pass one number or word per input."),
+        (torch.zeros(200).to_sparse(), "within is a tensor of layout sparse_coo. Pass its to_dense()."),
+        (
+            torch.zeros(200, device="meta"),
+            "within is on the device 'meta', where tensors have no values. Compute it on another.",
+        ),
+        ("classes", "within='classes' is no list of labels. Pass one label per input, or 'labels' for the views' own."),
         (
             np.arange(200),
             "within gives each of the 200 inputs a label of its own, so none can change places. "

@@ -73,6 +73,8 @@ def test_a_function_that_is_no_measure() -> None:
     assert sentence(ValueError, likewise.compare, {"a": X, "b": X}, [3]) == (
         "3 is not a measure. Pass a name, a measure or a function."
     )
+    for odd, shown in ((3, "3"), (X, "an array of shape (30, 5)")):
+        assert sentence(ValueError, measures.get, odd) == f"{shown} is not a measure. Pass a name or a measure."
 
 
 N = 24

@@ -1,7 +1,9 @@
 """Functions of the user's as measures: told apart by what they compute, wherever they run."""
 
 import functools
+import importlib
 import os
+import statistics
 import subprocess
 import sys
 import types
@@ -23,12 +25,11 @@ def key(function):
     return measure_key(select(function)[0])
 
 
-def compiled(source, **names):
-    """The function `mine` of a module with this source."""
-    module = types.ModuleType("users_module")
-    vars(module).update(names)
-    exec(source, vars(module))
-    return module.mine
+def compiled(source, name="users_module", **names):
+    """The function `mine` of a module of this name with this source; without a name, of no module."""
+    space = {**names} if name is None else {"__name__": name, **names}
+    exec(source, space)
+    return space["mine"]
 
 
 def closure(factor):
@@ -60,7 +61,7 @@ def scaled(x, y, *, factor=1.0):
     return factor * float(x[0, 0])
 
 
-def static(body):
+def static(body, name="users_module"):
     source = f"""
 class Tool:
     @staticmethod
@@ -74,7 +75,7 @@ class Tool:
 def mine(x, y):
     return Tool.value(x)
 """
-    return compiled(source)
+    return compiled(source, name)
 
 
 PAIRS = {
@@ -124,6 +125,20 @@ PAIRS = {
             lru_cache=functools.lru_cache,
         ),
     ),
+    "code, in a module named like one of Python's": (
+        compiled("def mine(x, y): return 1.0", name="statistics"),
+        compiled("def mine(x, y): return 2.0", name="statistics"),
+    ),
+    "code without a module": (
+        compiled("def mine(x, y): return 1.0", name=None),
+        compiled("def mine(x, y): return 2.0", name=None),
+    ),
+    "helpers without a module": (
+        compiled("def mine(x, y): return help()", help=compiled("def mine(): return 1.0", name=None)),
+        compiled("def mine(x, y): return help()", help=compiled("def mine(): return 2.0", name=None)),
+    ),
+    "classes without a module": (static("1.0", name=None), static("2.0", name=None)),
+    "classes in a module named like one of Python's": (static("1.0", name="queue"), static("2.0", name="queue")),
     "partials": (functools.partial(scaled, factor=1.0), functools.partial(scaled, factor=2.0)),
     "objects": (Scaled(1.0), Scaled(2.0)),
     "objects with slots": (Slotted(1.0), Slotted(2.0)),
@@ -146,6 +161,28 @@ def test_a_helper_in_a_module_of_the_users_counts() -> None:
         exec(f"def help(x): return {body}", vars(tools))
         keys.append(key(compiled(source, tools=tools)))
     assert keys[0] != keys[1]
+
+
+def test_a_file_named_like_a_module_of_pythons_is_the_users(tmp_path, monkeypatch) -> None:
+    scores = []
+    for value in (1.0, 16.0):
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        (folder / "code.py").write_text(f"def mine(x, y): return {value}\n")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(folder)
+            patch.delitem(sys.modules, "code", raising=False)
+            mine = importlib.import_module("code").mine
+            assert mine.__code__.co_filename == str(folder / "code.py")
+            scores.append(float(likewise.compare(X, Y, mine, store=tmp_path / "store")))
+            del sys.modules["code"]
+    assert scores == [1.0, 16.0]
+
+
+def test_what_python_brings_counts_by_its_name() -> None:
+    functions = (statistics.mean, statistics.mean, statistics.median)
+    first, again, other = (key(functools.partial(lambda x, y, f: f([1.0]), f=function)) for function in functions)
+    assert first == again != other
 
 
 def test_an_edited_function_is_computed_again(tmp_path) -> None:

@@ -8,14 +8,17 @@ not change from version to version.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import inspect
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -30,6 +33,8 @@ _OF_TORCH = set(vars(nn.Module())) - {"forward"} | {NOTES}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(Ellipsis), torch.dtype)
 _DEEPEST = 8
+_STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
+_WRITTEN = 1 << 9  # the flag of classes that were made at run time, most of them written in Python
 
 
 def digest(parts: Iterable[str | bytes | Tensor]) -> str:
@@ -197,7 +202,7 @@ class Description:
         self._words("object", kind.__qualname__)
         if "__repr__" in {name for base in kind.__mro__[:-1] for name in vars(base)}:
             self._words(re.sub(r"0x[0-9a-f]+", "", repr(value)))
-        if not _of_library(kind.__module__):
+        if not _of_library(kind):
             self._class(kind)
             self._mapping(_attributes(value), depth)
 
@@ -207,7 +212,7 @@ class Description:
             return
         self._seen[id(kind)] = kind
         for base in kind.__mro__:
-            if _of_library(base.__module__):
+            if _of_library(base):
                 self._words("class", base.__module__, base.__qualname__)
                 code = getattr(vars(base).get("forward"), "__code__", None)
                 if code is not None:  # compiled forwards have none
@@ -218,7 +223,7 @@ class Description:
 
     def _function(self, function: Any, depth: int) -> None:
         self._words("function", function.__qualname__)
-        if _of_library(function.__module__):
+        if _of_library(function):
             self._words(function.__module__)
             return
         code = function.__code__
@@ -267,15 +272,42 @@ class Description:
             self._content.update(word.encode(errors="replace") + b"\0")
 
 
-def _of_library(module: str | None) -> bool:
-    top = (module or "builtins").partition(".")[0]
-    return top in LIBRARIES or top in sys.stdlib_module_names
+def _of_library(item: Any) -> bool:
+    """Whether a class or function is Python's or of `LIBRARIES`, not only called as if it were."""
+    module = getattr(item, "__module__", None) or ("" if inspect.isfunction(item) else "builtins")
+    if not _is_library(module) or module.partition(".")[0] in LIBRARIES:
+        return _is_library(module)
+    home = vars(sys.modules.get(module, builtins))
+    if inspect.isfunction(item):
+        return item.__globals__ is home
+    if not isinstance(item, type) or not item.__flags__ & _WRITTEN:
+        return True
+    outermost, inner, _ = item.__qualname__.partition(".")
+    found = home.get(outermost)
+    return found is item or bool(inner and found is not None)
 
 
-def _is_installed(module: str | None) -> bool:
+def _is_library(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in LIBRARIES or (top in sys.stdlib_module_names and not _shadows_python(top))
+
+
+def _shadows_python(top: str) -> bool:
+    """Whether a module named like one of Python's is the user's: a file `code.py`, a folder, a bare namespace."""
+    origin = getattr(getattr(sys.modules.get(top), "__spec__", None), "origin", None)
+    return origin is None or (origin.endswith(".py") and not origin.startswith(_STANDARD_LIBRARY))
+
+
+def _is_installed(module: str) -> bool:
     """Whether a module comes from a package, which changes with its version, not with the user."""
-    file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
-    return _of_library(module) or "site-packages" in file or "dist-packages" in file
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return _is_library(module) or "site-packages" in file or "dist-packages" in file
+
+
+def _of_package(item: Any) -> bool:
+    """Whether a class or function comes from a package."""
+    module = getattr(item, "__module__", None) or ""
+    return _of_library(item) or (_is_installed(module) and not _is_library(module))
 
 
 def _used(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -296,8 +328,8 @@ def _decides(value: Any) -> bool:
     if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray, Tensor, *_PLAIN)):
         return value is not None
     if isinstance(value, (type, functools.partial)) or inspect.isroutine(value):
-        return not _is_installed(getattr(value, "__module__", None))
-    return value is not None and not inspect.ismodule(value) and not _is_installed(type(value).__module__)
+        return not _of_package(value)
+    return value is not None and not inspect.ismodule(value) and not _of_package(type(value))
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
 from torch.nn import Module
 
+from likewise._base.arrays import as_tensor
 from likewise.errors import InputError, OptionError, brief, quoted_list
 from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
@@ -124,7 +124,7 @@ def as_views(
         if isinstance(view, Activations):
             ready[name] = view if keep_names and view.name else view.named(str(name))
         else:
-            outputs = Outputs(view) if functional and np.ndim(view) == 2 else None
+            outputs = Outputs(view) if functional and as_tensor(view, repr(str(name))).ndim == 2 else None
             ready[name] = Activations(view, name=str(name), reduce=reduce, outputs=outputs)
     first, *others = ready.values()
     for view in others:

@@ -21,9 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import plain_tensor
 from likewise._base.machine import one_thread
 from likewise.comparison.schedule import attempt
 from likewise.errors import InputError, UndefinedError
+from likewise.measures.algebra import svd
 from likewise.measures.facts import Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
@@ -106,11 +108,20 @@ def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
     """The group of every input as a number, from an array of labels or, if "labels", the views' own."""
     if within is None:
         return None
-    labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
+    if isinstance(within, str) and within != "labels":
+        raise InputError(
+            f"within={within!r} is no list of labels. Pass one label per input, or 'labels' for the views' own."
+        )
     n = views[0].n
+    try:
+        labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
+        names, groups = np.unique(labels, return_inverse=True)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # rows of different lengths, or what has no order
+        raise InputError("within cannot be read as labels. Pass one number or word per input.") from error
     if labels.shape != (n,):
         raise InputError(f"within has the shape {labels.shape} for {n} inputs. Pass one label per input.")
-    names, groups = np.unique(labels, return_inverse=True)
     if names.size == n:
         raise InputError(
             f"within gives each of the {n} inputs a label of its own, so none can change places. "
@@ -137,7 +148,7 @@ def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> 
 
 
 def _as_array(labels: Any) -> np.ndarray:
-    return labels.detach().cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+    return plain_tensor(labels, "within").cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
 
 
 def _by_first_seen(labels: np.ndarray) -> np.ndarray:
@@ -232,7 +243,7 @@ def _linear(values: Tensor, groups: np.ndarray | None) -> Tensor:
     columns = torch.cat(parts, dim=1)
     columns = columns - columns.mean(dim=0)
     columns /= torch.linalg.vector_norm(columns, dim=0).clamp(min=1e-300)
-    basis, sizes, _ = torch.linalg.svd(columns, full_matrices=False)
+    basis, sizes, _ = svd(columns)
     basis = basis[:, sizes > 1e-10 * sizes[0].clamp(min=1e-10)]
     constant = torch.full((values.shape[0], 1), values.shape[0] ** -0.5, dtype=torch.float64)
     return torch.linalg.qr(torch.cat([constant, basis], dim=1)).Q

@@ -90,6 +90,26 @@ def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
+def svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, singular values (the largest first) and Vᵀ.
+
+    On the CPU by numpy: Intel's library, which torch calls, may fail where many singular values are the same, as those
+    of two column spaces that share directions are, and then also writes to the standard output.
+    """
+    if matrix.is_cpu:
+        left, sizes, right = map(torch.from_numpy, np.linalg.svd(matrix.numpy(), full_matrices=False))
+    else:
+        left, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
+    return left, sizes, right
+
+
+def singular_values(matrix: Tensor) -> Tensor:
+    """The singular values alone, the largest first."""
+    if matrix.is_cpu:
+        return torch.from_numpy(np.linalg.svd(matrix.numpy(), compute_uv=False))
+    return torch.linalg.svdvals(matrix)
+
+
 def mirror(matrix: Tensor) -> Tensor:
     """Copy the half below the diagonal over the one above, in place."""
     n = matrix.shape[0]

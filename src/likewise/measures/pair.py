@@ -25,6 +25,8 @@ from likewise.measures.algebra import (
     lower_half,
     product,
     single_product_norm,
+    singular_values,
+    svd,
     symmetric,
     transposed_product,
     triangular_product,
@@ -170,12 +172,12 @@ class Pair:
         """Canonical correlations, largest first: cosines of the angles between the column spaces."""
         if Pair.canonical.key in self._held:
             return self.canonical[1]
-        return torch.linalg.svdvals(self.overlap).clamp(max=1)
+        return singular_values(self.overlap).clamp(max=1)
 
     @quantity(swapped="reversed")
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """`correlations` with the directions they belong to, one column each, in both bases."""
-        left, rho, right = torch.linalg.svd(self.overlap, full_matrices=False)
+        left, rho, right = svd(self.overlap)
         return left, rho.clamp(max=1), right.T
 
     # --- inner products of n x n matrices -------------------------------------------------------
@@ -263,7 +265,7 @@ def nuclear_norm(matrix: Tensor) -> float:
     squares = eigenvalues(lower_half(small.T))
     if float(squares[0]) > 1e-10 * float(squares[-1]):
         return float(squares.sqrt().sum())
-    return float(torch.linalg.svdvals(matrix).sum())
+    return float(singular_values(matrix).sum())
 
 
 def polar(matrix: Tensor) -> Tensor:
@@ -274,7 +276,7 @@ def polar(matrix: Tensor) -> Tensor:
     turn = polar_of(matrix, squares.sqrt(), vectors) if float(squares[0]) > 1e-12 * float(squares[-1]) else None
     if turn is not None:
         return turn
-    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    left, _, right = svd(matrix)
     return left @ right
 
 

@@ -145,6 +145,8 @@ def get(name: str | Measure, variant: str | None = None, **options: Any) -> Meas
     """
     if isinstance(name, Measure):
         return name.bind(variant, **options)
+    if not isinstance(name, str):
+        raise InputError(f"{brief(name)} is not a measure. Pass a name or a measure.")
     plain, written, tags = name.partition("[")
     found = MEASURES.get(plain if tags.endswith("]") else name)
     if written and tags.endswith("]"):

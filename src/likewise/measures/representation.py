@@ -27,6 +27,7 @@ from likewise.measures.algebra import (
     rank_of,
     recentre,
     single_product_norm,
+    svd,
     symmetric,
     whitening,
 )
@@ -88,7 +89,7 @@ class Representation(Values):
         if self._whitening.numel():
             squares, vectors = eigenvectors(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
-        basis, scales, rows = torch.linalg.svd(recentre(self.centred), full_matrices=False)
+        basis, scales, rows = svd(recentre(self.centred))
         rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)
         rank = min(rank, self.n - 1)
         return scales[:rank], rows[:rank].T.contiguous(), basis[:, :rank].contiguous()
@@ -126,14 +127,14 @@ class Representation(Values):
         """Orthonormal basis of the neurons as they are, (n, rank)."""
         if self._uneven_neurons:
             return self._column_space(self.values * inverse_of(self._scales))
-        basis, sizes, _ = torch.linalg.svd(self.compact, full_matrices=False)
+        basis, sizes, _ = svd(self.compact)
         return basis[:, : rank_of(sizes, self.rounding, self.n, self.d)].contiguous()
 
     def _column_space(self, neurons: Tensor) -> Tensor:
         """The column space of neurons of norm 1, each rounded at its own scale."""
         if self.wide:
             neurons = torch.linalg.qr(neurons.T, mode="r").R.T
-        basis, sizes, _ = torch.linalg.svd(neurons, full_matrices=False)
+        basis, sizes, _ = svd(neurons)
         rounding = self.view.eps * (1 + (self.d / self.n) ** 0.5)
         return basis[:, : rank_of(sizes, rounding, self.n, self.d)].contiguous()
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half, product
+from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half, product, svd
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak, polar_of
 from likewise.measures.registry import measure
@@ -74,7 +74,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
             turn = polar_of(cross, squares.sqrt(), vectors)
             if turn is not None:
                 return turn
-    left, sizes, right = torch.linalg.svd(pair.raw_cross, full_matrices=False)
+    left, sizes, right = svd(pair.raw_cross)
     if float(sizes[-1]) < 1e6 * noise:
         # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
         x, y = (rep.compact[directed] / rep.norms[directed, None] for rep in (pair.a, pair.b))
@@ -335,7 +335,7 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
 def _ridge(source: Tensor, target: Tensor, new: Tensor) -> Tensor:
     """Predictions at `new`, with the penalty of least generalised cross-validation error."""
     mean, n = source.mean(dim=0), source.shape[0]
-    basis, scales, rows = torch.linalg.svd(source - mean, full_matrices=False)
+    basis, scales, rows = svd(source - mean)
     projected, squares = basis.T @ target, scales.square()
     outside = _square(target) - _square(projected)
     energy = projected.square().sum(dim=1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths
+from likewise.measures.algebra import inverse_of, lengths, svd
 from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -170,7 +170,7 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     # unless it is about all there is.
     bases = [rep.principal_basis for rep in (pair.a, pair.b)]
     if bases[0].shape[1] + bases[1].shape[1] < pair.n:
-        joint, scales, _ = torch.linalg.svd(torch.cat(bases, dim=1), full_matrices=False)
+        joint, scales, _ = svd(torch.cat(bases, dim=1))
         joint = joint[:, scales > 1e-10 * scales[0]]
         bases = [joint.T @ basis for basis in bases]
     shrunk = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.measures import lapack
-from likewise.measures.lapack import left_singular_vectors
+from likewise.measures.lapack import decompose, left_singular_vectors
 
 
 def matrices() -> dict[str, np.ndarray]:
@@ -53,3 +53,19 @@ def test_numpy_serves_where_scipy_has_other_integers(monkeypatch: pytest.MonkeyP
 def test_a_routine_whose_arguments_are_not_known_is_not_called() -> None:
     assert lapack._routine("dgebrd") is not None
     assert lapack._routine("zgebrd") is None  # complex numbers
+
+
+def test_slower_steps_serve_where_the_quick_ones_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.random.default_rng(0).normal(size=(30, 20))
+    whole = np.linalg.svd(matrix, full_matrices=False)
+
+    def give_up(*given: object, **options: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", give_up)
+    left, sizes, right = decompose(matrix)
+    np.testing.assert_allclose(sizes, whole[1], atol=1e-12)
+    np.testing.assert_allclose((left * sizes) @ right, matrix, atol=1e-12)
+    matrix[3, 4] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        decompose(matrix)

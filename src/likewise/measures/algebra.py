@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise.measures.lapack import decompose
+
 FEW, MANY = 4.2e5, 1e8  # multiplications up to which numpy wakes no threads, and from which threads pay
 SHORT = 10_000  # entries up to which numpy's inner product wakes no threads
 TILE = 128  # rows and columns copied together
@@ -91,13 +93,9 @@ def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, singular values (the largest first) and Vᵀ.
-
-    On the CPU by numpy: Intel's library, which torch calls, may fail where many singular values are the same, as those
-    of two column spaces that share directions are, and then also writes to the standard output.
-    """
+    """U, singular values (the largest first) and Vᵀ."""
     if matrix.is_cpu:
-        left, sizes, right = map(torch.from_numpy, np.linalg.svd(matrix.numpy(), full_matrices=False))
+        left, sizes, right = map(torch.from_numpy, decompose(matrix.numpy()))
     else:
         left, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
     return left, sizes, right

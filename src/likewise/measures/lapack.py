@@ -1,7 +1,10 @@
-"""Left singular vectors without the right ones, by LAPACK's own steps: no library we use has a call for it.
+"""Singular value decompositions that do not fail, and left singular vectors without the right ones.
 
-The steps are those of `dgesdd`, on which numpy's decomposition rests, so vectors have the signs numpy gives them. The
-routines are the ones SciPy exports for Cython. Called by their addresses they let other threads run.
+`dgesdd` may give up on a matrix with many equal singular values, as two column spaces that share directions have
+them, be it in numpy's or in Intel's LAPACK (which torch calls, and which then also writes to the standard output). The
+older `dgesvd` does not. For left vectors alone no library we use has a call: they are found by LAPACK's own steps,
+those of `dgesdd`, so that vectors have the signs numpy gives them. The routines are the ones SciPy exports for Cython.
+Called by their addresses they let other threads run.
 """
 
 from __future__ import annotations
@@ -12,26 +15,38 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg import cython_lapack
 
 BLOCK = 64  # columns LAPACK works on together, at the most
+
+
+def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, singular values (the largest first) and Vᵀ."""
+    try:
+        left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        if not np.isfinite(matrix).all():
+            raise
+        left, sizes, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return left, sizes, right
 
 
 def left_singular_vectors(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The left singular vectors of a real matrix, one column each, and its singular values, the largest first."""
     n = len(matrix)
     if matrix.shape != (n, n) or n < 2 or not _routines():  # others take other steps
-        return np.linalg.svd(matrix, full_matrices=False)[:2]
-    bidiagonalise, decompose, turn = _routines()
+        return decompose(matrix)[:2]
+    bidiagonalise, split, turn = _routines()
     reflectors = np.array(matrix, dtype=np.float64, order="F")
     values, above, left_scales, right_scales = np.empty((4, n))
     vectors, right = np.zeros((2, n, n)).transpose(0, 2, 1)
     room, whole_room = np.empty(BLOCK * (2 * n + BLOCK + 1)), np.empty(n * (3 * n + 4))
     info, unused = ctypes.c_int(), np.empty(1)
     bidiagonalise(n, n, reflectors, n, values, above, left_scales, right_scales, room, len(room), info)
-    decompose(b"U", b"I", n, values, above, vectors, n, right, n, unused, unused, whole_room, np.empty(8 * n), info)
+    split(b"U", b"I", n, values, above, vectors, n, right, n, unused, unused, whole_room, np.empty(8 * n), info)
     if info.value:
-        return np.linalg.svd(matrix, full_matrices=False)[:2]
+        return decompose(matrix)[:2]
     turn(b"Q", b"L", b"N", n, n, n, reflectors, n, left_scales, vectors, n, room, len(room), info)
     return vectors, values
 

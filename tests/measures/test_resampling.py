@@ -37,8 +37,7 @@ def test_shuffled_and_drawn_inputs_stand_on_the_scale_of_all(name) -> None:
 def test_shuffled_single_precision_follows_the_shuffle_though_the_whole_was_never_asked_for() -> None:
     x = np.random.default_rng(0).normal(size=(400, 200)).astype(np.float32)
     order = torch.randperm(400, generator=torch.Generator().manual_seed(0))
-    rows, squares = Permuted(Representation(Activations(x)), order).single
-    whole, norms = Representation(Activations(x)).single
-    assert rows.shape == x.shape
-    assert torch.equal(rows, whole[order])
-    assert torch.equal(squares, norms[order])
+    shuffled, whole = Permuted(Representation(Activations(x)), order), Representation(Activations(x))
+    assert shuffled.single.shape == x.shape
+    assert torch.equal(shuffled.single, whole.single[order])
+    assert torch.equal(shuffled.single_squares, whole.single_squares[order])

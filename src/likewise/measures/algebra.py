@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise.measures.lapack import decompose
 
@@ -92,20 +93,20 @@ def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def svd(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, singular values (the largest first) and Vᵀ."""
-    if matrix.is_cpu:
-        left, sizes, right = map(torch.from_numpy, decompose(matrix.numpy()))
-    else:
-        left, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
+def svd(matrix: Tensor, *, repeated: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """U, singular values (the largest first) and Vᵀ; `repeated` says that many of the values are the same.
+
+    Intel's library, which torch calls, may give up on such a matrix, and then also writes to the standard output.
+    """
+    if not (repeated and matrix.is_cpu):
+        try:
+            left, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
+            return left, sizes, right
+        except LinAlgError:
+            if not bool(torch.isfinite(matrix).all()):
+                raise
+    left, sizes, right = (torch.from_numpy(part).to(matrix) for part in decompose(matrix.cpu().numpy()))
     return left, sizes, right
-
-
-def singular_values(matrix: Tensor) -> Tensor:
-    """The singular values alone, the largest first."""
-    if matrix.is_cpu:
-        return torch.from_numpy(np.linalg.svd(matrix.numpy(), compute_uv=False))
-    return torch.linalg.svdvals(matrix)
 
 
 def mirror(matrix: Tensor) -> Tensor:

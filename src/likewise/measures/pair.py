@@ -25,7 +25,6 @@ from likewise.measures.algebra import (
     lower_half,
     product,
     single_product_norm,
-    singular_values,
     svd,
     symmetric,
     transposed_product,
@@ -172,12 +171,12 @@ class Pair:
         """Canonical correlations, largest first: cosines of the angles between the column spaces."""
         if Pair.canonical.key in self._held:
             return self.canonical[1]
-        return singular_values(self.overlap).clamp(max=1)
+        return torch.linalg.svdvals(self.overlap).clamp(max=1)
 
     @quantity(swapped="reversed")
     def canonical(self) -> tuple[Tensor, Tensor, Tensor]:
         """`correlations` with the directions they belong to, one column each, in both bases."""
-        left, rho, right = svd(self.overlap)
+        left, rho, right = svd(self.overlap, repeated=self.a.rank + self.b.rank > self.n)
         return left, rho.clamp(max=1), right.T
 
     # --- inner products of n x n matrices -------------------------------------------------------
@@ -201,7 +200,7 @@ class Pair:
             table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
             table.diagonals.makers[rep.key] = partial(_squares, rep, single)
             table.sums[rep.key] = np.zeros(rep.n)
-        both = single_product_norm(a.single[0], b.single[0]) if single else frobenius(self.cross)
+        both = single_product_norm(a.single, b.single) if single else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
 
     def refuse_constant(self) -> None:
@@ -212,7 +211,7 @@ class Pair:
 
 def _squares(rep: Representation, single: bool) -> np.ndarray:
     """Squared norms of the centred rows, the diagonal of their inner products."""
-    return (rep.single[1] if single else rep.squares).cpu().double().numpy()
+    return (rep.single_squares if single else rep.squares).cpu().double().numpy()
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
@@ -265,7 +264,7 @@ def nuclear_norm(matrix: Tensor) -> float:
     squares = eigenvalues(lower_half(small.T))
     if float(squares[0]) > 1e-10 * float(squares[-1]):
         return float(squares.sqrt().sum())
-    return float(singular_values(matrix).sum())
+    return float(torch.linalg.svdvals(matrix).sum())
 
 
 def polar(matrix: Tensor) -> Tensor:

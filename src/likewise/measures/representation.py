@@ -76,7 +76,7 @@ class Representation(Values):
     @quantity(permuted="same")
     def single_energy(self) -> float:
         """`energy` from products in single precision."""
-        return single_product_norm(self.single[0], self.single[0])
+        return single_product_norm(self.single, self.single)
 
     @quantity(permuted=_basis_rows)
     def spectrum(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -26,6 +26,7 @@ _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding
 MANY = 1 << 16  # entries from which single precision is worth having
+SLIGHT = 1e-12  # share of the square of the values that products in single precision do not notice
 SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within single precision
 
 
@@ -115,8 +116,8 @@ class Values:
         return self.view.outputs
 
     @quantity(permuted="rows")
-    def single(self) -> tuple[Tensor, Tensor]:
-        """The centred values in single precision and their rows' squared norms; or empty.
+    def single(self) -> Tensor:
+        """The centred values in single precision; or empty.
 
         For products that are only summed up: rounding of single entries averages out there, and
         products of float32 values are twice as fast in float32. Empty where the network gave more
@@ -124,19 +125,25 @@ class Values:
         """
         none = self.mean.new_empty(0)
         if not self._worth_single:
-            return none, none
+            return none
         mean = self.mean.float()
         rows = self.unconverted - mean
-        if mean.dtype != self.mean.dtype:
-            rows -= (self.mean - mean).float()  # what rounding left of the mean
-        squares = torch.linalg.vector_norm(rows, dim=1).to(self.mean.dtype).square_()
-        fits = SQUARES[0] < float(squares.sum()) / rows.numel() < SQUARES[1]
-        return (rows, squares) if fits else (none, none)
+        square = float(torch.linalg.vector_norm(rows)) ** 2
+        rest = self.mean - mean  # what rounding left of the mean
+        if self.n * float(rest @ rest) > SLIGHT * square:
+            rows -= rest.float()
+            square = float(torch.linalg.vector_norm(rows)) ** 2
+        return rows if SQUARES[0] < square / rows.numel() < SQUARES[1] else none
+
+    @quantity(permuted="rows")
+    def single_squares(self) -> Tensor:
+        """Squared norms of the rows of `single`, (n,)."""
+        return torch.linalg.vector_norm(self.single, dim=1).to(self.mean.dtype).square_()
 
     @property
     def has_single(self) -> bool:
         """Whether `single` is not empty."""
-        return self._worth_single and self.single[0].numel() > 0
+        return self._worth_single and self.single.numel() > 0
 
     @property
     def _worth_single(self) -> bool:
@@ -247,7 +254,7 @@ class Values:
     @quantity(permuted="same")
     def _plainly_varied(self) -> bool:
         """Whether the rows are so far from the same that there is no need to look closer."""
-        squares = self.single[1] if self.has_single else self.squares
+        squares = self.single_squares if self.has_single else self.squares
         return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
 
     @quantity(permuted="same")

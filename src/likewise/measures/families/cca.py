@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lower_half, product, singular_values
+from likewise.measures.algebra import lower_half, product
 from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.lapack import left_singular_vectors
 from likewise.measures.pair import Pair
@@ -71,7 +71,7 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     '0.705'
     """
     k, l = (_component_count(rep, variance) for rep in (pair.a, pair.b))
-    return float(singular_values(pair.principal_overlap(k, l)).clamp(max=1).mean())
+    return float(torch.linalg.svdvals(pair.principal_overlap(k, l)).clamp(max=1).mean())
 
 
 def _component_count(rep: Representation, share: float) -> int:
@@ -89,7 +89,7 @@ def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
     parts = [_reference_components(rep) for rep in (pair.a, pair.b)]
     (k, x), (l, y) = parts
-    return float(singular_values(x[:, None] * pair.principal_overlap(k, l) * y).mean())
+    return float(torch.linalg.svdvals(x[:, None] * pair.principal_overlap(k, l) * y).mean())
 
 
 def _reference_components(rep: Representation) -> tuple[int, Tensor]:

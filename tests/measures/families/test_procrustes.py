@@ -55,6 +55,14 @@ def test_shape_without_whitening_is_the_angular_shape_at_any_scale(scale: float)
     assert measures.get("shape", alpha=1.0)(scale * x, scale * x) == pytest.approx(0, abs=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_shape_of_whitened_networks_is_the_same_at_any_scale(scale: float) -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 30, 5))
+    whitened = measures.get("shape", alpha=0.0)
+    assert whitened(x * scale, y * scale) == pytest.approx(whitened(x, y), rel=1e-9)
+    assert whitened(x * scale, y) == pytest.approx(whitened(x, y), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["procrustes", "procrustes-size", "angular-shape"])
 def test_weak_directions_are_turned_as_exactly_as_strong_ones(name: str) -> None:
     rng = np.random.default_rng(0)

@@ -176,7 +176,8 @@ def shape_scale_free(pair: Pair, *, alpha: float = 0.5) -> float:
 
 def _shape(pair: Pair, weights: list[Tensor]) -> float:
     """The angle after the best rotation of U x and V y, U and V the left singular vectors."""
-    x, y = (weight / weight.norm() for weight in weights)
+    x, y = (weight / weight.max() for weight in weights)  # first, since squares of weights may be out of range
+    x, y = x / x.norm(), y / y.norm()
     cross = x[:, None] * pair.principal_overlap() * y
     cosine = nuclear_norm(cross)
     if cosine < 1 - 1e-4:

@@ -123,7 +123,7 @@ class Values:
         products of float32 values are twice as fast in float32. Empty where the network gave more
         digits, where there is nothing to gain, and where squares would leave the range of float32.
         """
-        none = self.mean.new_empty(0)
+        none = self.mean.new_empty(0, 0)
         if not self._worth_single:
             return none
         mean = self.mean.float()

@@ -63,7 +63,8 @@ def _eos_of_sizes(sizes: Sizes) -> float:
 )
 def eos_resi(pair: Pair) -> float:
     """|Uᵀ V|² / max(d, d')."""
-    return float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2 / max(pair.a.d, pair.b.d)
+    shared = float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2
+    return min(1.0, shared / max(pair.a.d, pair.b.d))
 
 
 @measure(

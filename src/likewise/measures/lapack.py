@@ -1,4 +1,4 @@
-"""Singular value decompositions that do not fail, and left singular vectors without the right ones.
+"""Singular value decompositions with a fallback, and left singular vectors without the right ones.
 
 `dgesdd` may give up on a matrix with many equal singular values, as two column spaces that share directions have
 them, be it in numpy's or in Intel's LAPACK (which torch calls, and which then also writes to the standard output). The

@@ -123,7 +123,8 @@ class Blocks:
         yield from self._tiles()
         rest, start = tile_order(self._pairs[~first], MOST), 0
         while start < len(rest):
-            count = max(1, min(MOST, int(SECONDS / self._seconds)))
+            fair = -(-(len(rest) - start) // (2 * self._workers))  # smaller ones at the end, so that all end together
+            count = max(1, min(MOST, int(SECONDS / self._seconds), fair))
             items = self._items(self._singly, rest[start : start + count])
             if items:
                 yield self._block(items)

@@ -144,7 +144,7 @@ def _spectral_difference(pair: Pair) -> float:
             return 0.0
     # the error of an eigenvalue is the square of its vector's, so a short iteration does
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    found = eigsh(operator, k=1, v0=start, ncv=6, tol=1e-8, return_eigenvectors=False)
+    found = eigsh(operator, k=1, v0=start, ncv=4, tol=1e-6, return_eigenvectors=False)
     return float(abs(found[0]))
 
 

@@ -53,6 +53,17 @@ def test_the_first_blocks_hold_every_network_once(tmp_path) -> None:
     assert pairs[disjoint(pairs)].tolist() == [[0, 1], [2, 3]]
 
 
+def test_the_last_blocks_are_small(tmp_path) -> None:
+    views = [Activations(RNG.normal(size=(40, 5)), name=str(i)) for i in range(20)]
+    job = Job([view.name for view in views], views, select(["hard-correlation"]))
+    blocks = Blocks(job.wanted, Ledger(job, None, None), 2, 10**9, str(tmp_path))
+    blocks._seconds = 1e-9
+    sizes = [len(block.items) for block in blocks if not block.first]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 20
+    assert sizes[-1] == 1
+
+
 def test_halves_of_a_block_hold_its_items(tmp_path) -> None:
     _, blocks = blocks_of(tmp_path, ["pwcca", "linear-regression"], 3)
     left, right = blocks[0].halves()

@@ -26,6 +26,15 @@ def test_the_spectral_norm_is_found_by_iteration_too() -> None:
     assert measures.get("RSMDiff", variant="resi")(x, y) == pytest.approx(np.linalg.norm(gap, 2), rel=1e-8)
 
 
+def test_eigenvalues_of_about_the_same_size_are_told_apart() -> None:
+    x, y = np.random.default_rng(1).normal(size=(2, 500, 30))
+    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
+    largest = np.abs(np.linalg.eigvalsh(cdist(x, x) - cdist(y, y)))
+    largest.sort()
+    assert largest[-2] > 0.95 * largest[-1]  # many products are needed
+    assert measures.get("RSMDiff", variant="resi")(x, y) == pytest.approx(largest[-1], rel=1e-9)
+
+
 def test_rsa_and_distance_correlation_by_scipy() -> None:
     # rounded, so that inputs with one active neuron each tie in fact as they do in truth
     left, right = (np.corrcoef(v)[np.triu_indices(70, 1)].round(12) for v in (X, Y))

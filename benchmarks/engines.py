@@ -47,10 +47,10 @@ TEN = [
     "soft-correlation",
 ]
 WORKERS = 2
-SIZES = (40, 80)  # networks; start-up counts for less in the longer job
+ROUNDS = {40: 5, 80: 3}  # by networks; start-up counts for less in the longer job
 KINDS = ("serial", "threads", "cold", "warm", "both")
 HELD = (50, 300)  # networks, for the memory of the driver
-REPEATS = 5
+REPEATS = 3  # of what memory is taken
 GOAL = 1.7
 
 
@@ -97,7 +97,7 @@ def memory(m: int, n: int = 500, d: int = 128) -> dict[str, Any]:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    for m in SIZES:
+    for m in ROUNDS:
         yield from _speeds(m)
     for m in HELD:
         runs = [apart("benchmarks.engines", "memory", m) for _ in range(REPEATS)]
@@ -106,10 +106,10 @@ def rows() -> Iterator[dict[str, Any]]:
 
 def _speeds(m: int) -> Iterator[dict[str, Any]]:
     runs: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    for _ in range(REPEATS):
+    for _ in range(ROUNDS[m]):
         for kind in KINDS:
             runs[kind].append(_side_by_side(m) if kind == "both" else apart("benchmarks.engines", "speed", m, kind))
-    middle = {kind: sorted(done, key=lambda row: row["wall_seconds"])[REPEATS // 2] for kind, done in runs.items()}
+    middle = {kind: sorted(done, key=lambda row: row["wall_seconds"])[ROUNDS[m] // 2] for kind, done in runs.items()}
     for kind, row in middle.items():
         ratio = (WORKERS if kind == "both" else 1) * middle["serial"]["wall_seconds"] / row["wall_seconds"]
         goal = {"target": GOAL, "met": ratio >= GOAL} if kind in ("cold", "warm") else {}

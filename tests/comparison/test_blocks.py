@@ -1,5 +1,6 @@
 """Blocks of pairs for other processes: every score once, per-network work first and shared."""
 
+import sys
 import time
 from concurrent.futures import Future
 
@@ -10,6 +11,7 @@ from torch import nn
 
 import likewise
 from likewise import measures
+from likewise.comparison import blocks
 from likewise.comparison.blocks import Blocks, disjoint
 from likewise.comparison.schedule import Job, Ledger
 from likewise.errors import InputError
@@ -51,6 +53,20 @@ def test_the_first_blocks_hold_every_network_once(tmp_path) -> None:
     assert sorted(i for block in first for i in block.views) == list(range(12))
     pairs = np.array([(0, 0), (0, 1), (0, 2), (1, 2), (2, 3)])
     assert pairs[disjoint(pairs)].tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are copies of this process on Linux only")
+def test_copies_of_this_process_find_the_views_where_they_are(monkeypatch) -> None:
+    monkeypatch.setattr("likewise.work.engines.processes._can_copy", lambda: True)
+    views = {str(i): RNG.normal(size=(60, 4)) for i in range(5)}
+    written = []
+    monkeypatch.setattr("likewise.comparison.blocks.put_view", lambda *given: written.append(given))
+    names = ["procrustes", "rsa"]
+    there = likewise.compare(views, names, engine="processes:2", progress=False)
+    here = likewise.compare(views, names, progress=False)
+    assert all(np.array_equal(there[name].values, here[name].values) for name in names)
+    assert not written
+    assert not blocks._inherited
 
 
 def test_the_last_blocks_are_small(tmp_path) -> None:

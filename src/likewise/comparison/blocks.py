@@ -1,11 +1,12 @@
 """Blocks of pairs that other processes score: what is sent to them, and what comes back.
 
 A block names files and numbers, and comes back as an array, so that it can go to any process that sees
-the same files. A process keeps what it has computed of a job from block to block. Blocks are cut so that
-each takes a fraction of a second: what a killed run loses is no more than that. The first blocks are pairs
-of which no two have a network in common: whatever follows from one network alone is then computed once, by
-whichever process is first, and the others find it in a folder they share. Measures that are inner products
-of n x n matrices come in tiles of many networks, since there one product serves all pairs.
+the same files; a copy of this process has the views already. A process keeps what it has computed of a job
+from block to block. Blocks are cut so that each takes a fraction of a second: what a killed run loses is no
+more than that. The first blocks are pairs of which no two have a network in common: whatever follows from
+one network alone is then computed once, by whichever process is first, and the others find it in a folder
+they share. Measures that are inner products of n x n matrices come in tiles of many networks, since there
+one product serves all pairs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from likewise.measures.kernels import can_prepare, inner_products
 from likewise.measures.representation import Representation
 from likewise.measures.transport import SharedFolder, pack, unpack
 from likewise.measures.workspace import Workspace
+from likewise.views import Activations
 from likewise.views.cache import VIEWS, put_view, read_view
 from likewise.work.artifacts import Artifacts
 from likewise.work.engines import Engine, Lost, Remote
@@ -53,7 +55,7 @@ ENTRY_SECONDS = 1e-8  # of an entry of an n x n matrix, for one network of a til
 
 @dataclass(frozen=True)
 class Block:
-    """Some pairs of a job. `views` are files and name of each network in it."""
+    """Some pairs of a job. `views` are files and name of each network in it; no files where the process has them."""
 
     job: str
     measures: bytes
@@ -86,9 +88,13 @@ class Scores:
 
 def score_remotely(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
     """Send blocks of pairs out and record scores as they come back."""
+    job = ledger.job
+    copied = isinstance(engine, Remote) and engine.prepare(all(measure.built_in for measure in job.measures))
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
         try:
             blocks = Blocks(todo, ledger, engine.workers, limit, folder)
+            if copied:
+                blocks.inherit()
             tasks: Iterator[Block] = iter(blocks)
             while True:
                 lost = blocks.record_all(engine, tasks)
@@ -97,6 +103,7 @@ def score_remotely(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger)
                 tasks = iter(lost)
         finally:
             _states.clear()  # an executor may work in this process
+            _inherited.clear()
 
 
 class Blocks:
@@ -146,6 +153,12 @@ class Blocks:
             members = pairs[(tile == place).all(axis=1)]
             yield self._block(self._items(self._tiled, members))
 
+    def inherit(self) -> None:
+        """Blocks go to copies of this process: they find the views where they are."""
+        views = self._ledger.job.views
+        self._views = {i: ((), view.name) for i, view in enumerate(views)}
+        _inherited[self._empty.job] = views
+
     def _block(self, items: list[Item], also: Iterable[int] = ()) -> Block:
         """A block of these items; views that no block had before are written now, while others are scored."""
         used = sorted({i for _, *pair in items for i in pair} | {int(i) for i in also})
@@ -164,8 +177,6 @@ class Blocks:
     def record_all(self, engine: Engine, tasks: Iterator[Block]) -> list[Block]:
         """Run blocks; of those that end their process, halves to try again."""
         lost: list[Block] = []
-        if isinstance(engine, Remote):
-            engine.prepare(all(measure.built_in for measure in self._ledger.job.measures))
         with closing(engine.run(score_block, tasks)) as results:
             for block, scores in results:
                 if not isinstance(scores, Lost):
@@ -215,7 +226,7 @@ class JobState:
         distances = want_distances(self.measures)
         self.workspace = Workspace(block.limit, networks=block.networks, distances=distances, shared=shared)
         self.reps: dict[int, Representation] = {}
-        self._shared, self._lock = shared, threading.Lock()
+        self._job, self._shared, self._lock = block.job, shared, threading.Lock()
         self.libraries = ThreadpoolController()
 
     def fetch(self, views: Mapping[int, tuple[tuple[Path, ...], str]]) -> dict[int, Representation]:
@@ -223,12 +234,14 @@ class JobState:
         with self._lock:
             for i, (files, name) in views.items():
                 if i not in self.reps:
-                    self.reps[i] = rep = Representation(read_view(files, name), self.workspace)
+                    view = read_view(files, name) if files else _inherited[self._job][i]
+                    self.reps[i] = rep = Representation(view, self.workspace)
                     self._shared.names[rep.key] = str(i)
             return {i: self.reps[i] for i in views}
 
 
 _states: dict[str, JobState] = {}
+_inherited: dict[str, list[Activations]] = {}  # views by job, in the process that has them and in its copies
 _lock = threading.Lock()
 
 

@@ -112,7 +112,7 @@ class Remote:
     Where a worker is lost, every task that was under way runs again, alone: the one that ends its worker a second
     time yields `Lost`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
     `prepare` is told whether the tasks to come are safe in a copy of this process: they start no threads, take no
-    gradients and run no code but ours.
+    gradients and run no code but ours. It answers whether such copies will run them.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Remote:
         submit: Callable[..., Future[Any]],
         workers: int,
         close: Callable[[bool], None] | None = None,
-        prepare: Callable[[bool], None] = lambda copyable: None,
+        prepare: Callable[[bool], bool] = lambda copyable: False,
     ) -> None:
         self.workers = workers
         self._submit, self._close, self.prepare = submit, close, prepare

@@ -48,9 +48,10 @@ class Processes:
         self._executor: ProcessPoolExecutor | None = None
         self._pids: set[int] = set()
 
-    def prepare(self, copyable: bool) -> None:
-        """Say whether the tasks to come are safe in a copy of this process."""
+    def prepare(self, copyable: bool) -> bool:
+        """Say whether the tasks to come are safe in a copy of this process; whether copies will run them."""
         self._copied = copyable and _can_copy()
+        return self._copied
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
         """Hand a task to the workers, which are started if there are none."""

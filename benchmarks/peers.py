@@ -177,7 +177,7 @@ def _beside(name: str, peer: str, score: Score, x: np.ndarray, y: np.ndarray) ->
     scores: list[Score] = [lambda a, b: float(likewise.compare(a, b, name)), score]
     for each in scores:
         each(x[:50], y[:50])  # so that imports are not counted
-    ours, theirs = costs([partial(each, x, y) for each in scores], repeats=15)
+    ours, theirs = costs([partial(each, x, y) for each in scores], repeats=40)
     return {
         "version": release,
         "value": ours.value,

@@ -91,10 +91,10 @@ def score_remotely(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger)
     job = ledger.job
     copied = isinstance(engine, Remote) and engine.prepare(all(measure.built_in for measure in job.measures))
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
+        blocks = Blocks(todo, ledger, engine.workers, limit, folder)
+        if copied:
+            blocks.inherit()
         try:
-            blocks = Blocks(todo, ledger, engine.workers, limit, folder)
-            if copied:
-                blocks.inherit()
             tasks: Iterator[Block] = iter(blocks)
             while True:
                 lost = blocks.record_all(engine, tasks)
@@ -103,7 +103,7 @@ def score_remotely(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger)
                 tasks = iter(lost)
         finally:
             _states.clear()  # an executor may work in this process
-            _inherited.clear()
+            _inherited.pop(blocks.job, None)
 
 
 class Blocks:
@@ -157,7 +157,12 @@ class Blocks:
         """Blocks go to copies of this process: they find the views where they are."""
         views = self._ledger.job.views
         self._views = {i: ((), view.name) for i, view in enumerate(views)}
-        _inherited[self._empty.job] = views
+        _inherited[self.job] = views
+
+    @property
+    def job(self) -> str:
+        """What the job is called."""
+        return self._empty.job
 
     def _block(self, items: list[Item], also: Iterable[int] = ()) -> Block:
         """A block of these items; views that no block had before are written now, while others are scored."""

@@ -2,20 +2,17 @@
 
 CPU seconds of all threads are counted, not wall time, so a busy machine changes little; dividing
 by the unit, a 3000 x 3000 product in the same run, takes the machine's speed out as well. Idle
-threads that spin would count as work, so they are told to sleep, which must be said before torch
-is imported.
+threads that spin would count as work, so they are told to sleep (`benchmarks/__init__.py`).
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 import csv
 import ctypes
 import json
+import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -63,11 +60,13 @@ class Cost:
     """What a call took: best CPU seconds and smallest peak of three, as the reference was measured.
 
     `first_mb` is the peak of the first run, with nothing left in the allocator from before. It says
-    what the call needs; later runs reuse what went back to the allocator but not to the system.
+    what the call needs; later runs reuse what went back to the allocator but not to the system. `median` is for what
+    took turns: of two best runs, one is luckier.
     """
 
     value: Any
     seconds: float
+    median: float
     peak_mb: float
     first_mb: float
 
@@ -106,7 +105,7 @@ def costs(works: Sequence[Callable[[], Any]], *, repeats: int = 3, enough: float
                 peaks[place].append((_status("VmHWM") - before) / 1024)
         done += 1
     return [
-        Cost(value, min(taken), max(0.0, min(peak)), peak[0])
+        Cost(value, min(taken), statistics.median(taken), max(0.0, min(peak)), peak[0])
         for value, taken, peak in zip(values, seconds, peaks, strict=True)
     ]
 

@@ -182,9 +182,9 @@ def _beside(name: str, peer: str, score: Score, x: np.ndarray, y: np.ndarray) ->
         "version": release,
         "value": ours.value,
         "peer_value": theirs.value,
-        "milliseconds": 1e3 * ours.seconds,
-        "peer_milliseconds": 1e3 * theirs.seconds,
-        "share": ours.seconds / theirs.seconds,
+        "milliseconds": 1e3 * ours.median,
+        "peer_milliseconds": 1e3 * theirs.median,
+        "share": ours.median / theirs.median,
         "peak_mb": ours.first_mb,
         "peer_peak_mb": theirs.first_mb,
     }

@@ -92,9 +92,10 @@ def test_labels_are_checked() -> None:
     )
 
 
-def test_only_what_a_first_look_can_tell_counts_as_varied() -> None:
+def test_only_what_a_first_look_can_tell_counts_as_variation() -> None:
     rows = np.random.default_rng(0).normal(size=(50, 4))
-    assert Activations(rows).varied
-    assert Activations(rows.astype(np.float32) + 1).varied
+    about_mean = ((rows - rows.mean(axis=0)) ** 2).sum()
+    assert Activations(rows).variation == pytest.approx(about_mean)
+    assert Activations(rows.astype(np.float32) + 1).variation == pytest.approx(about_mean, rel=1e-5)
     for unclear in (np.ones((50, 4)), rows + 100, 1e-200 * rows, 1e200 * rows):  # constant, on a mean, of odd scale
-        assert not Activations(unclear).varied
+        assert Activations(unclear).variation == 0

@@ -19,6 +19,7 @@ import scipy.linalg
 from scipy.linalg import cython_lapack
 
 BLOCK = 64  # columns LAPACK works on together, at the most
+APART = 8  # entries left free between columns: those a power of two apart would share few places of the cache
 
 
 def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -35,19 +36,20 @@ def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def left_singular_vectors(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The left singular vectors of a real matrix, one column each, and its singular values, the largest first."""
     n = len(matrix)
+    step = n + APART
     if matrix.shape != (n, n) or n < 2 or not _routines():  # others take other steps
         return decompose(matrix)[:2]
     bidiagonalise, split, turn = _routines()
-    reflectors = np.array(matrix, dtype=np.float64, order="F")
+    reflectors, vectors, right = np.zeros((3, n, step)).transpose(0, 2, 1)[:, :n]
+    reflectors[:] = matrix
     values, above, left_scales, right_scales = np.empty((4, n))
-    vectors, right = np.zeros((2, n, n)).transpose(0, 2, 1)
     room, whole_room = np.empty(BLOCK * (2 * n + BLOCK + 1)), np.empty(n * (3 * n + 4))
     info, unused = ctypes.c_int(), np.empty(1)
-    bidiagonalise(n, n, reflectors, n, values, above, left_scales, right_scales, room, len(room), info)
-    split(b"U", b"I", n, values, above, vectors, n, right, n, unused, unused, whole_room, np.empty(8 * n), info)
+    bidiagonalise(n, n, reflectors, step, values, above, left_scales, right_scales, room, len(room), info)
+    split(b"U", b"I", n, values, above, vectors, step, right, step, unused, unused, whole_room, np.empty(8 * n), info)
     if info.value:
         return decompose(matrix)[:2]
-    turn(b"Q", b"L", b"N", n, n, n, reflectors, n, left_scales, vectors, n, room, len(room), info)
+    turn(b"Q", b"L", b"N", n, n, n, reflectors, step, left_scales, vectors, step, room, len(room), info)
     return vectors, values
 
 

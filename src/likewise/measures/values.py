@@ -128,7 +128,7 @@ class Values:
             return none
         mean = self.mean.float()
         rows = self.unconverted - mean
-        square = float(torch.linalg.vector_norm(rows)) ** 2
+        square = self.view.variation or float(torch.linalg.vector_norm(rows)) ** 2
         rest = self.mean - mean  # what rounding left of the mean
         if self.n * float(rest @ rest) > SLIGHT * square:
             rows -= rest.float()
@@ -245,7 +245,7 @@ class Values:
 
     def refuse_constant(self, *, closely: bool = False) -> None:
         """Refuse a network whose rows are all the same, up to rounding if looked at `closely`: nothing to compare."""
-        if (closely or not (self.view.varied or self._plainly_varied)) and self._sameness:
+        if (closely or not (self.view.variation or self._plainly_varied)) and self._sameness:
             raise UndefinedError(
                 f"{self.name} is constant: all {self.n} rows are {self._sameness}, so there is nothing to "
                 "compare. Look at another layer."

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from likewise.wordnet import ClassNames
 
 SMALL = 1 << 16  # entries whose sums need no care
+BLOCK = 1 << 18  # entries summed together, about what a cache holds
 CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the outputs
 OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
@@ -78,8 +79,8 @@ class Activations:
 
     `probe` names the inputs and their order (a content hash); views of different probes are never
     compared. `about` records how the view was made: network, layer, reduction, versions. `exponent` is 0
-    but for values of an extreme scale, which measures divide by 2 to its power. `varied` says that rows differ by so
-    much that nobody has to look whether they are all the same.
+    but for values of an extreme scale, which measures divide by 2 to its power. `variation` is roughly the
+    sum of squares about the mean, or 0 where a first look cannot tell: then rows may all be the same.
 
     >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
     Activations('tiny', n=3, d=2)
@@ -94,7 +95,7 @@ class Activations:
     subject: Subject | None = field(default=None, repr=False)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
-    varied: bool = field(init=False, repr=False)
+    variation: float = field(init=False, repr=False)
     files: tuple[Path, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,10 +114,10 @@ class Activations:
             raise InputError(f"{label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column.")
         if values.shape[0] < 2:
             raise InputError(f"{label} has one row. A comparison needs at least two inputs.")
-        mean, exponent, varied = _first_look(values, label)
+        mean, exponent, variation = _first_look(values, label)
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "exponent", exponent)
-        object.__setattr__(self, "varied", varied)
+        object.__setattr__(self, "variation", variation)
         object.__setattr__(self, "values", values)
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
@@ -202,28 +203,29 @@ class Activations:
         return f"Activations({self.name!r}, n={self.n}, d={self.d})"
 
 
-def _first_look(values: Tensor, label: str) -> tuple[Tensor, int, bool]:
-    """The mean of every column, the exponent of the scale where that is extreme, else 0, and whether rows plainly vary.
+def _first_look(values: Tensor, label: str) -> tuple[Tensor, int, float]:
+    """The mean of every column, the exponent of the scale where that is extreme, else 0, and `Activations.variation`.
 
     Entries that are not finite are refused.
     """
-    varied = False
+    variation = 0.0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # looked into below
         if values.device.type == "cpu":
             columns, square = _means_and_square(values.numpy())
-            varied = square > 1.1 * values.shape[0] * float(np.vdot(columns, columns))
+            of_means = values.shape[0] * float(np.vdot(columns, columns))
+            variation = square - of_means if square > 1.1 * of_means else 0.0
             means = torch.from_numpy(columns)
         else:
             norm = float(torch.linalg.vector_norm(values))
             means, square = values.mean(dim=0), norm * norm
     if ORDINARY[0] <= square <= ORDINARY[1]:
-        return means, 0, varied
+        return means, 0, variation
     peak = float(values.abs().max())
     if not math.isfinite(peak):
         raise InputError(_not_finite(values, label))
     exponent = math.frexp(peak)[1]
     mean = column_means(scaled(values.to(means.dtype), -exponent))
-    return scaled(mean, exponent), exponent, False
+    return scaled(mean, exponent), exponent, 0.0
 
 
 def column_means(values: Tensor) -> Tensor:
@@ -253,9 +255,9 @@ def _not_finite(values: Tensor, label: str) -> str:
 def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Column means in float64, and roughly the sum of squares.
 
-    By numpy, which reads row after row; torch goes down the columns. Eight rows are added side by side
-    and a few thousand at a time: one long run of additions would cost digits, and rows mapped from a
-    file may be larger than the memory.
+    By numpy, which reads row after row; torch goes down the columns. Eight rows are added side by side, in blocks
+    that a cache holds: one long run of additions would cost digits, and rows mapped from a file may be larger than
+    the memory.
     """
     n, d = rows.shape
     if rows.size <= SMALL:
@@ -264,8 +266,9 @@ def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
     last = rows[whole:]
     total = np.add.reduce(last, dtype=np.float64)
     square = float(np.vdot(last, last))
-    for start in range(0, whole, 2048):
-        eights = rows[start : min(start + 2048, whole)].reshape(-1, 8 * d)
+    step = 8 * max(1, BLOCK // (8 * d))
+    for start in range(0, whole, step):
+        eights = rows[start : min(start + step, whole)].reshape(-1, 8 * d)
         total += np.add.reduce(np.add.reduce(eights, dtype=np.float64).reshape(8, d))
         square += float(np.vdot(eights, eights))
     total /= n

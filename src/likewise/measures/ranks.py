@@ -56,8 +56,11 @@ def rank_vector(rep: Representation) -> Tensor:
         array = upper_triangle(rep, rows).cpu().numpy()
     if not small:
         ranks = _ranks_in_place(array, rep, rows)
+    elif crowded:
+        ranks = _ranks_by_gaps(array)
     else:
-        ranks = _ranks_by_gaps(array) if crowded else average_ranks(array)
+        with rep.workspace.integers(array.size) as room:
+            ranks = average_ranks(array, room)
     square = 0.0
     for _, part in _parts(ranks):
         part -= ranks.dtype.type((ranks.size + 1) / 2)
@@ -121,15 +124,14 @@ def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def average_ranks(array: np.ndarray) -> np.ndarray:
+def average_ranks(array: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank; written over them.
 
-    A number and its place share one integer, the number in the high bits: sorting plain integers is many
-    times faster than sorting an index. Parts that fit in the cache save passes over memory.
+    A number and its place share one integer of `keys`, the number in the high bits: sorting plain integers is
+    many times faster than sorting an index. Parts that fit in the cache save passes over memory.
     """
     bits = max(1, int(array.size - 1).bit_length())
     scale = 2.0 ** min(61 - bits, 40)
-    keys = np.empty(array.size, dtype=np.int64)
     for start, part in _parts(array):
         keys[start : start + part.size] = np.rint(np.clip(part, -1, 1) * scale)
         key = keys[start : start + part.size]

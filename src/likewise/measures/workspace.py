@@ -13,7 +13,8 @@ import re
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -87,6 +88,7 @@ class Workspace:
         self._owner_locks: dict[int, threading.RLock] = {}
         self._bytes = 0
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._spare: list[np.ndarray] = []
 
     @property
     def limit(self) -> int:
@@ -161,6 +163,16 @@ class Workspace:
         """Make room for something large that is about to be computed."""
         with self._lock:
             self._spill(down_to=max(0, self.limit * 9 // 10 - size), keep=None)
+
+    @contextmanager
+    def integers(self, size: int) -> Iterator[np.ndarray]:
+        """Room for integers, for a while; kept for the next who asks, since new memory is cleared before its use."""
+        with self._lock:
+            room = self._spare.pop() if self._spare else np.empty(0, dtype=np.int64)
+        if room.size < size:
+            room = np.empty(size, dtype=np.int64)
+        yield room[:size]
+        self._spare = [room]
 
     def _spill(self, down_to: int, keep: Hashable) -> None:
         for key, value in list(self._held.items()):

@@ -37,7 +37,7 @@ from likewise.views import Activations, Outputs
 from likewise.views.activations import check_same_probe
 
 T = TypeVar("T")
-WEAK = 3e-3  # share of the largest singular value below which directions found from squares need a second look
+WEAK = 2e-5  # share of the largest square below which products of two singular values cost their vectors digits
 SLANT = 1e-6  # cosines between columns that should be orthogonal, whose squares are lost in a score
 __all__ = ["Kernel", "Pair", "pair_of"]
 
@@ -286,15 +286,18 @@ def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
 
     Weak directions come out of squares as columns B = A V / S that are not quite orthonormal, BᵀB = I + E. To first
     order in E, the polar factor of B S is B (I - K) with K_ij = E_ij s_i / (s_i + s_j), at a fifth of the cost
-    of a singular value decomposition.
+    of a singular value decomposition. E_ij is about eps s² / s_i s_j with s the largest: of strong directions it is
+    left alone.
     """
     left = product(matrix, right / sizes)
-    if float(sizes[0]) < WEAK * float(sizes[-1]):
-        error = symmetric(left.T)
+    weak = int((sizes * sizes[0] < WEAK * sizes[-1] ** 2).sum())
+    if weak:
+        columns, s = left[:, :weak], sizes[:weak]
+        error = symmetric(columns.T)
         error.diagonal().sub_(1)
         if not float(error.abs().max()) < SLANT:
             return None
-        left -= product(left, error.mul_(sizes[:, None] / (sizes[:, None] + sizes)))
+        columns -= product(columns, error.mul_(s[:, None] / (s[:, None] + s)))
     return product(left, right.T)
 
 

@@ -16,9 +16,9 @@ from likewise.measures.algebra import (
     eigenvectors,
     frobenius,
     lower_half,
+    prefers_torch,
     product,
     symmetric,
-    torch_is_faster,
     triangular_product,
 )
 
@@ -40,12 +40,12 @@ def test_a_product_of_a_matrix_with_itself_is_symmetric_to_the_last_digit(size: 
 
 
 @pytest.fixture(params=[False, True], ids=["numpy", "torch"])
-def faster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Either library taken for the faster one."""
-    monkeypatch.setattr(algebra, "torch_is_faster", lambda: request.param)
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefer numpy, then torch."""
+    monkeypatch.setattr(algebra, "prefers_torch", lambda: request.param)
 
 
-@pytest.mark.usefixtures("faster")
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("size", SIZES)
 def test_products_and_norms_do_not_depend_on_who_takes_them(size: tuple[int, int]) -> None:
     left, right = np.random.default_rng(0).normal(size=(2, *size[::-1]))
@@ -54,7 +54,7 @@ def test_products_and_norms_do_not_depend_on_who_takes_them(size: tuple[int, int
     assert frobenius(found) == pytest.approx(np.sqrt(np.einsum("ij,ij->", found, found)), rel=1e-13)
 
 
-@pytest.mark.usefixtures("faster")
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("n", [300, 600, 1100])
 def test_half_a_product_is_right_where_it_has_a_meaning(n: int) -> None:
     rows, others = (torch.from_numpy(v) for v in np.random.default_rng(0).normal(size=(2, n, 120)))
@@ -63,7 +63,7 @@ def test_half_a_product_is_right_where_it_has_a_meaning(n: int) -> None:
     assert lower_half(rows, others).tril().numpy() == pytest.approx(np.tril(rows.numpy() @ others.numpy().T), abs=1e-11)
 
 
-@pytest.mark.usefixtures("faster")
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("n", [100, 200, 600])
 def test_eigenvectors_and_triangles_do_not_depend_on_who_takes_them(n: int) -> None:
     values = np.random.default_rng(0).normal(size=(n, n))
@@ -75,21 +75,21 @@ def test_eigenvectors_and_triangles_do_not_depend_on_who_takes_them(n: int) -> N
     assert triangular_product(matrix, upper).numpy() == pytest.approx(matrix.numpy() @ upper.numpy(), abs=1e-10)
 
 
-def test_torch_is_taken_where_intels_library_runs_on_intels_processor(
+def test_torch_is_preferred_where_mkl_runs_on_an_intel_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = torch_is_faster.__wrapped__
-    told = tmp_path / "cpuinfo"
-    monkeypatch.setattr(algebra, "PROCESSOR", told)
+    ask = prefers_torch.__wrapped__
+    info = tmp_path / "cpuinfo"
+    monkeypatch.setattr(algebra, "CPU_INFO", info)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
-    for maker, answer in (
+    for vendor, expected in (
         (b"vendor_id\t: GenuineIntel\n", True),
         (b"vendor_id\t: AuthenticAMD\n", False),
         (b"\xff", False),
     ):
-        told.write_bytes(b"processor\t: 0\n" + maker)
-        assert ask() is answer
-    told.unlink()
+        info.write_bytes(b"processor\t: 0\n" + vendor)
+        assert ask() is expected
+    info.unlink()
     monkeypatch.setattr(platform, "processor", lambda: "Intel64 Family 6 Model 158 Stepping 10, GenuineIntel")
     assert ask()
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)

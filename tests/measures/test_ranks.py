@@ -17,12 +17,12 @@ def test_ranks_share_their_mean_among_ties() -> None:
     assert average_ranks(np.full(7, 0.3), keys[:7]) == pytest.approx(np.full(7, 4.0), abs=0)
 
 
-def test_room_for_ranks_is_used_again_but_never_by_two_at_once() -> None:
+def test_a_buffer_is_reused_but_never_by_two_callers_at_once() -> None:
     from likewise.measures.workspace import Workspace
 
     workspace = Workspace()
-    with workspace.integers(100) as first, workspace.integers(50) as second:
+    with workspace.int_buffer(100) as first, workspace.int_buffer(50) as second:
         assert (first.size, second.size) == (100, 50)
         assert not np.shares_memory(first, second)
-    with workspace.integers(80) as again:
+    with workspace.int_buffer(80) as again:
         assert np.shares_memory(first, again)

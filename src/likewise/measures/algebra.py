@@ -20,7 +20,7 @@ FEW, MANY = 4.2e5, 1e8  # multiplications up to which numpy wakes no threads, an
 SHORT = 10_000  # entries up to which numpy's inner product wakes no threads
 TILE = 128  # rows and columns copied together
 RUN = 8192  # rows summed in single precision before the sum goes on in double
-PROCESSOR = Path("/proc/cpuinfo")  # where Linux says whose it is
+CPU_INFO = Path("/proc/cpuinfo")  # Linux names the vendor of the processor there
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
@@ -50,20 +50,20 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 def _by_numpy(a: Tensor, b: Tensor) -> bool:
     """Whether a product of matrices, of which the second may be transposed, or of one with itself is best by numpy."""
     work = a.shape[0] * b.numel()
-    return a.is_cpu and (work <= FEW or (work >= MANY and (a is b or not torch_is_faster())))
+    return a.is_cpu and (work <= FEW or (work >= MANY and (a is b or not prefers_torch())))
 
 
 @cache
-def torch_is_faster() -> bool:
-    """Whether torch's products and eigenvectors are: Intel's library makes them, which is at its best on Intel's."""
+def prefers_torch() -> bool:
+    """Whether torch is the faster library here: it calls Intel's MKL, which is at its best on Intel processors."""
     if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return False
     try:
-        with PROCESSOR.open("rb") as file:
-            maker = file.read(200).decode(errors="replace")
+        with CPU_INFO.open("rb") as file:
+            vendor = file.read(200).decode(errors="replace")
     except OSError:
-        maker = platform.processor()
-    return "GenuineIntel" in maker
+        vendor = platform.processor()
+    return "GenuineIntel" in vendor
 
 
 def _product_into(a: Tensor, b: Tensor) -> Callable[[Tensor, Tensor, Tensor], Any]:
@@ -76,7 +76,7 @@ def _product_into(a: Tensor, b: Tensor) -> Callable[[Tensor, Tensor, Tensor], An
 def lower_half(rows: Tensor, others: Tensor | None = None) -> Tensor:
     """`symmetric`, or R Sᵀ where that is symmetric, up to its diagonal; what stands above has no meaning.
 
-    Enough for LAPACK, which reads one half. Of large matrices numpy would copy that half over the other.
+    Enough for LAPACK, which reads one half. For large matrices numpy would also fill the other half.
     """
     if others is None and len(rows) <= 8 * TILE and _by_numpy(rows, rows):
         return symmetric(rows)
@@ -97,14 +97,14 @@ def _lower_half(rows: Tensor, others: Tensor) -> Tensor:
 
 def eigenvalues(matrix: Tensor) -> Tensor:
     """Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first."""
-    if matrix.is_cpu and len(matrix) > TILE and not torch_is_faster():
+    if matrix.is_cpu and len(matrix) > TILE and not prefers_torch():
         return torch.from_numpy(np.linalg.eigvalsh(matrix.numpy()))
     return torch.linalg.eigvalsh(matrix)
 
 
 def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """`eigenvalues` with their vectors, one column each."""
-    if matrix.is_cpu and len(matrix) > TILE and not torch_is_faster():
+    if matrix.is_cpu and len(matrix) > TILE and not prefers_torch():
         values, vectors = np.linalg.eigh(matrix.numpy())
         return torch.from_numpy(values), torch.from_numpy(vectors)
     values, vectors = torch.linalg.eigh(matrix)

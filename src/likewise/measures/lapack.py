@@ -19,7 +19,7 @@ import scipy.linalg
 from scipy.linalg import cython_lapack
 
 BLOCK = 64  # columns LAPACK works on together, at the most
-APART = 8  # entries left free between columns: those a power of two apart would share few places of the cache
+PADDING = 8  # entries between columns: columns a power of two apart compete for the same cache lines
 
 
 def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -36,7 +36,7 @@ def decompose(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def left_singular_vectors(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The left singular vectors of a real matrix, one column each, and its singular values, the largest first."""
     n = len(matrix)
-    step = n + APART
+    step = n + PADDING
     if matrix.shape != (n, n) or n < 2 or not _routines():  # others take other steps
         return decompose(matrix)[:2]
     bidiagonalise, split, turn = _routines()

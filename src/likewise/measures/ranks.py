@@ -59,8 +59,8 @@ def rank_vector(rep: Representation) -> Tensor:
     elif crowded:
         ranks = _ranks_by_gaps(array)
     else:
-        with rep.workspace.integers(array.size) as room:
-            ranks = average_ranks(array, room)
+        with rep.workspace.int_buffer(array.size) as keys:
+            ranks = average_ranks(array, keys)
     square = 0.0
     for _, part in _parts(ranks):
         part -= ranks.dtype.type((ranks.size + 1) / 2)

@@ -88,7 +88,7 @@ class Workspace:
         self._owner_locks: dict[int, threading.RLock] = {}
         self._bytes = 0
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._spare: list[np.ndarray] = []
+        self._buffers: list[np.ndarray] = []
 
     @property
     def limit(self) -> int:
@@ -165,14 +165,14 @@ class Workspace:
             self._spill(down_to=max(0, self.limit * 9 // 10 - size), keep=None)
 
     @contextmanager
-    def integers(self, size: int) -> Iterator[np.ndarray]:
-        """Room for integers, for a while; kept for the next who asks, since new memory is cleared before its use."""
+    def int_buffer(self, size: int) -> Iterator[np.ndarray]:
+        """An array of integers to write to, reused by later callers: the system clears new memory, which takes time."""
         with self._lock:
-            room = self._spare.pop() if self._spare else np.empty(0, dtype=np.int64)
-        if room.size < size:
-            room = np.empty(size, dtype=np.int64)
-        yield room[:size]
-        self._spare = [room]
+            buffer = self._buffers.pop() if self._buffers else np.empty(0, dtype=np.int64)
+        if buffer.size < size:
+            buffer = np.empty(size, dtype=np.int64)
+        yield buffer[:size]
+        self._buffers = [buffer]
 
     def _spill(self, down_to: int, keep: Hashable) -> None:
         for key, value in list(self._held.items()):

@@ -266,7 +266,7 @@ def _means_and_square(rows: np.ndarray) -> tuple[np.ndarray, float]:
     last = rows[whole:]
     total = np.add.reduce(last, dtype=np.float64)
     square = float(np.vdot(last, last))
-    step = 8 * max(1, BLOCK // (8 * d))
+    step = min(2048, 8 * max(1, BLOCK // (8 * d)))
     for start in range(0, whole, step):
         eights = rows[start : min(start + step, whole)].reshape(-1, 8 * d)
         total += np.add.reduce(np.add.reduce(eights, dtype=np.float64).reshape(8, d))

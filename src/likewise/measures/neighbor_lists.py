@@ -211,26 +211,24 @@ def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop:
     cosines = rep.cosine_rows(start, stop)
     # what ties in exact arithmetic ties here
     distances = cosines.div_(TIE).round_().mul_(-TIE).add_(1).clamp_(0, 2)
-    array = distances.cpu().numpy()
-    lists, kth = _first_of_reference(array, k)
-    rows = np.flatnonzero(kth < CROWDED)
-    if rows.size:
-        places = torch.from_numpy(start + rows).to(distances.device)
-        halves = _by_difference(rep, "cosine", places) / 2
+    found = distances.topk(min(k + 2, rep.n), dim=1, largest=False)
+    values, lists = found.values, found.indices[:, : k + 1]
+    crowded = (values[:, k] < CROWDED).nonzero()[:, 0]
+    if crowded.numel():
+        halves = _by_difference(rep, "cosine", start + crowded) / 2
         grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
-        array[rows] = (halves / grid).round_().mul_(grid).clamp_(0, 2).cpu().numpy()
-        lists[rows], kth[rows] = _first_of_reference(array[rows], k)
-    first = np.take_along_axis(array, lists, axis=1)
-    within = (first[:, :-1] == first[:, 1:]).any(axis=1)
-    beyond = np.count_nonzero(array <= kth[:, None], axis=1) > k + 1
-    tied = torch.from_numpy(np.flatnonzero(within | beyond)).to(distances.device)
+        distances[crowded] = (halves / grid).round_().mul_(grid).clamp_(0, 2)
+        found = distances[crowded].topk(values.shape[1], dim=1, largest=False)
+        values[crowded], lists[crowded] = found.values, found.indices[:, : k + 1]
+    tied = (values[:, :-1] == values[:, 1:]).any(dim=1).nonzero()[:, 0]
+    lists[tied] = _first_of_reference(distances[tied], k)
     none = torch.empty(0, dtype=torch.int32, device=distances.device)
-    return (torch.from_numpy(lists[:, 1:]).to(distances.device), start + tied, 0 * tied, none, none)
+    return lists[:, 1:], start + tied, 0 * tied, none, none
 
 
-def _first_of_reference(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k + 1 smallest of each row in the order of numpy's search, and the last of them."""
-    lists = np.argpartition(distances, k, axis=1)[:, : k + 1]
-    chosen = np.take_along_axis(distances, lists, axis=1)
-    order = np.argsort(chosen, axis=1)
-    return np.take_along_axis(lists, order, axis=1), chosen.max(axis=1)
+def _first_of_reference(distances: Tensor, k: int) -> Tensor:
+    """The k + 1 smallest of each row in the order of numpy's search, which the reference leaves ties to."""
+    array = distances.cpu().numpy()
+    lists = np.argpartition(array, k, axis=1)[:, : k + 1]
+    order = np.argsort(np.take_along_axis(array, lists, axis=1), axis=1)
+    return torch.from_numpy(np.take_along_axis(lists, order, axis=1)).to(distances.device)

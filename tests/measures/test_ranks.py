@@ -5,16 +5,38 @@ import pytest
 import scipy.linalg
 import scipy.stats
 
+from likewise.measures import ranks
 
-def test_ranks_share_their_mean_among_ties() -> None:
-    from likewise.measures.ranks import average_ranks
 
-    keys = np.empty(500, dtype=np.int64)
-    values = np.random.default_rng(0).integers(-9, 10, size=500) / 9
-    assert average_ranks(values.copy(), keys) == pytest.approx(scipy.stats.rankdata(values), abs=0)
-    apart = np.random.default_rng(1).uniform(-1, 1, size=500)
-    assert average_ranks(apart.copy(), keys) == pytest.approx(scipy.stats.rankdata(apart), abs=0)
-    assert average_ranks(np.full(7, 0.3), keys[:7]) == pytest.approx(np.full(7, 4.0), abs=0)
+@pytest.mark.parametrize("radix", [False, True])
+@pytest.mark.parametrize("kind", ["tied", "apart", "equal", "crowded", "last digits"])
+def test_ranks_share_their_mean_among_ties(kind: str, radix: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, size = np.random.default_rng(0), 30_000
+    values = {
+        "tied": rng.integers(-9, 10, size=size) / 9,
+        "apart": rng.uniform(-1, 1, size=size),
+        "equal": np.full(size, 0.3),
+        "crowded": 0.5 + rng.permutation(size) * 2.0**-40,  # apart, but the same in their first 30 binary digits
+        "last digits": np.repeat(rng.choice([-1, 1], size=size // 3) * 0.7, 3) + rng.uniform(-1, 1, size) * 1e-15,
+    }[kind]
+    expected = scipy.stats.rankdata(np.rint(values * 2.0**40))
+    monkeypatch.setattr(ranks, "sorts_slowly", lambda: radix)
+    assert size > ranks.FEW
+    found = ranks.average_ranks(values.copy(), np.empty(size, dtype=np.int64))
+    assert found == pytest.approx(expected, abs=0)
+
+
+def test_numpy_is_not_asked_to_sort_on_zen_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = ranks.sorts_slowly.__wrapped__
+    said = "vendor_id\t: {}\ncpu family\t: {}\nmodel\t\t: 17\nflags\t\t: fpu avx2 {} sha_ni"
+    for facts, expected in (
+        (("AuthenticAMD", 25, "avx512f"), True),  # Zen 4
+        (("AuthenticAMD", 25, "bmi2"), False),  # Zen 3
+        (("AuthenticAMD", 26, "avx512f"), False),  # Zen 5
+        (("GenuineIntel", 6, "avx512f"), False),
+    ):
+        monkeypatch.setattr(ranks, "processor", lambda facts=facts: said.format(*facts))
+        assert ask() is expected
 
 
 def test_a_buffer_is_reused_but_never_by_two_callers_at_once() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +12,13 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from likewise._base.machine import processor
 from likewise.measures.lapack import decompose
 
 FEW, MANY = 4.2e5, 1e8  # multiplications up to which numpy wakes no threads, and from which threads pay
 SHORT = 10_000  # entries up to which numpy's inner product wakes no threads
 TILE = 128  # rows and columns copied together
 RUN = 8192  # rows summed in single precision before the sum goes on in double
-CPU_INFO = Path("/proc/cpuinfo")  # Linux names the vendor of the processor there
 ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
 
 
@@ -56,14 +54,7 @@ def _by_numpy(a: Tensor, b: Tensor) -> bool:
 @cache
 def prefers_torch() -> bool:
     """Whether torch is the faster library here: it calls Intel's MKL, which is at its best on Intel processors."""
-    if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
-        return False
-    try:
-        with CPU_INFO.open("rb") as file:
-            vendor = file.read(200).decode(errors="replace")
-    except OSError:
-        vendor = platform.processor()
-    return "GenuineIntel" in vendor
+    return torch.backends.mkl.is_available() and "GenuineIntel" in processor()  # type: ignore[no-untyped-call]
 
 
 def _product_into(a: Tensor, b: Tensor) -> Callable[[Tensor, Tensor, Tensor], Any]:

@@ -7,19 +7,23 @@ product. Sorting n²/2 numbers is the costly part and happens once per network.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.machine import processor
 from likewise.errors import UndefinedError
 from likewise.measures.distances import directions, distinct, squares_by_difference, upper_triangle
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
 
 CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tell them apart
+FEW = 1 << 14  # numbers up to which any sort will do
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ def _permute(rep: Representation, ranks: Tensor, index: Tensor) -> Tensor:
 def rank_vector(rep: Representation) -> Tensor:
     """Ranks of the row correlations over pairs i < j, ties averaged, centred, of norm 1."""
     pairs = rep.n * (rep.n - 1) // 2
-    small = 8 * 4 * pairs <= rep.workspace.limit // 2
-    rep.workspace.reserve(pairs * (32 if small else 12))
+    small = 40 * pairs <= rep.workspace.limit // 2
+    rep.workspace.reserve(pairs * (40 if small else 12))
     rows = rep.correlation_rows if small else _rounded(rep.correlation_rows)
     array = upper_triangle(rep, rows).cpu().numpy()
     crowded = _crowded(rep, array)
@@ -59,8 +63,8 @@ def rank_vector(rep: Representation) -> Tensor:
     elif crowded:
         ranks = _ranks_by_gaps(array)
     else:
-        with rep.workspace.int_buffer(array.size) as keys:
-            ranks = average_ranks(array, keys)
+        with rep.workspace.int_buffer(array.size) as room:
+            ranks = average_ranks(array, room)
     square = 0.0
     for _, part in _parts(ranks):
         part -= ranks.dtype.type((ranks.size + 1) / 2)
@@ -124,26 +128,67 @@ def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def average_ranks(array: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def average_ranks(array: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank; written over them.
 
-    A number and its place share one integer of `keys`, the number in the high bits: sorting plain integers is
-    many times faster than sorting an index. Parts that fit in the cache save passes over memory.
+    `room` is for as many integers. Parts that fit in the cache save passes over memory.
     """
     bits = max(1, int(array.size - 1).bit_length())
-    scale = 2.0 ** min(61 - bits, 40)
+    digits = min(61 - bits, 40)
+    if array.size > FEW and sorts_slowly():
+        order, tied = _order_by_radix(array, room, digits)
+    else:
+        order, tied = _order_by_keys(array, room, digits, bits)
+    for start, part in _parts(order):
+        array[part] = np.arange(start + 1, start + 1 + part.size, dtype=np.float64)
+    places, means = _shared_ranks(tied)
+    array[order[places]] = means
+    return array
+
+
+@cache
+def sorts_slowly() -> bool:
+    """Whether numpy sorts several times slower than it might: its AVX-512 code does so on AMD's Zen 4 (family 25)."""
+    zen = re.search(r"AuthenticAMD.*cpu family\s*: 25\b.*\bavx512f\b", processor(), flags=re.DOTALL)
+    return zen is not None
+
+
+def _rounded_to(digits: int, numbers: np.ndarray) -> np.ndarray:
+    """Numbers in [-1, 1] as integers, with so many binary digits."""
+    return np.rint(np.clip(numbers, -1, 1) * 2.0**digits).astype(np.int64)
+
+
+def _order_by_keys(array: np.ndarray, keys: np.ndarray, digits: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which number comes at each place, and the places whose number ties with the next.
+
+    A number and where it stands share one integer, the number in the high bits: sorting plain integers is
+    many times faster than sorting an index.
+    """
     for start, part in _parts(array):
-        keys[start : start + part.size] = np.rint(np.clip(part, -1, 1) * scale)
         key = keys[start : start + part.size]
+        key[:] = _rounded_to(digits, part)
         key <<= bits
         key |= np.arange(start, start + part.size)
     keys.sort()
-    for start, part in _parts(keys):
-        array[part & ((1 << bits) - 1)] = np.arange(start + 1, start + 1 + part.size, dtype=np.float64)
     tied = [start + np.flatnonzero(np.diff(part >> bits) == 0) for start, part in _parts(keys, overlap=1)]
-    places, means = _shared_ranks(np.concatenate(tied))
-    array[keys[places] & ((1 << bits) - 1)] = means
-    return array
+    for _, part in _parts(keys):
+        part &= (1 << bits) - 1
+    return keys, np.concatenate(tied)
+
+
+def _order_by_radix(array: np.ndarray, order: np.ndarray, digits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same by torch, which sorts 32 bits by counting; those few numbers that need more digits are sorted again."""
+    keys = np.empty(array.size, dtype=np.int32)
+    for start, part in _parts(array):
+        keys[start : start + part.size] = _rounded_to(digits, part) >> max(digits - 30, 0)
+    found = torch.from_numpy(keys), torch.from_numpy(order)
+    torch.sort(found[0].clone(), stable=True, out=found)
+    near = np.flatnonzero(keys[1:] == keys[:-1])
+    near = np.union1d(near, near + 1)
+    numbers = _rounded_to(digits, array[order[near]])
+    again = np.argsort(numbers, kind="stable")
+    order[near], numbers = order[near][again], numbers[again]
+    return order, near[:-1][(np.diff(numbers) == 0) & (np.diff(near) == 1)]
 
 
 def _shared_ranks(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

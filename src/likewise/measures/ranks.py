@@ -183,8 +183,8 @@ def _order_by_radix(array: np.ndarray, order: np.ndarray, digits: int) -> tuple[
         keys[start : start + part.size] = _rounded_to(digits, part) >> max(digits - 30, 0)
     found = torch.from_numpy(keys), torch.from_numpy(order)
     torch.sort(found[0].clone(), stable=True, out=found)
-    near = np.flatnonzero(keys[1:] == keys[:-1])
-    near = np.union1d(near, near + 1)
+    same = keys[1:] == keys[:-1]
+    near = np.flatnonzero(np.append(same, False) | np.append(False, same))
     numbers = _rounded_to(digits, array[order[near]])
     again = np.argsort(numbers, kind="stable")
     order[near], numbers = order[near][again], numbers[again]

@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from likewise._base.registry import DECLARING
 from likewise.errors import LikewiseError
 
 LIBRARIES = ("numpy", "torch", "scipy", "safetensors", "threadpoolctl")
@@ -26,7 +28,7 @@ T = TypeVar("T")
 def read_declarations(task: Callable[[], T], *, without: tuple[str, ...] = ()) -> T:
     """The result of a task that only reads declarations and gives plain values.
 
-    `without` names modules of ours that declare nothing the task reads: placeholders stand for them too.
+    `without` names rooms of which it reads only modules that declare entries: placeholders stand for all others.
     """
     if "torch" in sys.modules or any(group.startswith("likewise.") for group in entry_points().groups):
         return task()
@@ -65,13 +67,20 @@ def _placeholder(name: str) -> Any:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds an empty module for every library and every module named, with any name in it."""
+    """Finds an empty module for every library and every module named, with any name in it.
+
+    Modules that a registry names are left to be found as they are, also those below an empty one.
+    """
 
     def __init__(self, modules: tuple[str, ...]) -> None:
         self.prefixes = tuple(f"{name}." for name in (*LIBRARIES, *modules))
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if f"{name}.".startswith(self.prefixes) else None
+        if name in DECLARING or not f"{name}.".startswith(self.prefixes):
+            return None
+        spec = ModuleSpec(name, self, is_package=True)
+        spec.submodule_search_locations = [str(Path(folder, name.rpartition(".")[2])) for folder in path or ()]
+        return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)

@@ -10,7 +10,8 @@ import typer
 
 from likewise._base.declarations import read_declarations
 
-NETWORKS = ("likewise.attacks", "likewise.data", "likewise.networks", "likewise.wordnet")  # they declare no measure
+# of these, only modules that declare measures are read
+ROOMS = ("wordnet", "data", "networks", "views", "comparison", "attacks", "classes", "transfer")
 
 
 def measures(
@@ -19,7 +20,8 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
-    text = read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json), without=NETWORKS)
+    without = tuple(f"likewise.{room}" for room in ROOMS)
+    text = read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json), without=without)
     typer.echo(text)
 
 

@@ -1,14 +1,19 @@
 """The loop over pairs: a failure costs one pair, here and in other processes."""
 
+import threading
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import likewise
 from likewise import measures
-from likewise.comparison.schedule import score_items
+from likewise.comparison.schedule import MANY, prepare, score_items
 from likewise.errors import FailedMeasureWarning, MeasureError
+from likewise.measures.kernels import Linear
 from likewise.measures.representation import Representation
 from likewise.views import Activations
+from likewise.work.engines import Local
 from likewise.work.store import Store
 
 RNG = np.random.default_rng(0)
@@ -122,3 +127,23 @@ def test_every_item_is_scored_in_order_and_both_directions_of_a_pair_share_work(
         assert result.value == pytest.approx(both[k](VIEWS["ab"[i]], VIEWS["ab"[j]]), rel=1e-9)
     for (k, i, j), result in across.items():
         assert result.value == pytest.approx(both[k](VIEWS["ab"[i]], VIEWS["cd"[j]]), rel=1e-9)
+
+
+def test_networks_are_prepared_two_at_a_time() -> None:
+    meeting = threading.Barrier(2)
+
+    @dataclass(frozen=True)
+    class Waiting(Linear):
+        def prepare(self, rep: Representation) -> int:
+            return meeting.wait(timeout=20)  # breaks where one has to end before the next begins
+
+    prepare([Waiting()], [Representation(Activations(view)) for view in VIEWS.values()], Local(2))
+    assert not meeting.broken
+
+
+def test_scores_do_not_depend_on_how_many_threads_prepare_and_score() -> None:
+    views = {name: RNG.normal(size=(MANY, 5)) for name in "abc"}
+    wanted = ["rsa", "distance-correlation", "jaccard"]
+    serial, threads = (likewise.compare(views, wanted, engine=Local(workers), progress=False) for workers in (1, 2))
+    for name in wanted:
+        assert serial[name].values == pytest.approx(threads[name].values, abs=1e-13)

@@ -1,6 +1,5 @@
 """Products and norms, by numpy or by torch, against numpy's einsum."""
 
-
 import numpy as np
 import pytest
 import torch

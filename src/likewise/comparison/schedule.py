@@ -7,6 +7,7 @@ one thread. Scores stand in arrays: with many networks, an object per pair would
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -28,7 +29,15 @@ from likewise.errors import (
 )
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import Measure, out_of_memory
-from likewise.measures.kernels import Distance, InnerProducts, Kernel, Linear, groups_in_memory, inner_products
+from likewise.measures.kernels import (
+    Distance,
+    InnerProducts,
+    Kernel,
+    Linear,
+    can_prepare,
+    groups_in_memory,
+    inner_products,
+)
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -40,6 +49,7 @@ from likewise.work.store import Store
 
 Networks = Mapping[int, Representation] | Sequence[Representation]
 Item = tuple[int, int, int]  # which measure, of which network, to which
+MANY = 1000  # inputs from which what follows from one network is worth the start of threads
 
 
 class Outcome(NamedTuple):
@@ -282,18 +292,27 @@ def _score_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> 
     workspace = Workspace(limit, networks=len(used), distances=want_distances(measures))
     reps = {i: Representation(job.views[i], workspace) for i in used}
     side_by_side = workspace.keeps_squares(reps[used[0]].n)
+    place = engine if side_by_side else Local(1)  # where memory is short, one at a time on all cores
+    networks = list(reps.values())
+    kernels = kernels_of(measures, len(pairs), networks)
+    if side_by_side and networks[0].n >= MANY:
+        prepare(kernels, networks, place)
     with single_threaded() if side_by_side else nullcontext():
-        networks = list(reps.values())
-        tables = inner_products(kernels_of(measures, len(pairs), networks), networks)
+        tables = inner_products(kernels, networks)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
         return list(score_items(items_of(todo, *pair), job.measures, reps, tables=tables))
 
-    place = engine if side_by_side else Local(1)  # where memory is short, one at a time on all cores
     with closing(place.run(score, _tiled(pairs, reps))) as results:
         for _, scores in results:
             for item, result in scores:
                 ledger.record(item, result)
+
+
+def prepare(kernels: Iterable[Kernel], networks: Iterable[Representation], place: Local) -> None:
+    """Compute what each network's kernels are made from, several networks at a time."""
+    with closing(place.run(lambda rep: [can_prepare(kernel, rep) for kernel in kernels], networks)) as done:
+        deque(done, maxlen=0)
 
 
 def unordered_pairs(todo: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from likewise._base.files import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.analysis.agreement import Agreement
+    from likewise.analysis.matrix_agreement import Agreement
 
 
 class Page:

@@ -7,15 +7,15 @@ The room imports `_base` to `transfer`.
 
 from __future__ import annotations
 
-from likewise.analysis.agreement import Agreement, agreement
 from likewise.analysis.cluster_ensembles import errors_by_clusters
-from likewise.analysis.clusters import Clusters, clusters, embed
-from likewise.analysis.components import Importance, component_importance, component_table, components, keywords
+from likewise.analysis.component_analysis import Importance, component_importance, component_table, components, keywords
+from likewise.analysis.ensemble_regrets import regrets
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
+from likewise.analysis.families import Clusters, clusters, embed
 from likewise.analysis.files import read_matrix, read_table
+from likewise.analysis.matrix_agreement import Agreement, agreement
 from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
 from likewise.analysis.pictures import plot_families
-from likewise.analysis.regrets import regrets
 from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
 
 __all__ = [

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.analysis.affinity import Array
-from likewise.analysis.clusters import Clusters, family_labels
 from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of
+from likewise.analysis.families import Clusters, family_labels
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 CHOICES = 100_000  # of families, that are listed
 PERMUTATIONS = 999  # of the families among the networks

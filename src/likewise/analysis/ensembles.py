@@ -20,7 +20,7 @@ from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
 
 if TYPE_CHECKING:
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 AT_ONCE = 2_000_000  # margins summed at a time
 DRAWS, LEVEL = 400, 0.95  # of inputs, for intervals

@@ -27,7 +27,7 @@ from likewise.matrices.uncertainty import Interval
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 EXHAUSTIVE, RANDOM = 5000, 1000  # subsets that are all tried; that stand for a random choice
 FLOOR = 0.01  # of the mean similarity, below which none counts, so that no network is certain to be drawn

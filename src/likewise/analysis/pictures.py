@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise.analysis.clusters import Clusters, Map, embed
+from likewise.analysis.families import Clusters, Map, embed
 from likewise.matrices.heatmap import draw_panel, finish
 from likewise.matrices.tables import short_names
 

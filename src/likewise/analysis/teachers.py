@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.analysis.affinity import Array
-from likewise.analysis.clusters import Clusters, clusters, family_labels
+from likewise.analysis.families import Clusters, clusters, family_labels
 from likewise.analysis.picks import Trial, matched, trial_of
 from likewise.errors import InputError
 from likewise.matrices.labelled import position
@@ -26,7 +26,7 @@ from likewise.matrices.similarity import SimilarityMatrix
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 CLOSE = 0.04  # how far below the most accurate teacher one may be
 PERMUTATIONS = 9999

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from likewise.analysis.agreement import correlations, mantel, p_value
+from likewise.analysis.matrix_agreement import correlations, mantel, p_value
 from likewise.errors import InputError, brief
 
 Array = np.ndarray[Any, Any]

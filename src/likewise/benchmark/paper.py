@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import reading, write_whole
-from likewise.analysis.agreement import correlations
+from likewise.analysis.matrix_agreement import correlations
 from likewise.benchmark.results import CELL, EVIDENCE, Results, label
 from likewise.errors import InputError, quoted_list
 

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 
 def ensemble(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.analysis.components import component_importance
+from likewise.analysis.component_analysis import component_importance
 from likewise.analysis.picks import Pick, pick_ensemble
 from likewise.analysis.teachers import TeacherPick, pick_teacher
 from likewise.errors import LikewiseError
@@ -18,7 +18,7 @@ from likewise.report.panels import Panel
 from likewise.report.runs import Runs
 from likewise.report.zoo import Zoo
 from likewise.transfer.matrix import TransferMatrix
-from likewise.transfer.success import wilson
+from likewise.transfer.success_rates import wilson
 
 SIZE = 3  # members of the ensemble that is picked
 LEAST = 20  # networks of which component importance says anything

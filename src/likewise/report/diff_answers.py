@@ -17,7 +17,7 @@ from torch import Tensor
 from likewise.errors import InputError
 from likewise.measures.families.functional import shared_logits
 from likewise.measures.pair import pair_of
-from likewise.transfer.success import wilson
+from likewise.transfer.success_rates import wilson
 from likewise.views import Activations
 
 Array = np.ndarray[Any, Any]

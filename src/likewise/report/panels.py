@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from likewise import __version__
-from likewise.analysis.clusters import embed
+from likewise.analysis.families import embed
 from likewise.errors import LikewiseError
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.score import range_text, untrained_note

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.analysis.agreement import agreement
+from likewise.analysis.matrix_agreement import agreement
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.scores import VIEWS, Scored, ranked

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likewise.analysis.clusters import Clusters, clusters
-from likewise.analysis.components import keywords
+from likewise.analysis.component_analysis import keywords
+from likewise.analysis.families import Clusters, clusters
 from likewise.errors import InputError, MissingDependencyError
 from likewise.matrices.labelled import UNTRAINED
 from likewise.matrices.similarity import SimilarityMatrix

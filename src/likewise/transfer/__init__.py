@@ -7,13 +7,13 @@ attacks without gradients fool. The room imports `_base` to `classes`.
 
 from __future__ import annotations
 
-from likewise.transfer.answers import Answers, answers
+from likewise.transfer.cost import plan, preset
+from likewise.transfer.logits import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
-from likewise.transfer.plan import plan, preset
-from likewise.transfer.robustness import robustness
-from likewise.transfer.sat import OneSided, during, one_sided, sat
+from likewise.transfer.robustness_table import robustness
 from likewise.transfer.scores import one_sided_score, sat_score
-from likewise.transfer.success import Success, success
+from likewise.transfer.success_rates import Success, success
+from likewise.transfer.transferability import OneSided, during, one_sided, sat
 
 __all__ = [
     "Answers",

@@ -18,7 +18,7 @@ from likewise.matrices.heatmap import Panel
 from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
-from likewise.transfer.answers import Answers
+from likewise.transfer.logits import Answers
 from likewise.transfer.scores import (
     NONE_RIGHT,
     Array,

@@ -24,10 +24,10 @@ from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
 from likewise.data import Data
 from likewise.data.inputs import to_device
-from likewise.transfer.answers import KIND as ANSWERS
-from likewise.transfer.answers import Answers, clean_logits, gather
 from likewise.transfer.classifiers import Classifier, check_same_classes, classifier
 from likewise.transfer.examples import KIND, Examples, Recipe, fitted, make_examples
+from likewise.transfer.logits import KIND as ANSWERS
+from likewise.transfer.logits import Answers, clean_logits, gather
 from likewise.work.artifacts import Artifacts
 
 Array = np.ndarray[Any, Any]

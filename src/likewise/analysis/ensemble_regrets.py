@@ -15,7 +15,7 @@ from likewise.matrices.similarity import SimilarityMatrix
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.transfer.answers import Answers
+    from likewise.transfer.logits import Answers
 
 
 def regrets(

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 from likewise import attacks
 from likewise.errors import InputError, UndefinedError
 from likewise.transfer import sat, success
-from likewise.transfer.success import wilson
+from likewise.transfer.success_rates import wilson
 from tests.transfer.helpers import QUICK, digits, trained, zoo
 from tests.transfer.test_sat import Constant
 

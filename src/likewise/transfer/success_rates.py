@@ -17,8 +17,8 @@ from likewise._base.optional import require
 from likewise.attacks import Attack
 from likewise.errors import InputError, UndefinedError
 from likewise.transfer.classifiers import by_name, classifier
-from likewise.transfer.sat import BATCH, Place, session
 from likewise.transfer.scores import Array
+from likewise.transfer.transferability import BATCH, Place, session
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

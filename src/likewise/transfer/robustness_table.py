@@ -12,7 +12,7 @@ from likewise.data import Data
 from likewise.errors import InputError, quoted_list
 from likewise.transfer.classifiers import labelled
 from likewise.transfer.scores import Array
-from likewise.transfer.success import Running, success, wilson
+from likewise.transfer.success_rates import Running, success, wilson
 
 if TYPE_CHECKING:
     import pandas as pd

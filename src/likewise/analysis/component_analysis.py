@@ -22,7 +22,7 @@ from likewise._base.files import reading
 from likewise._base.optional import require
 from likewise.analysis.affinity import Array, affinities, pairs, sklearn
 from likewise.analysis.architecture import architecture
-from likewise.analysis.clusters import Clusters
+from likewise.analysis.families import Clusters
 from likewise.analysis.structure import layers
 from likewise.analysis.trace import trace
 from likewise.comparison.arguments import expanded, named_networks

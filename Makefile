@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint docs check bench clean
+.PHONY: help demo test lint docs check perf clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,8 +21,8 @@ test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)  ## run the linter and the type checker, build the package into dist
-	$(BIN)/ruff format --check src tests benchmarks examples studies scripts
-	$(BIN)/ruff check src tests benchmarks examples studies scripts
+	$(BIN)/ruff format --check src tests perf examples studies scripts
+	$(BIN)/ruff check src tests perf examples studies scripts
 	$(BIN)/mypy
 	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 
@@ -31,8 +31,8 @@ docs: $(READY)  ## build the documentation into site, strictly: a warning is an 
 
 check: test lint docs  ## all of these
 
-bench: $(READY)  ## run the benchmarks; results in benchmarks/results
-	$(BIN)/python -m benchmarks
+perf: $(READY)  ## measure speed and memory; results in perf/results
+	$(BIN)/python -m perf
 
 clean:  ## remove what was made
 	rm -rf $(VENV) demo dist site .cache .pytest_cache .mypy_cache .ruff_cache

@@ -2,7 +2,7 @@
 
     python scripts/measure_cost.py
 
-`benchmarks/results/growth.csv` holds CPU seconds of a pair by n at d = 128 and by d at n = 1000. The model is a power
+`perf/results/growth.csv` holds CPU seconds of a pair by n at d = 128 and by d at n = 1000. The model is a power
 of each: seconds(n, d) = seconds(1000, 128) * (n / 1000)^by_n * (d / 128)^by_d.
 """
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from likewise.benchmark.results import EVIDENCE
 
-GROWTH = Path(__file__).parent.parent / "benchmarks" / "results" / "growth.csv"
+GROWTH = Path(__file__).parent.parent / "perf" / "results" / "growth.csv"
 
 
 def model(growth: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from benchmarks.cifar10_accuracy import ARCHITECTURES
+from perf.cifar10_accuracy import ARCHITECTURES
 
 import likewise
 from likewise.analysis import agreement, clusters

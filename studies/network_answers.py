@@ -25,8 +25,7 @@ prepare_torchvision()
 import timm  # noqa: E402
 import torchvision  # noqa: E402
 import transformers  # noqa: E402
-
-from benchmarks import tiny_transformers  # noqa: E402
+from tests.fuzz import tiny_transformers  # noqa: E402
 
 transformers.utils.logging.disable_progress_bar()
 

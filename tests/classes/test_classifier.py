@@ -240,7 +240,7 @@ def test_weights_follow_the_classes_that_are_asked_for() -> None:
 def test_the_classes_of_a_detector_meet_wordnet() -> None:
     prepare_torchvision()
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import build
+    from tests.fuzz.tiny_transformers import build
 
     coco = wordnet.classes("coco80").names
     net = build("yolos")

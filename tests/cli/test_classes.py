@@ -40,7 +40,7 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """CLIP, SigLIP and DINOv2, tiny and with random weights, and a detector."""
     prepare_torchvision()
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import save
+    from tests.fuzz.tiny_transformers import save
 
     folder = tmp_path_factory.mktemp("networks")
     for kind in ("clip", "siglip", "dinov2", "yolos"):

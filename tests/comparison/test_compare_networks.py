@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.tiny_transformers import WORDS, save
 from torch import nn
 
 import likewise
@@ -18,6 +17,7 @@ from likewise.comparison.arguments import named_networks
 from likewise.errors import InputError, MissingDataError, UnknownNameError
 from likewise.testing import check_measure
 from tests.data.helpers import coloured
+from tests.fuzz.tiny_transformers import WORDS, save
 
 
 class Untouched(nn.Module):

@@ -27,7 +27,7 @@ KINDS = ("gpt2", "llama", "bert", "mamba")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tiny random networks of text and a file of sentences."""
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import WORDS, save
+    from tests.fuzz.tiny_transformers import WORDS, save
 
     place: Path = tmp_path_factory.mktemp("tiny")
     for kind in KINDS:
@@ -126,9 +126,9 @@ def _by_hand(address: str, texts: list[str]) -> np.ndarray:
 @pytest.mark.usefixtures("vision")
 def test_the_two_towers_of_clip_are_compared_on_captioned_images(folder: Path, tmp_path: Path) -> None:
     import transformers
-    from benchmarks.tiny_transformers import SIDE, save
 
     from likewise.data.captions import Captioned
+    from tests.fuzz.tiny_transformers import SIDE, save
 
     save("clip", tmp_path / "clip")
     texts = (folder / "sentences.txt").read_text().splitlines()[:8]

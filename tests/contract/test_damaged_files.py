@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from benchmarks.file_kinds import KINDS, Kind
-from benchmarks.fuzz_files import fuzz, same
 from safetensors.torch import load_file, save_file
 
 import likewise
@@ -24,6 +22,8 @@ from likewise.data.sources import planetoid
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import save
 from likewise.views.array_files import read_arrays
+from tests.fuzz.file_kinds import KINDS, Kind
+from tests.fuzz.files import fuzz, same
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.file_kinds import KINDS
 from safetensors.torch import save_file
 
 import likewise
+from tests.fuzz.file_kinds import KINDS
 
 # Python tells an audit hook of everything that would run, fetch or leave the folder. The hook is set
 # after the libraries are imported, and lets what they import of themselves later on pass.

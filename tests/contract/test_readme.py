@@ -73,7 +73,7 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
     text = page.read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
-    paths = re.findall(r"`((?:src|tests|benchmarks|docs|scripts|studies|examples)/[\w./-]+)`", text)
+    paths = re.findall(r"`((?:src|tests|perf|docs|scripts|studies|examples)/[\w./-]+)`", text)
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import likewise
-from benchmarks import coverage
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups
 from likewise.measures.algebra import svd
 from likewise.measures.pair import level_peak, pair_of, polar, polar_of
 from likewise.views import Activations
+from perf import coverage
 from tests.helpers import sentence
 
 X = np.random.default_rng(0).normal(size=(30, 5))

@@ -237,6 +237,6 @@ def test_labels_of_a_folder_are_found_among_the_names_of_a_configuration() -> No
 def tiny(kind: str) -> Any:
     prepare_torchvision()  # transformers does not import where torchvision does not
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import build
+    from tests.fuzz.tiny_transformers import build
 
     return build(kind)

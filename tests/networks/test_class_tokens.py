@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from benchmarks.tiny_transformers import save
 
 import likewise
 from likewise.data import Data, add_shortcut, dataset
@@ -16,6 +15,7 @@ from likewise.errors import InputError
 from likewise.networks import network, train
 from likewise.networks.address import recipe
 from likewise.networks.zoo.text import WordHash
+from tests.fuzz.tiny_transformers import save
 from tests.networks.helpers import said
 
 pytestmark = [

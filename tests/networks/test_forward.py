@@ -122,7 +122,7 @@ def test_a_network_says_what_kind_of_inputs_it_takes() -> None:
 @pytest.mark.usefixtures("vision")
 def test_inputs_of_another_kind_are_refused_with_both_kinds() -> None:
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import build
+    from tests.fuzz.tiny_transformers import build
 
     bert, hubert, sounds = build("bert"), build("hubert"), [torch.zeros(9), torch.zeros(7)]
     images = "Use a network of images, such as zoo:resnet20."

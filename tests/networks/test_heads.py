@@ -87,7 +87,7 @@ def test_networks_of_the_libraries_have_heads(address: str, layer: str) -> None:
 def test_the_class_layer_of_transformers_is_the_one_that_answers(kind: str) -> None:
     prepare_torchvision()
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import build
+    from tests.fuzz.tiny_transformers import build
 
     net = build(kind)
     layer, rows, field = OF_TRANSFORMERS[kind]
@@ -104,7 +104,7 @@ def test_the_class_layer_of_transformers_is_the_one_that_answers(kind: str) -> N
 def test_of_a_detector_that_proposes_regions_the_class_layer_is_the_decoders() -> None:
     prepare_torchvision()
     transformers = pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import DETR, MULTI_SCALE, config
+    from tests.fuzz.tiny_transformers import DETR, MULTI_SCALE, config
 
     sizes = DETR | MULTI_SCALE | {"two_stage": True, "with_box_refine": True, "two_stage_num_proposals": 5}
     net = transformers.DeformableDetrForObjectDetection(config(transformers.DeformableDetrConfig, sizes)).eval()
@@ -152,7 +152,7 @@ def test_later_detectors_and_segmenters_of_transformers_are_found(
 ) -> None:
     prepare_torchvision()
     transformers = pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import config
+    from tests.fuzz.tiny_transformers import config
 
     kind = getattr(transformers, name)
     found = head(kind(config(kind.config_class, sizes)))
@@ -170,7 +170,7 @@ def test_later_detectors_and_segmenters_of_transformers_are_found(
 def test_a_bare_encoder_of_transformers_has_no_class_layer(kind: str, reason: str) -> None:
     prepare_torchvision()
     pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import build
+    from tests.fuzz.tiny_transformers import build
 
     net = build(kind)
     assert refused(lambda: head(net)) == (
@@ -181,7 +181,7 @@ def test_a_bare_encoder_of_transformers_has_no_class_layer(kind: str, reason: st
 def test_where_two_layers_answer_both_are_named_and_each_can_be_chosen() -> None:
     prepare_torchvision()
     transformers = pytest.importorskip("transformers")
-    from benchmarks.tiny_transformers import config
+    from tests.fuzz.tiny_transformers import config
 
     net = transformers.DeiTForImageClassificationWithTeacher(config(transformers.DeiTConfig, {}))
     assert refused(lambda: head(net)) == (

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from benchmarks.tiny_transformers import build, save
 
 import likewise
 from likewise.errors import InputError
 from likewise.networks.lengths import longest_text
 from likewise.networks.zoo.text import FromTransformers
+from tests.fuzz.tiny_transformers import build, save
 
 tokenizers: Any = pytest.importorskip("tokenizers")
 transformers: Any = pytest.importorskip("transformers")

@@ -11,10 +11,9 @@ import torch
 
 pytest.importorskip("transformers")
 
-from benchmarks.tiny_transformers import build, extractor, save
-
 import likewise
 from likewise.networks.forward import call, padding_mask, ready
+from tests.fuzz.tiny_transformers import build, extractor, save
 from tests.networks.helpers import refused, said
 
 pytestmark = pytest.mark.usefixtures("vision")

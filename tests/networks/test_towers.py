@@ -11,12 +11,11 @@ import torch
 
 pytest.importorskip("transformers")
 
-from benchmarks.tiny_transformers import build, save, tokenizer
-
 import likewise
 from likewise.errors import InputError
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import takes
+from tests.fuzz.tiny_transformers import build, save, tokenizer
 from tests.networks.helpers import refused, said
 
 pytestmark = pytest.mark.usefixtures("vision")

@@ -76,7 +76,7 @@ ORACLES = {
 @pytest.fixture(scope="module")
 def nltk_wordnet(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pytest.importorskip("nltk")
-    benchmark = from_file(ROOT / "benchmarks" / "wordnet_nltk.py")
+    benchmark = from_file(ROOT / "perf" / "wordnet_nltk.py")
     reader = benchmark.reader(dict_dir(), tmp_path_factory.mktemp("wordnet"))
     reader._max_depth["n", False] = 19  # to find it for lch, NLTK would read every noun
     return reader

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from benchmarks.tiny_transformers import build, tokenizer
+
+from tests.fuzz.tiny_transformers import build, tokenizer
 
 NAME = "org/tiny"
 

@@ -13,12 +13,11 @@ from safetensors.torch import load_file
 
 pytest.importorskip("transformers")
 
-from benchmarks.tiny_transformers import KINDS, build, save, tokenizer
-
 import likewise
 from likewise.cli import main
 from likewise.errors import InputError, MissingDataError
 from likewise.networks import recipe, unwrapped
+from tests.fuzz.tiny_transformers import KINDS, build, save, tokenizer
 from tests.networks.sources.helpers import NAME, commit, hub_cache, publish, seeded_bert
 
 __all__ = ["hub_cache"]

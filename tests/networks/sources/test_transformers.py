@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks.tiny_transformers import KINDS, build, save, tokenizer
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -16,6 +15,7 @@ from likewise.errors import ForwardError, InputError, MissingDataError, OptionEr
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import takes
 from likewise.networks.normalise import transform_of
+from tests.fuzz.tiny_transformers import KINDS, build, save, tokenizer
 from tests.networks.helpers import said
 
 

@@ -1,6 +1,6 @@
 """Published CIFAR-10 weights answer rightly through their addresses alone.
 
-All 10,000 images are in `benchmarks/cifar10_accuracy.py`, which gives every recorded figure to the
+All 10,000 images are in `perf/cifar10_accuracy.py`, which gives every recorded figure to the
 second decimal. Here are the first 1,000: the numbers of right answers are our own, counted by that
 script when it gave those figures, so they guard against change and prove nothing more.
 """

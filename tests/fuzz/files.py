@@ -6,7 +6,7 @@ counted as foreign. A result that differs without a word is wrong where the form
 formats without one (npy, old torch files, safetensors of others, JPEG, plain text) cannot tell a changed
 number from the one that was saved, and such cases are counted as unnoticed.
 
-    python -m benchmarks.fuzz_files [--each 120] [--seed 0] [--only npy]
+    python -m tests.fuzz.files [--each 120] [--seed 0] [--only npy]
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.damage import WAYS
-from benchmarks.file_kinds import KINDS, Kind
 from likewise.errors import LikewiseError
+from tests.fuzz.damage import WAYS
+from tests.fuzz.file_kinds import KINDS, Kind
 
 SECONDS = 60  # without an answer for so long, a file is counted as hanging
 OUTCOMES = ("refused", "warned", "same", "unnoticed", "wrong", "foreign")

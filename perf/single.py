@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.common import INPUTS, cost, networks, unit, write
 from likewise import measures
+from perf.common import INPUTS, cost, networks, unit, write
 
 SIZES = ((1000, 256), (2000, 512), (5000, 512))
 TAKES = 3

@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import likewise
-from benchmarks.common import cost, write
 from likewise._base.compat import prepare_torchvision
 from likewise.views.blocks import blocks
 from likewise.views.hooks import named_layers
+from perf.common import cost, write
 
 prepare_torchvision()
 

@@ -3,7 +3,7 @@
 The answers are of 5,000 inputs and ten classes, made so that networks of one family err alike; nothing is shared
 between the jobs but what one gives the next. The subsets are those of the table by number of families.
 
-    python -m benchmarks.analysis
+    python -m perf.analysis
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import cpu_seconds, wall_seconds, write
 from likewise import SimilarityMatrix, analysis
 from likewise.transfer import Answers
+from perf.common import cpu_seconds, wall_seconds, write
 
 NETWORKS, INPUTS, CLASSES, FAMILIES = 70, 5000, 10, 7
 TARGET = 5.0

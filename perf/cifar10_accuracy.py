@@ -1,10 +1,10 @@
 """Accuracy of published CIFAR-10 networks through their addresses, beside the recorded figures.
 
-    LIKEWISE_DATA=... python -m benchmarks.cifar10_accuracy [--images 10000]
+    LIKEWISE_DATA=... python -m perf.cifar10_accuracy [--images 10000]
 
 A recorded figure is `measured_test_accuracy` of the models.json beside the weights. It equals the
 authors' claim but for ShuffleNetV2 (they say 90.13) and resnet20_ehanw (they say nothing).
-Writes benchmarks/results/cifar10_accuracy.csv with machine and versions.
+Writes perf/results/cifar10_accuracy.csv with machine and versions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 import torch
 
 import likewise
-from benchmarks.common import RESULTS
 from likewise.data import Data
 from likewise.networks import logits
+from perf.common import RESULTS
 
 ARCHITECTURES = {
     "cifar10_resnets": {name: name for name in ("resnet20", "resnet32", "resnet44", "resnet56")},

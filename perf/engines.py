@@ -1,6 +1,6 @@
 """Engines: how much sooner two processes are done than one thread, and what the driver holds meanwhile.
 
-Every run is a process of its own. `python -m benchmarks.engines` runs them all, `python -m benchmarks.engines speed
+Every run is a process of its own. `python -m perf.engines` runs them all, `python -m perf.engines speed
 40 cold` one. Runs of one job alternate, so that a busy minute falls on all of them, and medians are compared: the best
 run of one process is a luckier one than the best of two that need both cores.
 
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import likewise
-from benchmarks.common import (
+from perf.common import (
     _give_back,
     _resident_and_reset,
     _status,
@@ -100,7 +100,7 @@ def rows() -> Iterator[dict[str, Any]]:
     for m in ROUNDS:
         yield from _speeds(m)
     for m in HELD:
-        runs = [apart("benchmarks.engines", "memory", m) for _ in range(REPEATS)]
+        runs = [apart("perf.engines", "memory", m) for _ in range(REPEATS)]
         yield {"job": "memory", "m": m, "n": 500, "d": 128, "measures": 2} | min(runs, key=lambda row: row["peak_mb"])
 
 
@@ -108,7 +108,7 @@ def _speeds(m: int) -> Iterator[dict[str, Any]]:
     runs: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for _ in range(ROUNDS[m]):
         for kind in KINDS:
-            runs[kind].append(_side_by_side(m) if kind == "both" else apart("benchmarks.engines", "speed", m, kind))
+            runs[kind].append(_side_by_side(m) if kind == "both" else apart("perf.engines", "speed", m, kind))
     middle = {kind: sorted(done, key=lambda row: row["wall_seconds"])[ROUNDS[m] // 2] for kind, done in runs.items()}
     for kind, row in middle.items():
         ratio = (WORKERS if kind == "both" else 1) * middle["serial"]["wall_seconds"] / row["wall_seconds"]
@@ -121,7 +121,7 @@ def _speeds(m: int) -> Iterator[dict[str, Any]]:
 def _side_by_side(m: int) -> dict[str, Any]:
     """The slower of two serial runs at the same time."""
     with ThreadPoolExecutor(WORKERS) as pool:
-        both = list(pool.map(lambda _: apart("benchmarks.engines", "speed", m, "serial"), range(WORKERS)))
+        both = list(pool.map(lambda _: apart("perf.engines", "speed", m, "serial"), range(WORKERS)))
     return max(both, key=lambda row: float(row["wall_seconds"]))
 
 

@@ -1,15 +1,15 @@
-"""Odd input never gives a measure away; the long run is `python -m benchmarks.fuzz_measures`."""
+"""Odd input never gives a measure away; the long run is `python -m tests.fuzz.measures`."""
 
 import math
 import warnings
 
 import numpy as np
 import pytest
-from benchmarks.fuzz_measures import every_measure, fuzz, summary
 
 from likewise.errors import UndefinedError
 from likewise.measures import Info, Measure
 from likewise.measures.registry import MEASURES
+from tests.fuzz.measures import every_measure, fuzz, summary
 
 
 def test_no_measure_is_caught_at_fault() -> None:

@@ -6,9 +6,9 @@ fewer where that takes more than ten seconds. ART is called as its documentation
 network that divides them, and the batches and populations of its own: by CMA-ES a few at a time for more generations,
 by differential evolution as many as ours. Candidates are counted at the network, and seconds are per thousand of
 them. `outside_times_ours` is the ratio of what is not the network's own pass, `at_most` the ratio if only that were
-left of ours. ART is installed as `benchmarks.attacks` says; without it, its rows are left out.
+left of ours. ART is installed as `perf.attacks` says; without it, its rows are left out.
 
-    python -m benchmarks.black_box
+    python -m perf.black_box
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from benchmarks.common import write
 from likewise import attacks
+from perf.common import write
 
 POPULATION, SIZE, IMAGES, ROUNDS, ENOUGH = 400, 5, 4, 10, 10.0
 GENERATIONS = {("threshold", "differential-evolution"): 1}  # of 3072 candidates each; of 400 all others

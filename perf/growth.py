@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import likewise
-from benchmarks.common import cost, networks, write
-from benchmarks.matrix import every
 from likewise import measures
+from perf.common import cost, networks, write
+from perf.matrix import every
 
 N = (500, 1000, 2000)  # at d = 128
 D = (64, 128, 256)  # at n = 1000

@@ -7,7 +7,7 @@ take turns, several times, and the best time of each counts. Each peer is given 
 not installed are skipped and noted: `pip install --no-deps torchattacks foolbox eagerpy GitPython gitdb smmap
 adv-lib visdom websocket-client jsonpatch jsonpointer adversarial-robustness-toolbox six`.
 
-    python -m benchmarks.attacks
+    python -m perf.attacks
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.common import write
 from likewise import attacks
 from likewise._base.compat import prepare_torchvision
 from likewise.networks.zoo.residual import BasicBlock
+from perf.common import write
 
 prepare_torchvision()  # adv-lib imports torchvision
 

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 PROGRAM = """
 import json
-from benchmarks.engines import memory
+from perf.engines import memory
 
 print(json.dumps([memory(m, n=300)["peak_mb"] for m in (8, 32)]))
 """

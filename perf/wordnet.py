@@ -4,7 +4,7 @@ Ours is timed in a fresh process, from before numpy is imported to the finished 
 minutes, so it is given a random sample of the pairs, with its files already loaded, and the time is
 scaled to all 499,500: the row says so. Where this Python has no NLTK, name one that has:
 
-    python -m benchmarks.wordnet --nltk-python /path/to/python --dict /usr/share/wordnet
+    python -m perf.wordnet --nltk-python /path/to/python --dict /usr/share/wordnet
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import write
 from likewise.wordnet import classes, similarity
+from perf.common import write
 
 FRESH = """
 import time

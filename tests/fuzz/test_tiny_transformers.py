@@ -10,7 +10,7 @@ import torch
 
 pytest.importorskip("transformers")
 
-from benchmarks.tiny_transformers import KINDS, Task, build, save
+from tests.fuzz.tiny_transformers import KINDS, Task, build, save
 
 
 def test_there_are_sixty_architectures_and_some_of_every_task() -> None:

@@ -5,9 +5,9 @@ bare forward pass over a batch and the extraction from the same batch take turns
 that whatever else the machine does falls on both alike. `ratio` is the time of extraction to that
 of the bare passes; `growth_mb` the peak resident memory above that before the first batch.
 
-    LIKEWISE_DATA=... python -m benchmarks.extraction --weights resnet56.safetensors
+    LIKEWISE_DATA=... python -m perf.extraction --weights resnet56.safetensors
 
-Each row is appended to benchmarks/results/extraction.csv with machine and versions.
+Each row is appended to perf/results/extraction.csv with machine and versions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from benchmarks.common import RESULTS
+from perf.common import RESULTS
 
 
 class Peak:

@@ -1,6 +1,6 @@
 """Try every measure on odd input and look for what must never be.
 
-    python -m benchmarks.fuzz_measures [--calls 50000] [--seed 0] [--measure NAME] [--case NUMBER]
+    python -m tests.fuzz.measures [--calls 50000] [--seed 0] [--measure NAME] [--case NUMBER]
 
 Every measure, variant and option (at its edges) meets activations and logits of every kind: wide, square
 and narrow, of the fewest inputs, dead, tied, twice the same, constant, with one huge row or neuron, on large
@@ -37,11 +37,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import fuzz_inputs as inputs
 from likewise.errors import LikewiseError
 from likewise.measures.facts import SCALE, Measure
 from likewise.measures.registry import MEASURES
 from likewise.views import Activations, Outputs
+from tests.fuzz import inputs
 
 CLOSE, SAME = 1e-6, 1e-9
 LENGTHS = {"procrustes-size", "permutation-procrustes", "soft-matching", "rsm-difference", "magnitude-difference"}

@@ -6,7 +6,7 @@ by epoch within one run, so that whatever else the machine does falls on both al
 CPU seconds of this process on one thread; `ratio` is training here to the bare loop. Rows are added
 to the file: the settings of the paper's table, or with --code those of its code (batches normalised).
 
-    LIKEWISE_DATA=... python -m benchmarks.graph_training --seeds 10 [--code]
+    LIKEWISE_DATA=... python -m perf.graph_training --seeds 10 [--code]
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from torch import nn
 from torch.nn import functional
 
 import likewise
-from benchmarks.common import RESULTS
 from likewise._base.compat import geometric
 from likewise.networks import evaluate, network, train
 from likewise.networks.zoo.graph import resi
+from perf.common import RESULTS
 
 KINDS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT"}
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from benchmarks.parts import load_parts, run_parts
+from perf.parts import load_parts, run_parts
 
 import likewise
-from benchmarks import coverage, false_positives
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups, interval_of
 from likewise.measures.registry import MEASURES
+from perf import coverage, false_positives
 
 CELL = coverage.Cell(50, 20)
 

@@ -1,7 +1,7 @@
 """The matrix job: many measures over many networks, where sharing pays; and one larger than memory.
 
 Every job runs in a process of its own, so that peaks of memory do not mix: `python -m
-benchmarks.matrix` runs them all, `python -m benchmarks.matrix large` one of them.
+perf.matrix` runs them all, `python -m perf.matrix large` one of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import likewise
-from benchmarks.common import about, apart, cost, costs, networks, unit, unit_work, wall_seconds, write
 from likewise import measures
+from perf.common import about, apart, cost, costs, networks, unit, unit_work, wall_seconds, write
 
 # name: n, whether IMD is among them, units to stay below, units the reference needs
 MATRICES = {
@@ -105,7 +105,7 @@ def jobs() -> dict[str, Callable[[], dict[str, Any]]]:
 
 def rows() -> Iterator[dict[str, Any]]:
     for name in jobs():
-        yield apart("benchmarks.matrix", name)
+        yield apart("perf.matrix", name)
 
 
 def main(name: str | None = None) -> None:

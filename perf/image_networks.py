@@ -7,7 +7,7 @@ a ResNet-18 on tensors, beside torchvision's `create_feature_extractor`, the row
 
 Both take turns within one run, on one thread, in CPU seconds; `ratio` is ours to theirs, of the best of each.
 
-    python -m benchmarks.image_networks
+    python -m perf.image_networks
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from benchmarks.common import write
 from likewise._base.compat import prepare_torchvision
 from likewise.networks import unwrapped
+from perf.common import write
 
 prepare_torchvision()
 

@@ -2,7 +2,7 @@
 
 CPU seconds of all threads are counted, not wall time, so a busy machine changes little; dividing
 by the unit, a 3000 x 3000 product in the same run, takes the machine's speed out as well. Idle
-threads that spin would count as work, so they are told to sleep (`benchmarks/__init__.py`).
+threads that spin would count as work, so they are told to sleep (`perf/__init__.py`).
 """
 
 from __future__ import annotations

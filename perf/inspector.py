@@ -5,7 +5,7 @@ A report is timed in CPU seconds of one thread, the median of ten, with a refere
 is the CPU time spent in the inspector (counting every batch, features too, and the report) over that of the
 whole epoch it ran in: ResNet-20 on CIFAR-10, 50,000 images trained on and 10,000 validated.
 
-    LIKEWISE_DATA=... python -m benchmarks.inspector
+    LIKEWISE_DATA=... python -m perf.inspector
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 import likewise
-from benchmarks.common import write
 from likewise.classes import Inspector, classifier
 from likewise.errors import MissingDataError
 from likewise.networks import train
+from perf.common import write
 
 TARGETS = {10: None, 100: 0.005, 1000: 0.3}  # seconds
 SHARE = 0.002

@@ -1,4 +1,4 @@
-"""How often intervals hold what they should: `python -m benchmarks.coverage`.
+"""How often intervals hold what they should: `python -m perf.coverage`.
 
 Two networks with fixed weights see fresh inputs in every trial. The truth is the mean score over many fresh draws of
 as many inputs. One trial leaves out the same groups for all measures, so that what they share is computed once;
@@ -21,8 +21,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.common import write_table
-from benchmarks.parts import load_parts, run_parts
 from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
 from likewise.comparison.resampling import measure_of_subset, representations
 from likewise.comparison.schedule import attempt
@@ -32,6 +30,8 @@ from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset
 from likewise.views import Activations, Outputs
+from perf.common import write_table
+from perf.parts import load_parts, run_parts
 
 CELLS = ((100, 20), (100, 60), (50, 20), (50, 30), (400, 20), (400, 240))
 SLOW = {"rtd": (40, ((100, 20),)), "ridge-predictivity": (100, ((100, 20), (100, 60)))}

@@ -28,7 +28,7 @@ import torch
 from scipy.spatial.distance import cdist
 
 import likewise
-from benchmarks.common import costs, networks, write
+from perf.common import costs, networks, write
 
 SIZES = ((100, 64), (1000, 512), (5000, 512))
 LARGE = 2000  # inputs above which only what is quick is tried

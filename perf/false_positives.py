@@ -1,4 +1,4 @@
-"""How often unrelated networks are called alike: `python -m benchmarks.false_positives`.
+"""How often unrelated networks are called alike: `python -m perf.false_positives`.
 
 Two networks see inputs of their own, so nothing ties a row of one to the same row of the other. 19 shuffles give
 p <= 0.05 to one pair in twenty, fewer where scores tie. All measures see the same shuffles, as
@@ -15,8 +15,6 @@ import numpy as np
 import torch
 
 import likewise
-from benchmarks.common import write_table
-from benchmarks.parts import Arrays, load_parts, run_parts
 from likewise.comparison.nulls import Orders, null_groups
 from likewise.comparison.resampling import representations
 from likewise.comparison.schedule import attempt
@@ -26,6 +24,8 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.resampling import Permuted
 from likewise.views import Activations, Outputs
+from perf.common import write_table
+from perf.parts import Arrays, load_parts, run_parts
 
 SHUFFLES = 19
 SIZES = (50, 200)

@@ -1,7 +1,7 @@
 """The matrix job beside the same job of an earlier revision, in turns: what a change costs or saves here.
 
-    python -m benchmarks.against a7c5d68
-    python -m benchmarks.against a7c5d68 22-n5000
+    python -m perf.against a7c5d68
+    python -m perf.against a7c5d68 22-n5000
 
 Units take the speed of a machine's products out, but decompositions, sorts and fresh memory are not as much
 faster or slower from machine to machine as products are. A ratio of two revisions in one run is.
@@ -21,7 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import write
+from perf.common import write
 
 JOBS = ("22-n2000", "22-n5000")
 ROUNDS = 5
@@ -38,7 +38,8 @@ def unpack(revision: str, folder: Path) -> None:
 def run(root: Path, job: str) -> dict[str, Any]:
     """The row of a job, by the benchmark and the library in this folder."""
     path = os.pathsep.join(map(str, (root / "src", root)))
-    command = [sys.executable, "-m", "benchmarks.matrix", job]
+    package = "perf" if (root / "perf").exists() else "benchmarks"  # its name before
+    command = [sys.executable, "-m", f"{package}.matrix", job]
     done = subprocess.run(
         command, cwd=root, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True
     )

@@ -2,7 +2,7 @@
 
 `save("bert", folder)` makes the folder that `hf:FOLDER` reads: weights drawn at random, a tokenizer of a few
 words, an image processor or a feature extractor of the kind the architecture has. Nothing is downloaded.
-`python -m benchmarks.tiny_transformers FOLDER` writes them all.
+`python -m tests.fuzz.tiny_transformers FOLDER` writes them all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""NLTK on the same nouns: run by `benchmarks.wordnet` with a Python that has NLTK, which need not have torch.
+"""NLTK on the same nouns: run by `perf.wordnet` with a Python that has NLTK, which need not have torch.
 
-PYTHONPATH=src python benchmarks/wordnet_nltk.py /usr/share/wordnet 20000
+PYTHONPATH=src python perf/wordnet_nltk.py /usr/share/wordnet 20000
 """
 
 from __future__ import annotations

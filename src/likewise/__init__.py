@@ -27,13 +27,13 @@ if TYPE_CHECKING:  # what a type checker sees of `_HOMES`; a test holds the two 
     from likewise.comparison.pointwise import pointwise as pointwise
     from likewise.comparison.significance import calibrate as calibrate
     from likewise.data import dataset as dataset
+    from likewise.difference.networks import diff as diff
     from likewise.matrices.layers import LayerMatrix as LayerMatrix
     from likewise.matrices.score import Score as Score
     from likewise.matrices.similarity import Comparison as Comparison
     from likewise.matrices.similarity import SimilarityMatrix as SimilarityMatrix
     from likewise.networks import network as network
     from likewise.networks import train as train
-    from likewise.report.diff import diff as diff
     from likewise.views import Activations as Activations
     from likewise.views import Outputs as Outputs
     from likewise.views.activations import Views as Views
@@ -61,7 +61,7 @@ _HOMES = {
     "compare": "likewise.comparison.compare",
     "data": "likewise.data",
     "dataset": "likewise.data",
-    "diff": "likewise.report.diff",
+    "diff": "likewise.difference.networks",
     "errors": "likewise.errors",
     "extract": "likewise.views.extract",
     "influence": "likewise.comparison.influence",

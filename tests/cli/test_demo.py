@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from likewise.cli.demo import demo
-from likewise.report import demo as room
+from likewise.report import digits_demo as room
 from tests.cli.conftest import invoke
-from tests.report.test_demo import FEW
+from tests.report.test_digits_demo import FEW
 
 pytest.importorskip("sklearn")
 

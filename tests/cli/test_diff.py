@@ -13,8 +13,8 @@ from likewise.cli._words import thresholds
 from likewise.cli.diff import diff
 from likewise.errors import InputError
 from tests.cli.conftest import invoke
+from tests.difference.copies import fitted, with_noise
 from tests.helpers import sentence
-from tests.report.copies import fitted, with_noise
 
 BUILD = """
 from torch import nn

@@ -230,7 +230,8 @@ def test_every_room_has_a_page_with_code_that_runs() -> None:
         "zeroshot": "zeroshot",
         "analysis": "families",
         "benchmark": "benchmark",
-        "report": "diff",
+        "difference": "diff",
+        "report": "report",
     }
     from tests.contract.test_rooms import ROOMS
 

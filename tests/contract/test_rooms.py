@@ -39,6 +39,7 @@ ORDER = (
     "zeroshot",
     "analysis",
     "benchmark",
+    "difference",
     "report",
     "cli",
 )

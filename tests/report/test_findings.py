@@ -8,8 +8,8 @@ import pytest
 import likewise
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.contents import contents
+from likewise.report.families import apart_by_chance
 from likewise.report.runs import Runs
-from likewise.report.zoo import apart_by_chance
 from tests.report.helpers import arrays
 
 

@@ -12,7 +12,7 @@ from likewise.benchmark.ranks import ranks
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 from likewise.report import read_runs, report
-from likewise.report.unseen import benchmark_panel
+from likewise.report.panels.unseen import benchmark_panel
 from tests.report.helpers import compared, data_of, unpacked
 
 

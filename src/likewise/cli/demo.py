@@ -12,7 +12,7 @@ def demo(
     folder: Annotated[Path, typer.Argument(help="Where everything is kept; rerun with it to resume.")] = Path("demo"),
 ) -> None:
     """Train ten small networks on digits, and write a report of them."""
-    from likewise.report.demo import demo as run
+    from likewise.report.digits_demo import demo as run
 
     found = run(folder, say=lambda line: typer.echo(line, err=True))
     typer.echo("\nWhat was found:")

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from likewise.errors import InputError
-from likewise.report import panels as draw
-from likewise.report.attacks import attacks_panel
-from likewise.report.classes import classes_panel
+from likewise.report.families import Zoo, zoo_of
 from likewise.report.findings import Finding, Material, findings
-from likewise.report.inputs import inputs_panel
-from likewise.report.panels import Panel
+from likewise.report.grids import scored
+from likewise.report.panels import matrix as draw
+from likewise.report.panels.attacks import attacks_panel
+from likewise.report.panels.classes import classes_panel
+from likewise.report.panels.disagreement import gaps, views_of
+from likewise.report.panels.inputs import inputs_panel
+from likewise.report.panels.matrix import Panel
+from likewise.report.panels.unseen import benchmark_panel, unseen_panel
 from likewise.report.runs import Runs
-from likewise.report.scores import scored
-from likewise.report.unseen import benchmark_panel, unseen_panel
-from likewise.report.views import gaps, views_of
-from likewise.report.zoo import Zoo, zoo_of
 
 
 @dataclass(frozen=True)

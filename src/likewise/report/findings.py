@@ -15,10 +15,10 @@ from math import comb
 import numpy as np
 
 from likewise.matrices.score import LEVEL
+from likewise.report.families import Zoo
+from likewise.report.grids import Scored
+from likewise.report.panels.disagreement import Gap, View
 from likewise.report.runs import Runs
-from likewise.report.scores import Scored
-from likewise.report.views import Gap, View
-from likewise.report.zoo import Zoo
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy as np
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.registry import get
+from likewise.report.families import Array, Zoo
 from likewise.report.runs import Runs
-from likewise.report.zoo import Array, Zoo
 from likewise.transfer.matrix import TransferMatrix
 
 VIEWS = ("representations", "answers", "attacks", "classes", "other measures")

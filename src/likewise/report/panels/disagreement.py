@@ -12,8 +12,8 @@ import numpy as np
 from likewise.analysis.matrix_agreement import agreement
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.scores import VIEWS, Scored, ranked
-from likewise.report.zoo import Array, Zoo
+from likewise.report.families import Array, Zoo
+from likewise.report.grids import VIEWS, Scored, ranked
 
 PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on
 FEW = 4  # networks from which on rank agreement can be told

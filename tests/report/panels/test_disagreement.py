@@ -7,11 +7,11 @@ import pytest
 
 from likewise.analysis import agreement
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.packing import packed
+from likewise.report.families import zoo_of
+from likewise.report.grids import ranked, scored, view_of
+from likewise.report.panels.disagreement import rank_agreement
+from likewise.report.panels.packing import packed
 from likewise.report.runs import Runs
-from likewise.report.scores import ranked, scored, view_of
-from likewise.report.views import rank_agreement
-from likewise.report.zoo import zoo_of
 from tests.report.helpers import compared, unpacked
 
 

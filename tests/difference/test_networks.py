@@ -15,8 +15,8 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError, UnknownNameError
+from tests.difference.copies import digits, fitted, with_noise
 from tests.helpers import sentence
-from tests.report.copies import digits, fitted, with_noise
 
 NAMES = ("base", "new")
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise.difference.layers import DIVERGED
 from likewise.matrices.heatmap import finish
-from likewise.report.diff_layers import DIVERGED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from likewise.report.diff_result import Diff
+    from likewise.difference.result import Diff
 
 _ACROSS, _NAMES = 6, 40  # images in a row, and layers up to which all are named
 

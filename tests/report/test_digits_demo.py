@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import InputError
-from likewise.report import demo as room
-from likewise.report.demo import STUDENTS, Student, demo
+from likewise.report import digits_demo as room
+from likewise.report.digits_demo import STUDENTS, Student, demo
 from tests.report.helpers import data_of
 
 pytest.importorskip("sklearn")

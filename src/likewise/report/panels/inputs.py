@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from likewise.comparison.influence import LEFT_OUT, Influence
-from likewise.report.packing import packed
-from likewise.report.panels import Panel
-from likewise.report.zoo import Zoo
+from likewise.report.families import Zoo
+from likewise.report.panels.matrix import Panel
+from likewise.report.panels.packing import packed
 
 SHOWN, LONGEST, PAIRS = 8, 400, 3000  # inputs per pair; letters of a text; pairs times measures that keep all of them
 

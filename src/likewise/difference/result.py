@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import make_folder, write_whole
-from likewise.report import diff_text
-from likewise.report.diff_answers import Answers
-from likewise.report.diff_inputs import Shown
-from likewise.report.diff_layers import DIVERGED, LayerChange
-from likewise.report.diff_weights import WeightChange
+from likewise.difference import text as diff_text
+from likewise.difference.answers import Answers
+from likewise.difference.inputs import Shown
+from likewise.difference.layers import DIVERGED, LayerChange
+from likewise.difference.weights import WeightChange
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -163,7 +163,7 @@ class Diff:
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """How alike each layer is, and images that flip below it; saved if a path is given."""
-        from likewise.report.diff_picture import draw
+        from likewise.difference.picture import draw
 
         return draw(self, path)
 

@@ -16,11 +16,11 @@ from likewise.errors import LikewiseError
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.score import range_text, untrained_note
 from likewise.matrices.tables import short_names
-from likewise.report.packing import number, packed
+from likewise.report.families import Array, Zoo
+from likewise.report.grids import Scored
+from likewise.report.panels.disagreement import Gap, View, rank_agreement
+from likewise.report.panels.packing import number, packed
 from likewise.report.runs import Runs
-from likewise.report.scores import Scored
-from likewise.report.views import Gap, View, rank_agreement
-from likewise.report.zoo import Array, Zoo
 
 FEW_INPUTS = 100
 CLOSE = 0.04  # how far accuracies may lie apart before some measures mostly tell them

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise.report.diff_inputs import Shown, as_address
-from likewise.report.diff_layers import DIVERGED, LayerChange
+from likewise.difference.inputs import Shown, as_address
+from likewise.difference.layers import DIVERGED, LayerChange
 
 if TYPE_CHECKING:
-    from likewise.report.diff_answers import Answers, ClassDrift, Flip
-    from likewise.report.diff_result import Diff
+    from likewise.difference.answers import Answers, ClassDrift, Flip
+    from likewise.difference.result import Diff
 
 WIDTH, LABEL = 80, 10
 FLIPS, TEXT, ROWS = 8, 60, 12  # flips that are shown, letters of a text, rows of layers and classes

@@ -12,11 +12,11 @@ from likewise.analysis.picks import Pick, pick_ensemble
 from likewise.analysis.teachers import TeacherPick, pick_teacher
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL
+from likewise.report.families import Zoo
 from likewise.report.findings import Finding
-from likewise.report.packing import number, packed
-from likewise.report.panels import Panel
+from likewise.report.panels.matrix import Panel
+from likewise.report.panels.packing import number, packed
 from likewise.report.runs import Runs
-from likewise.report.zoo import Zoo
 from likewise.transfer.matrix import TransferMatrix
 from likewise.transfer.success_rates import wilson
 

@@ -13,11 +13,11 @@ from likewise.classes.films import LARGEST, TITLES
 from likewise.classes.inspector import Inspector
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL
+from likewise.report.families import Zoo
 from likewise.report.findings import Finding
-from likewise.report.packing import number, packed
-from likewise.report.panels import Panel
+from likewise.report.panels.matrix import Panel
+from likewise.report.panels.packing import number, packed
 from likewise.report.runs import Runs
-from likewise.report.zoo import Zoo
 
 FRAMES = 40  # epochs in the slider
 Array = np.ndarray[Any, Any]

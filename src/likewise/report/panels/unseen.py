@@ -12,8 +12,8 @@ from likewise.benchmark.paper import paper_results
 from likewise.benchmark.ranks import Ranks, ranks
 from likewise.benchmark.results import Results, label
 from likewise.errors import LikewiseError
-from likewise.report.packing import number, packed
-from likewise.report.panels import Panel
+from likewise.report.panels.matrix import Panel
+from likewise.report.panels.packing import number, packed
 from likewise.zeroshot.result import ZeroShot
 
 POINTS = 60  # soft labels per class in the picture

@@ -15,13 +15,13 @@ from likewise.comparison.arguments import named_networks
 from likewise.comparison.compare import compare
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
+from likewise.difference.answers import answer_changes
+from likewise.difference.inputs import shown_inputs
+from likewise.difference.layers import layer_changes
+from likewise.difference.result import Check, Diff, Transfer
+from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
 from likewise.measures.registry import select
-from likewise.report.diff_answers import answer_changes
-from likewise.report.diff_inputs import shown_inputs
-from likewise.report.diff_layers import layer_changes
-from likewise.report.diff_result import Check, Diff, Transfer
-from likewise.report.diff_weights import weight_changes
 from likewise.transfer import one_sided
 from likewise.views import Activations
 from likewise.views.batches import domain_of

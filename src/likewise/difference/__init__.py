@@ -1,0 +1,12 @@
+"""What changed between a network and a fine-tuned, quantised, pruned or re-trained copy of it.
+
+`diff` shows both the same inputs and looks at layers, weights, answers and attacks, each in a file of its own. The room
+imports `_base` to `transfer`.
+"""
+
+from __future__ import annotations
+
+from likewise.difference.networks import diff
+from likewise.difference.result import Diff
+
+__all__ = ["Diff", "diff"]

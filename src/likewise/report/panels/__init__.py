@@ -1,0 +1,1 @@
+"""The panels of a report: one file per question."""

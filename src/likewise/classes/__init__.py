@@ -7,8 +7,8 @@ The parts that draw or train are imported when first asked for; the numbers need
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from likewise.classes.alignment import Alignment, alignment
-from likewise.classes.confusion import hierarchical_distance, idm, interval, ranks
+from likewise.classes.agreement import Alignment, alignment
+from likewise.classes.confusion import Templates, hierarchical_distance, idm, interval, ranks, templates
 from likewise.classes.epoch_report import INDICES, index
 from likewise.classes.from_sources import (
     from_confusion,
@@ -18,9 +18,8 @@ from likewise.classes.from_sources import (
     from_wordnet,
 )
 from likewise.classes.indices import wsi
-from likewise.classes.phases import Phases, phases
+from likewise.classes.learning_phases import Phases, phases
 from likewise.classes.similarity import ClassSimilarity
-from likewise.classes.templates import Templates, templates
 
 if TYPE_CHECKING:
     from likewise.classes.films import animate

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from likewise._base.registry import Registry, module_of
-from likewise.classes.alignment import METRICS, Both, Scaled, chance, semantic_order
+from likewise.classes.agreement import METRICS, Both, Scaled, chance, semantic_order
 from likewise.classes.confusion import ranks
 from likewise.classes.similarity import ClassSimilarity
 

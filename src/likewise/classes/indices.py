@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likewise.classes.alignment import DECIMALS, calibrated
+from likewise.classes.agreement import DECIMALS, calibrated
 from likewise.classes.confusion import idm
 from likewise.classes.epoch_report import Reference, Snapshot, index
 from likewise.classes.similarity import KINDS, ClassSimilarity

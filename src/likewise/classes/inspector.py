@@ -1,7 +1,8 @@
 """The inspector: what a network finds alike, epoch by epoch, while it is trained.
 
 `update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything
-else (Lightning, transformers, our own training) is an adapter on these two. Every epoch is on disk the
+else (Lightning, transformers, our own training) is an adapter on these two; those of other libraries are looked up
+in a registry, so that they may import the inspector and not the other way round. Every epoch is on disk the
 moment it is reported, under its number: a training that was killed resumes without a gap, and an epoch
 that is trained again replaces itself.
 """
@@ -9,10 +10,11 @@ that is trained again replaces itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likewise._base.registry import Registry
 from likewise._base.warnings import warn
 from likewise.classes.accumulator import Counts, everywhere
 from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, report
@@ -22,7 +24,7 @@ from likewise.classes.from_sources import (
     from_weights,
     from_wordnet,
 )
-from likewise.classes.phases import Phases, phases
+from likewise.classes.learning_phases import Phases, phases
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.errors import InputError, quoted_list
@@ -31,6 +33,10 @@ from likewise.wordnet import ClassNames, match, recognised
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+ADAPTERS: Registry[Callable[..., Any]] = Registry(
+    "adapter", group="likewise.adapters", modules=("likewise.classes.adapters.*",)
+)
 
 
 class Inspector:
@@ -258,15 +264,11 @@ class Inspector:
 
     def lightning(self, **options: Any) -> Any:
         """A callback for Lightning: `Trainer(callbacks=[inspector.lightning()])`."""
-        from likewise.classes.adapters.lightning import callback
-
-        return callback(self, **options)
+        return ADAPTERS.get("lightning")(self, **options)
 
     def trainer(self, **options: Any) -> Any:
         """For transformers: `Trainer(..., callbacks=[hook], compute_metrics=hook)`."""
-        from likewise.classes.adapters.transformers import hook
-
-        return hook(self, **options)
+        return ADAPTERS.get("transformers")(self, **options)
 
 
 def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from likewise.classes.alignment import alignment
+from likewise.classes.agreement import alignment
 from likewise.classes.from_sources import from_confusion, from_features, from_logits
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import UndefinedError

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.arrays import check_labels
-from likewise.classes.confusion import ranks
+from likewise.classes.confusion import Templates, ranks
 from likewise.classes.epoch_report import panels
 from likewise.classes.similarity import ClassSimilarity, named, numbered
-from likewise.classes.templates import Templates
 from likewise.errors import InputError
 from likewise.matrices.heatmap import finish, heatmaps
 from likewise.wordnet import ClassNames

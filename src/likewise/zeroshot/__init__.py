@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from likewise.zeroshot.metrics import Metric, amalgam, davies_bouldin, dbi
 from likewise.zeroshot.pictures import embed_soft_labels, plot_differences, plot_histograms, plot_maps
+from likewise.zeroshot.protocol import run, unseen
 from likewise.zeroshot.ranking import architectures, paper_table, rank_correlations
 from likewise.zeroshot.result import ZeroShot, from_folder, means
-from likewise.zeroshot.run import run, unseen
 
 __all__ = [
     "Metric",

@@ -13,7 +13,7 @@ from typing import Any
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.classes.classifier import Tap
-from likewise.classes.inspector import Inspector
+from likewise.classes.inspector import ADAPTERS, Inspector
 from likewise.errors import InputError, brief
 
 Get = Callable[[Any, Any], tuple[Any, Any]]
@@ -151,3 +151,6 @@ class _Hooks:
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
         self._close()
+
+
+ADAPTERS.add("lightning", callback, module=__name__)

@@ -14,7 +14,7 @@ import numpy as np
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.classes.classifier import Tap
-from likewise.classes.inspector import Inspector
+from likewise.classes.inspector import ADAPTERS, Inspector
 
 
 def hook(inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None) -> Any:
@@ -64,3 +64,6 @@ class _Hooks:
         self.inspector.reset()
         self.inspector.update(np.asarray(logits), np.asarray(prediction.label_ids))
         return metrics | self.inspector.report(self._model, epoch=epoch)
+
+
+ADAPTERS.add("transformers", hook, module=__name__)

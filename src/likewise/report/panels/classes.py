@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.classes.alignment import alignment
+from likewise.classes.agreement import alignment
 from likewise.classes.epoch_report import panels
 from likewise.classes.films import LARGEST, TITLES
 from likewise.classes.inspector import Inspector

@@ -17,11 +17,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise._base.machine import free_memory
 from likewise.errors import InputError
 
 _CHUNK = 2**24
-Array = np.ndarray[Any, Any]
 _HEADERS: dict[tuple[int, int], Any] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,

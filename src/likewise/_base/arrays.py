@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from likewise.errors import InputError
 
+Array = np.ndarray[Any, Any]
 NO_ARRAY = (
     type(None),
     str,
@@ -49,7 +50,7 @@ def plain_tensor(values: Any, label: str) -> Tensor:
     return tensor_from_numpy(_numbers(values, label))
 
 
-def as_array(values: Any, label: str) -> np.ndarray:
+def as_array(values: Any, label: str) -> Array:
     """A float64 array on the CPU that shares memory where it can."""
     return as_tensor(values, label).double().cpu().numpy()
 
@@ -137,7 +138,7 @@ def _stacked(rows: list[Tensor] | tuple[Tensor, ...], label: str) -> Tensor:
     return torch.stack(dense)
 
 
-def tensor_from_numpy(array: np.ndarray) -> Tensor:
+def tensor_from_numpy(array: Array) -> Tensor:
     """A tensor of a numeric array, whatever its precision, byte order, strides and flags."""
     if array.dtype == np.longdouble:
         with np.errstate(over="ignore"):  # what is too large is refused as infinite
@@ -151,7 +152,7 @@ def tensor_from_numpy(array: np.ndarray) -> Tensor:
     return torch.from_numpy(array)
 
 
-def _numbers(values: Any, label: str) -> np.ndarray:
+def _numbers(values: Any, label: str) -> Array:
     """The array of whatever has one, if it holds numbers."""
     array = values if type(values) is np.ndarray else _read(values, label)
     if array.dtype.kind == "c":
@@ -161,7 +162,7 @@ def _numbers(values: Any, label: str) -> np.ndarray:
     return array
 
 
-def _read(values: Any, label: str) -> np.ndarray:
+def _read(values: Any, label: str) -> Array:
     """What is no plain array as one, or a refusal."""
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(
@@ -196,7 +197,7 @@ def _unreadable(error: Exception, label: str) -> str:
     return f"{label} cannot be read as an array ({reason}). Pass an array, a tensor or a data frame."
 
 
-def _of_frame(frame: Any, label: str) -> np.ndarray:
+def _of_frame(frame: Any, label: str) -> Array:
     """A data frame's numbers, columns of several types in double precision."""
     kinds = dict(frame.dtypes) if frame.ndim == 2 else {frame.name: frame.dtype}
     odd = [name for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "biuf"]
@@ -209,7 +210,7 @@ def _of_frame(frame: Any, label: str) -> np.ndarray:
     return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _made_writeable(array: np.ndarray) -> bool:
+def _made_writeable(array: Array) -> bool:
     try:
         array.flags.writeable = True
     except ValueError:

@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from likewise.errors import LikewiseError
 
 SMALL = 5e9  # multiplications; below, one thread is as fast as several
+_NO_MEMORY = ("out of memory", "allocate memory", "not enough memory", "alloc_failed")  # cuBLAS and cuDNN: the last
 CPU_INFO = Path("/proc/cpuinfo")  # Linux describes the processor there
 
 
@@ -64,15 +65,16 @@ def _multiplications(values: Any) -> float:
     return float(shape[0]) * float(math.prod(shape)) if len(shape) > 1 else 0.0
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether the memory of a GPU or of this machine was too small, in the words of torch.
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the memory of a GPU or of this machine was too small: by the error's type, else in the words of torch.
 
     >>> is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
     True
     """
-    words = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed")
-    said = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in words)
-    return isinstance(error, torch.OutOfMemoryError) or (said and not isinstance(error, LikewiseError))
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    is_foreign = isinstance(error, RuntimeError) and not isinstance(error, LikewiseError)
+    return is_foreign and any(words in str(error).lower() for words in _NO_MEMORY)
 
 
 def free_memory() -> int:

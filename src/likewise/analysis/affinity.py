@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise._base.optional import Library
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
-
-Array = np.ndarray[Any, Any]
 
 
 def affinities(matrix: SimilarityMatrix) -> Array:

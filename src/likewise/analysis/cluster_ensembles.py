@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.analysis.affinity import Array
+from likewise._base.arrays import Array
 from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of
 from likewise.analysis.families import Clusters, family_labels
 from likewise.errors import InputError

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from torch import nn
 
+from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.optional import require
-from likewise.analysis.affinity import Array, affinities, pairs, sklearn
+from likewise.analysis.affinity import affinities, pairs, sklearn
 from likewise.analysis.architecture import architecture
 from likewise.analysis.families import Clusters
 from likewise.analysis.structure import layers

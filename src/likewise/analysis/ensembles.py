@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.analysis.affinity import Array
+from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from likewise.analysis.affinity import Array, affinities, checked, pairs, sklearn
+from likewise._base.arrays import Array
+from likewise.analysis.affinity import affinities, checked, pairs, sklearn
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from likewise.analysis.affinity import Array, pairs
+from likewise._base.arrays import Array
+from likewise.analysis.affinity import pairs
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 

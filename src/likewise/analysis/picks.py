@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from likewise.analysis.affinity import Array, checked, pairs
+from likewise._base.arrays import Array
+from likewise.analysis.affinity import checked, pairs
 from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.analysis.affinity import Array
+from likewise._base.arrays import Array
 from likewise.analysis.families import Clusters, clusters, family_labels
 from likewise.analysis.picks import Trial, matched, trial_of
 from likewise.errors import InputError

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from likewise._base.arrays import Array
 from likewise.attacks.encodings import (
     BRIGHTEST,
     PLACE,
@@ -28,7 +29,7 @@ from likewise.attacks.encodings import (
 )
 from likewise.attacks.inference import layout
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.searches import Array, Proposals, Search, Space
+from likewise.attacks.searches import Proposals, Search, Space
 from likewise.attacks.steps import Target, target
 from likewise.errors import InputError, brief
 

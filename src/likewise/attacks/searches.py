@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise._base.optional import require
 from likewise.errors import InputError, brief
 
-Array = np.ndarray[Any, Any]
 Proposals = Generator[Array, Array, None]
 FEWEST = 5  # members of a population that evolves: the best, one to be replaced, two others, and one to spare
 ROWS = 64  # candidates computed at a time, so that those of thousands of entries stay in the processor's cache

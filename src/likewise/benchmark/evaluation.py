@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.analysis.matrix_agreement import correlations, mantel, p_value
 from likewise.errors import InputError, brief
 
-Array = np.ndarray[Any, Any]
 Variant = Literal["published", "resi"]
 Ties = Literal["conform", "half", "violate"]
 TIES: dict[str, float] = {"conform": 1.0, "half": 0.5, "violate": 0.0}

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise import __version__
+from likewise._base.arrays import Array
 from likewise._base.files import reading, write_whole
 from likewise._base.hashing import digest
 from likewise._base.machine import single_threaded
 from likewise.benchmark.domains import Stack
-from likewise.benchmark.evaluation import Array, Evidence
+from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
 from likewise.benchmark.results import COLUMNS
 from likewise.benchmark.validity import VALID, Validity

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
+from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
@@ -37,7 +38,6 @@ from likewise.views import Reduction
 from likewise.work.artifacts import put_file, read_intact
 from likewise.work.store import open_store
 
-Array = np.ndarray[Any, Any]
 INPUTS = "inputs.safetensors"
 MOST, TRIED, SIDE = 12, 500, 64  # inputs kept per pair; left out at most; pixels of a picture
 LEFT_OUT, POINTWISE = "left out", "pointwise"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise import __version__
-from likewise._base.machine import single_threaded
+from likewise._base.machine import is_out_of_memory, single_threaded
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
 from likewise.comparison.keys import measure_key, pair_key, score_key, view_key
@@ -28,7 +28,7 @@ from likewise.errors import (
     UndefinedError,
 )
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.measures.facts import Measure, out_of_memory
+from likewise.measures.facts import Measure
 from likewise.measures.kernels import (
     Distance,
     InnerProducts,
@@ -75,7 +75,7 @@ def outcome(measure: Measure, pair: Pair) -> Outcome:
     except LikewiseError:
         raise
     except Exception as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise
         reason = f"{measure.key} failed on {pair}: {type(error).__name__}: {error}"
         return Outcome(float("nan"), reason, final=False)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise.errors import InputError
 from likewise.measures.families.functional import shared_logits
 from likewise.measures.pair import pair_of
 from likewise.transfer.success_rates import wilson
 from likewise.views import Activations
 
-Array = np.ndarray[Any, Any]
 LEVEL = 0.05
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from likewise._base.hashing import digest
-from likewise._base.machine import one_thread
+from likewise._base.machine import is_out_of_memory, one_thread
 from likewise._base.optional import Library
 from likewise.errors import (
     InputError,
@@ -217,7 +217,7 @@ class Measure:
                 "scales lie this far apart are best scaled or left out."
             ) from error
         except Exception as error:
-            if self.built_in or isinstance(error, LikewiseError) or out_of_memory(error):
+            if self.built_in or isinstance(error, LikewiseError) or is_out_of_memory(error):
                 raise
             raise MeasureError(f"{self.key} failed on {pair}: {type(error).__name__}: {error}") from error
         return self._checked(value, pair)
@@ -339,12 +339,6 @@ def describe(info: Info, function: Callable[..., float]) -> Info:
         recipe=rest.partition("\n>>>")[0].strip(),
         invariant_to=closed(info.invariant_to),
     )
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether there was no room; torch says so in words alone on the CPU."""
-    words = str(error).lower() if isinstance(error, RuntimeError) else ""
-    return isinstance(error, MemoryError) or ("memory" in words and "alloc" in words)
 
 
 def closed(invariances: frozenset[str] | set[str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.analysis.component_analysis import keywords
 from likewise.analysis.families import Clusters, clusters
 from likewise.errors import InputError, MissingDependencyError
@@ -15,7 +16,6 @@ from likewise.matrices.labelled import UNTRAINED
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.runs import Runs
 
-Array = np.ndarray[Any, Any]
 FIRST = "cka-debiased"  # the measure families are found by, where it is there
 SHUFFLES, MOST, DRAWS, SHARE = 199, 10, 20, 0.8
 

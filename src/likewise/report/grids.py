@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.registry import get
-from likewise.report.families import Array, Zoo
+from likewise.report.families import Zoo
 from likewise.report.runs import Runs
 from likewise.transfer.matrix import TransferMatrix
 

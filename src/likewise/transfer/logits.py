@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.arrays import as_array, check_labels
+from likewise._base.arrays import Array, as_array, check_labels
 from likewise._base.files import reading
 from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
@@ -26,7 +26,6 @@ from likewise.transfer.classifiers import Classifier, by_name, check_same_classe
 from likewise.work.artifacts import Artifacts, put_file, read_intact
 from likewise.work.store import Store, open_store
 
-Array = np.ndarray[Any, Any]
 KIND = "answers"  # the folder of a store
 _RULES = 1  # raised where answers come out otherwise than before
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from likewise import __version__
+from likewise._base.arrays import Array
 from likewise._base.files import is_folder, write_whole
 from likewise._base.warnings import warn
 from likewise.errors import InputError
@@ -21,7 +22,6 @@ from likewise.matrices.uncertainty import Interval
 from likewise.transfer.logits import Answers
 from likewise.transfer.scores import (
     NONE_RIGHT,
-    Array,
     directed_rates,
     draws_of,
     resampled_scores,

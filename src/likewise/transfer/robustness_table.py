@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.data import Data
 from likewise.errors import InputError, quoted_list
 from likewise.transfer.classifiers import labelled
-from likewise.transfer.scores import Array
 from likewise.transfer.success_rates import Running, success, wilson
 
 if TYPE_CHECKING:

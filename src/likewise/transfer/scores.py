@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError
 
-Array = np.ndarray[Any, Any]
 LEAST = 0.01  # percent
 NONE_RIGHT = "no input is classified correctly by both, so nothing can be fooled. Show them inputs they know."
 

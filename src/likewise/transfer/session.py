@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
 from likewise.data import Data
@@ -30,7 +31,6 @@ from likewise.transfer.logits import KIND as ANSWERS
 from likewise.transfer.logits import Answers, clean_logits, gather
 from likewise.work.artifacts import Artifacts
 
-Array = np.ndarray[Any, Any]
 _RULES = 1  # raised where answers to examples come out otherwise than before
 
 

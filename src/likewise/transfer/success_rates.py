@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise._base.files import save_figure
 from likewise._base.optional import require
 from likewise.attacks import Attack
 from likewise.errors import InputError, UndefinedError
 from likewise.transfer.classifiers import by_name, classifier
-from likewise.transfer.scores import Array
 from likewise.transfer.transferability import BATCH, Place, session
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.attacks import Attack
 from likewise.classes.replay import checkpoints
 from likewise.comparison.arguments import untrained_networks
@@ -19,7 +20,7 @@ from likewise.matrices.labelled import UNTRAINED
 from likewise.transfer.classifiers import by_name, labelled
 from likewise.transfer.examples import Recipe
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies
-from likewise.transfer.scores import NONE_RIGHT, Array, score_of
+from likewise.transfer.scores import NONE_RIGHT, score_of
 from likewise.transfer.session import Session, all_pairs, cube
 from likewise.work.store import Store, open_store
 

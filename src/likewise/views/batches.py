@@ -272,7 +272,7 @@ class Parts:
             parts = split(batch, self.most)
             try:
                 return [see(part) for part in parts]
-            except RuntimeError as error:
+            except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
                 self._halve(parts[0], error)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError, did_you_mean, quoted_list
 from likewise.networks.outputs import check_answers
-from likewise.zeroshot.soft_labels import Array, by_class, check, soft_labels
+from likewise.zeroshot.soft_labels import by_class, check, soft_labels
 
 if TYPE_CHECKING:
     import pandas as pd

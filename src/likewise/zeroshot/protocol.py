@@ -13,6 +13,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 import torch
 
+from likewise._base.arrays import Array
 from likewise._base.progress import Progress
 from likewise.data import Data, held_out
 from likewise.errors import InputError, WorkerError, brief
@@ -23,7 +24,7 @@ from likewise.work.store import Store, open_store
 from likewise.zeroshot.folds import Fold, Network, Source, check_network, read_answers, run_fold, with_key
 from likewise.zeroshot.presets import preset_of
 from likewise.zeroshot.result import ZeroShot, check_classes
-from likewise.zeroshot.soft_labels import Array, soft_labels
+from likewise.zeroshot.soft_labels import soft_labels
 
 Split = Literal["train", "test"]
 Place = Store | str | os.PathLike[str] | None

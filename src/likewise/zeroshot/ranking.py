@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.errors import InputError, did_you_mean, quoted_list
 from likewise.zeroshot.result import ZeroShot, means
-from likewise.zeroshot.soft_labels import Array
 
 if TYPE_CHECKING:
     import pandas as pd

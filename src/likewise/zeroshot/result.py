@@ -15,13 +15,14 @@ import torch
 
 from likewise import __version__
 from likewise._base.array_files import read_npy
+from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.tables import fitted
 from likewise.networks.outputs import Answers, check_answers
 from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
-from likewise.zeroshot.soft_labels import Array, soft_labels
+from likewise.zeroshot.soft_labels import soft_labels
 
 if TYPE_CHECKING:
     import pandas as pd

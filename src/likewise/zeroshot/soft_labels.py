@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from likewise._base.arrays import as_array
+from likewise._base.arrays import Array, as_array
 from likewise._base.warnings import warn
 from likewise.errors import InputError
 from likewise.networks.outputs import Answers, check_answers
 
-Array = np.ndarray[Any, Any]
 TOLERANCE = 1e-3  # by which probabilities may miss the sum of one
 
 

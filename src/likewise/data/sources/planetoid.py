@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse
 
 from likewise._base.array_files import check_room
+from likewise._base.arrays import Array
 from likewise._base.files import reading
 
 _MOST_NODES = 10**8
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
-Array = np.ndarray[Any, Any]
 # The modules' names of Python 2 and of older releases, in which the files were written.
 _SAFE = {
     ("scipy.sparse.csr", "csr_matrix"): scipy.sparse.csr_matrix,

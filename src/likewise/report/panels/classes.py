@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.classes.agreement import alignment
 from likewise.classes.epoch_report import panels
 from likewise.classes.films import LARGEST, TITLES
@@ -20,7 +21,6 @@ from likewise.report.panels.packing import number, packed
 from likewise.report.runs import Runs
 
 FRAMES = 40  # epochs in the slider
-Array = np.ndarray[Any, Any]
 
 
 def classes_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:

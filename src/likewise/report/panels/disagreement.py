@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.analysis.matrix_agreement import agreement
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.families import Array, Zoo
+from likewise.report.families import Zoo
 from likewise.report.grids import VIEWS, Scored, ranked
 
 PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on

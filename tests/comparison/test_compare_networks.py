@@ -13,8 +13,8 @@ from torch import nn
 
 import likewise
 from likewise import measures
-from likewise.comparison.arguments import named_networks
 from likewise.errors import InputError, MissingDataError, UnknownNameError
+from likewise.networks.names import named_networks
 from likewise.testing import check_measure
 from tests.data.helpers import coloured
 from tests.fuzz.tiny_transformers import WORDS, save

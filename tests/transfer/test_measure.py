@@ -96,7 +96,7 @@ def test_arrays_options_that_do_not_fit_and_transforms_are_refused() -> None:
 
 
 def test_a_pair_that_knows_nothing_in_common_is_undefined_for_two_and_a_reason_among_more() -> None:
-    from tests.transfer.test_sat import Constant
+    from tests.transfer.test_transferability import Constant
 
     nets = {"zero": Constant(0), "one": Constant(1), "good": trained()}
     matrix = likewise.compare(nets, KEY, data=digits(), layers="logits", progress=False)

@@ -14,7 +14,7 @@ from likewise.errors import InputError, UndefinedError
 from likewise.transfer import sat, success
 from likewise.transfer.success_rates import wilson
 from tests.transfer.helpers import QUICK, digits, trained, zoo
-from tests.transfer.test_sat import Constant
+from tests.transfer.test_transferability import Constant
 
 
 def test_success_is_the_share_of_inputs_known_before_that_are_wrong_after() -> None:

@@ -26,9 +26,9 @@ from likewise.analysis.architecture import architecture
 from likewise.analysis.families import Clusters
 from likewise.analysis.structure import layers
 from likewise.analysis.trace import trace
-from likewise.comparison.arguments import expanded, named_networks
 from likewise.errors import ForwardError, InputError, brief, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.networks.names import expanded, named_networks
 from likewise.networks.normalise import unwrapped
 from likewise.views.layers import on_two_inputs, own_sizes
 

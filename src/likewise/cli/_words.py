@@ -82,10 +82,10 @@ def _function(name: str) -> Any:
 
 def views(files: list[str], data: str | None, memory: str | None) -> dict[str, Any]:
     """Arrays from files, or networks under short names."""
-    from likewise.comparison.arguments import expanded, named_networks
     from likewise.errors import InputError
     from likewise.measures.workspace import parse_memory
     from likewise.networks.address import is_network
+    from likewise.networks.names import expanded, named_networks
     from likewise.views.array_files import read_arrays
 
     if data is not None:

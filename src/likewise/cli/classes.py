@@ -30,7 +30,7 @@ def classes(
 ) -> None:
     """Hold what networks find alike against WordNet. SAI is of class means on data, or of class layers."""
     from likewise.classes import alignment, from_features, from_weights, from_wordnet
-    from likewise.comparison.arguments import named_networks
+    from likewise.networks.names import named_networks
 
     found: dict[str, Alignment] = {}
     for name, address in named_networks(networks).items():

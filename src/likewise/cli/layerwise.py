@@ -35,7 +35,7 @@ def layerwise(
 ) -> None:
     """Compare every layer of a network with every layer of another."""
     import likewise
-    from likewise.comparison.arguments import named_networks
+    from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
     found = likewise.layerwise(

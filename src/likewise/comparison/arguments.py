@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from torch.nn import Module
@@ -28,7 +27,7 @@ def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]
         raise OptionError("compare has no option 'measures'. It is called measure: measure='cka'.")
     if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
         measure, other = other, None
-    if isinstance(views, str) and other is None and len(expanded([views])) > 1:
+    if isinstance(views, str) and other is None and _names_several(views):
         views = [views]
     if isinstance(views, (list, tuple)) and other is None:
         views = named(views)
@@ -40,9 +39,17 @@ def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]
     return views, other, with_options(DEFAULT if measure is None else measure, options)
 
 
+def _names_several(address: str) -> bool:
+    from likewise.networks.names import expanded
+
+    return len(expanded([address])) > 1
+
+
 def named(views: list[Any] | tuple[Any, ...]) -> dict[str, Any]:
     """Networks under short names, arrays under their place in the list, views under their own names."""
     if any(isinstance(view, (str, Module)) for view in views):
+        from likewise.networks.names import expanded, named_networks
+
         return named_networks(expanded(views))
     names = [getattr(view, "name", "") for view in views]
     own = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
@@ -163,10 +170,11 @@ class Extraction:
 def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool) -> dict[str, Any]:
     """Networks as their views of the data, everything else as it is; under their own names where asked."""
     from likewise.data import Data, as_data
+    from likewise.data.inputs import domain_of
     from likewise.data.objects import read_once
     from likewise.networks import network as load
+    from likewise.networks.names import named_networks
     from likewise.views.activations import Subject
-    from likewise.views.batches import domain_of
     from likewise.views.extract import extract_without_note, note_embeddings
 
     data = as_data(how.data)
@@ -220,14 +228,6 @@ def choices_of(choice: Any, names: Sequence[str], addresses: Iterable[Any]) -> l
     return [next((choice[name] for name in each if isinstance(name, str) and name in choice), None) for each in known]
 
 
-def untrained_networks(given: Mapping[str, Any], *, own_names: bool) -> tuple[str, ...]:
-    """Names of networks that were asked for by an address and have random weights."""
-    from likewise.networks.address import is_untrained
-
-    addresses = {name: each for name, each in given.items() if isinstance(each, str) and is_untrained(each)}
-    return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
-
-
 def check_networks(
     given: Mapping[str, Any],
     data: Any,
@@ -236,12 +236,13 @@ def check_networks(
     transform: Any,
 ) -> None:
     """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
+    from likewise.networks.names import address_of
     from likewise.views.hooks import is_pattern
 
     if data is None:
         network = next(each for each in given.values() if isinstance(each, (str, Module)))
         raise InputError(
-            f"{_address(network)} is a network, and compare needs to "
+            f"{address_of(network)} is a network, and compare needs to "
             "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
         )
     check_choices(given, head=head, layers=layers, transform=transform)
@@ -266,85 +267,3 @@ def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
                     f"{option} names a {what} of {name!r}, and the networks are {quoted_list(list(given))}. "
                     f"Give {option}={{network: {what}}} by these names."
                 )
-
-
-def expanded(networks: Iterable[Any]) -> list[Any]:
-    """Networks with one address per revision, where an address names several: `hf:NAME@step1000,step2000`."""
-    given = list(networks)
-    if not any(isinstance(network, str) and "@" in network for network in given):
-        return given
-    from likewise.networks.revisions import expand
-
-    return expand(given)
-
-
-def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
-    """Networks under short names: of their weights or revision, else of their address.
-
-    Where two weights files have one name, their folders tell them apart; two addresses stand in
-    full. What repeats even then is numbered.
-
-    >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
-    ['lenet', 'lenet#2', 'best']
-    >>> list(named_networks(["zoo:mlp@runs/a/weights.safetensors", "runs/b/weights.safetensors"]))
-    ['a', 'b']
-    >>> list(named_networks(["hf:openai-community/gpt2", "hf:runs/llama"]))
-    ['gpt2', 'llama']
-    >>> list(named_networks(["timm:resnet18", "torchvision:resnet18"]))
-    ['timm:resnet18', 'torchvision:resnet18']
-    >>> list(named_networks(["hf:org/name@v1.0", "hf:org/name@v2.0"]))
-    ['v1.0', 'v2.0']
-    """
-    wanted = [(network, _address(network)) for network in networks]
-    meant: dict[str, set[str]] = {}
-    for _, address in wanted:
-        meant.setdefault(_short(address), set()).add(address)
-    found: dict[str, Any] = {}
-    for network, address in wanted:
-        short = _short(address)
-        if len(meant[short]) > 1:
-            weights = _weights(address)
-            short = address if weights is None else weights.parent.name or short
-        name, count = short, 2
-        while name in found:
-            name, count = f"{short}#{count}", count + 1
-        found[name] = network
-    return found
-
-
-def _short(address: str) -> str:
-    revision, weights = _revision(address), _weights(address)
-    if revision is not None:
-        return revision
-    if weights is not None:
-        return weights.stem
-    name, comma, options = address.rpartition(":")[2].partition(",")
-    return PurePath(name).name + comma + options
-
-
-def _address(network: Any) -> str:
-    """What a network is called where nobody named it."""
-    if isinstance(network, str):
-        return network
-    if not isinstance(network, Module):
-        return type(network).__name__
-    from likewise.views.extract import network_and_name
-
-    return network_and_name(network)[1]
-
-
-def _revision(address: str) -> str | None:
-    """The revision an address names."""
-    if "@" not in address:
-        return None
-    from likewise.networks.revisions import revision_of
-
-    return revision_of(address)
-
-
-def _weights(address: str) -> PurePath | None:
-    """The weights file an address names, or is."""
-    weights = address.partition("@")[2] if _revision(address) is None else ""
-    if not weights and address.endswith(".safetensors"):
-        weights = address
-    return PurePath(weights) if weights else None

@@ -22,10 +22,8 @@ from likewise.comparison.arguments import (
     as_views,
     check_networks,
     extract_all,
-    named_networks,
     read_arguments,
     seeded,
-    untrained_networks,
 )
 from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, measure_pair, score_all
@@ -126,6 +124,8 @@ def compare(  # type: ignore[misc]
     given = {"x": views, "y": other} if two else views
     networks = any(isinstance(each, (str, Module)) for each in given.values())
     if networks:
+        from likewise.networks.names import named_networks, untrained_networks
+
         names = named_networks(given.values()) if two else given
         check_networks(names, data, head, layers, transform)
     with nullcontext() if store is None else open_store(store) as place:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import check_choices, choices_of, named_networks, seeded, untrained_networks
+from likewise.comparison.arguments import check_choices, choices_of, seeded
 from likewise.comparison.schedule import score_items
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
@@ -31,9 +31,10 @@ from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import shown_to
+from likewise.networks.names import named_networks, network_and_name, untrained_networks
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, check_batch_size, known_length
-from likewise.views.extract import data_name, extract, network_and_name
+from likewise.views.extract import data_name, extract
 from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"

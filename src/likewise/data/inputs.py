@@ -231,3 +231,41 @@ def slice_name(index: slice) -> str:
     """A slice as it is written in an address."""
     start, stop, step = ("" if part is None else str(part) for part in (index.start, index.stop, index.step))
     return f"[{start}:{stop}{':' + step if step else ''}]"
+
+
+def domain_of(data: Any) -> str | None:
+    """What kind of inputs data holds, None where nothing about it says so.
+
+    >>> domain_of(["a text"]), domain_of(torch.zeros(2, 3, 8, 8)), domain_of([torch.zeros(9)]), domain_of(iter([]))
+    ('text', 'image', 'audio', None)
+    """
+    if isinstance(data, Data):
+        return data.domain
+    if are_texts(data):
+        return "text"
+    if are_sounds(data):
+        return "audio"
+    return "image" if isinstance(data, (Tensor, np.ndarray)) and data.ndim == 4 else None
+
+
+def are_texts(data: Any) -> bool:
+    """Whether this is a list of texts, or of pairs of texts."""
+    if not isinstance(data, list) or not data:
+        return False
+    first = data[0]
+    return isinstance(first, str) or (isinstance(first, tuple) and isinstance(first[0], str))
+
+
+def are_sounds(data: Any) -> bool:
+    """Whether this is a list of arrays of numbers of one axis, which may differ in length."""
+    return isinstance(data, list) and bool(data) and all(map(_is_sound, data))
+
+
+def _is_sound(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray)) and value.ndim == 1 and _kind_of(value) in "fi"
+
+
+def _kind_of(value: Tensor | np.ndarray) -> str:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind
+    return "f" if value.is_floating_point() else "i"

@@ -11,9 +11,9 @@ from typing import Any
 
 from torch import nn
 
-from likewise.comparison.arguments import named_networks
 from likewise.comparison.compare import compare
 from likewise.data import Data, as_data
+from likewise.data.inputs import domain_of
 from likewise.data.objects import read_once
 from likewise.difference.answers import answer_changes
 from likewise.difference.inputs import shown_inputs
@@ -22,10 +22,10 @@ from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
 from likewise.measures.registry import select
+from likewise.networks.names import named_networks, network_and_name
 from likewise.transfer import one_sided
 from likewise.views import Activations
-from likewise.views.batches import domain_of
-from likewise.views.extract import data_name, extract_without_note, network_and_name
+from likewise.views.extract import data_name, extract_without_note
 
 MEASURES = ("cka-debiased", "disagreement")
 ATTACKED, STEPS = 100, 10  # inputs that are attacked where nobody says how many, and steps of the attack

@@ -16,13 +16,12 @@ from weakref import WeakKeyDictionary
 from torch import Tensor, nn
 
 from likewise._base.hashing import fingerprint
-from likewise.comparison.arguments import expanded, named_networks
 from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
 from likewise.networks.class_names import class_names, output_indices, output_labels
 from likewise.networks.forward import at_rest, checked_logits, shown_to
+from likewise.networks.names import expanded, named_networks, network_and_name
 from likewise.networks.normalise import unwrapped
-from likewise.views.extract import network_and_name
 
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _MAKING = RLock()

@@ -14,9 +14,9 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.attacks import Attack
 from likewise.classes.replay import checkpoints
-from likewise.comparison.arguments import untrained_networks
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.labelled import UNTRAINED
+from likewise.networks.names import untrained_networks
 from likewise.transfer.classifiers import by_name, labelled
 from likewise.transfer.examples import Recipe
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from likewise._base.arrays import tensor_from_numpy
 from likewise._base.machine import is_out_of_memory
 from likewise.data.images import Transformed
-from likewise.data.inputs import Data, take, to_device
+from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
 from likewise.errors import ForwardError, InputError, LikewiseError, brief
 from likewise.networks.forward import first_tensor
 from likewise.views.hooks import answer_to, named_layers, watch
@@ -66,23 +66,8 @@ def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: A
 
 def known_length(data: Any) -> int | None:
     """How many inputs there are, where that is known before the first batch."""
-    listed = isinstance(data, (Data, Tensor, np.ndarray)) or _are_texts(data) or _are_sounds(data)
+    listed = isinstance(data, (Data, Tensor, np.ndarray)) or are_texts(data) or are_sounds(data)
     return len(data) if listed else None
-
-
-def domain_of(data: Any) -> str | None:
-    """What kind of inputs data holds, None where nothing about it says so.
-
-    >>> domain_of(["a text"]), domain_of(torch.zeros(2, 3, 8, 8)), domain_of([torch.zeros(9)]), domain_of(iter([]))
-    ('text', 'image', 'audio', None)
-    """
-    if isinstance(data, Data):
-        return data.domain
-    if _are_texts(data):
-        return "text"
-    if _are_sounds(data):
-        return "audio"
-    return "image" if isinstance(data, (Tensor, np.ndarray)) and data.ndim == 4 else None
 
 
 def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
@@ -115,7 +100,7 @@ def _pairs(data: Any, batch_size: int, shuffle: int | None, device: Any) -> Iter
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:
     """Batches of what is not data of this library."""
     data = _tensors(data)
-    if isinstance(data, Tensor) or _are_texts(data) or _are_sounds(data):
+    if isinstance(data, Tensor) or are_texts(data) or are_sounds(data):
         yield from _cut(data, batch_size, shuffle)
         return
     if isinstance(data, torch.utils.data.Dataset):
@@ -154,7 +139,7 @@ def _split(batch: Any) -> tuple[Any, Tensor | None]:
         labels = labels if isinstance(labels, Tensor) or _are_labels(labels) else None
         labels = None if labels is None else torch.as_tensor(labels)
         return {key: _tensors(value) for key, value in words.items()}, labels
-    if isinstance(batch, (list, tuple)) and batch and not _are_texts(batch):
+    if isinstance(batch, (list, tuple)) and batch and not are_texts(batch):
         labels = batch[1] if len(batch) > 1 and _are_labels(batch[1]) else None
         return _tensors(batch[0]), None if labels is None else torch.as_tensor(_tensors(labels))
     return _tensors(batch), None
@@ -165,29 +150,6 @@ def _tensors(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     return tensor_from_numpy(value) if value.dtype.kind in "biufc" else value.tolist()
-
-
-def _are_texts(data: Any) -> bool:
-    """Whether this is a list of texts, or of pairs of texts."""
-    if not isinstance(data, list) or not data:
-        return False
-    first = data[0]
-    return isinstance(first, str) or (isinstance(first, tuple) and isinstance(first[0], str))
-
-
-def _are_sounds(data: Any) -> bool:
-    """Whether this is a list of arrays of numbers of one axis, which may differ in length."""
-    return isinstance(data, list) and bool(data) and all(map(_is_sound, data))
-
-
-def _is_sound(value: Any) -> bool:
-    return isinstance(value, (Tensor, np.ndarray)) and value.ndim == 1 and _kind_of(value) in "fi"
-
-
-def _kind_of(value: Tensor | np.ndarray) -> str:
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind
-    return "f" if value.is_floating_point() else "i"
 
 
 def _are_labels(value: Any) -> bool:

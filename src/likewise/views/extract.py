@@ -26,11 +26,12 @@ from likewise._base.hashing import InputsHash, facts_digest, fingerprint
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
 from likewise.data import Data, as_data
+from likewise.data.inputs import domain_of
 from likewise.errors import InputError
-from likewise.networks import network as load_network
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
 from likewise.networks.forward import shown_to
+from likewise.networks.names import network_and_name
 from likewise.views.activations import (
     CLASSES,
     HALF,
@@ -42,7 +43,7 @@ from likewise.views.activations import (
     Views,
     known_of_answers,
 )
-from likewise.views.batches import batches, check_batch_size, domain_of, known_length, read_at_once
+from likewise.views.batches import batches, check_batch_size, known_length, read_at_once
 from likewise.views.cache import InFolder
 from likewise.views.hooks import CallFacts, Layers, is_pattern
 from likewise.views.watcher import Seen, Watcher
@@ -154,33 +155,6 @@ def extract_without_note(
         folder = InFolder(store, facts, title, room(module))
         views = folder.views(_request(facts, layers, shown, module), watch)
     return views if several else views[next(iter(views))]
-
-
-def network_and_name(
-    network: str | nn.Module, name: str | None = None, *, data: Any = None, domain: str | None = None
-) -> tuple[nn.Module, str]:
-    """The network an address means, built to the measure of data where it is untrained, and what it is called.
-
-    `domain` is the kind of inputs it will be shown, where there is no data to build it by.
-    """
-    measure = data if isinstance(data, Data) else None
-    module = load_network(network, data=measure, domain=domain or domain_of(data))
-    called = name or (network if isinstance(network, str) else _called(module))
-    if any(value.is_meta for value in module.parameters()):
-        raise InputError(
-            f"{called!r} is on the device 'meta', where weights have no values. Build it outside of "
-            "torch.device('meta'), or call to_empty(device='cpu') on it and load its weights."
-        )
-    return module, called
-
-
-def _called(module: nn.Module) -> str:
-    """A network that came from an address by that address, any other by its class."""
-    made = recipe(module)
-    if made is None:
-        return type(unwrapped(module)).__name__
-    state = made.weights or made.options.get("revision")
-    return made.network if state is None else f"{made.network}@{state}"
 
 
 def _origin(module: nn.Module) -> dict[str, str]:

@@ -12,14 +12,15 @@ import torch
 from torch import nn
 
 from likewise.data import Data, as_data
+from likewise.data.inputs import domain_of
 from likewise.errors import ForwardError
 from likewise.networks import network as load_network
 from likewise.networks.address import is_checkpoint, is_untrained, parse
 from likewise.networks.forward import at_rest, first_tensor, ready, shown_to, takes
+from likewise.networks.names import network_and_name
 from likewise.networks.normalise import transform_of, unwrapped
-from likewise.views.batches import Batch, batches, domain_of
+from likewise.views.batches import Batch, batches
 from likewise.views.blocks import blocks
-from likewise.views.extract import network_and_name
 from likewise.views.hooks import answer_to, named_layers, watch
 
 T = TypeVar("T")

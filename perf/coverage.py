@@ -22,13 +22,12 @@ import numpy as np
 import torch
 
 from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
-from likewise.comparison.resampling import measure_of_subset, representations
-from likewise.comparison.schedule import attempt
+from likewise.comparison.schedule import attempt, representations
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.resampling import Subset
+from likewise.measures.resampling import Subset, measure_of_subset
 from likewise.views import Activations, Outputs
 from perf.common import write_table
 from perf.parts import load_parts, run_parts

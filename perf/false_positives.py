@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 import likewise
-from likewise.comparison.nulls import Orders, null_groups
-from likewise.comparison.resampling import representations
-from likewise.comparison.schedule import attempt
+from likewise.comparison.null import Orders, null_groups
+from likewise.comparison.schedule import attempt, representations
 from likewise.comparison.significance import calibration_grids
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair

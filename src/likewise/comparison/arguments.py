@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch.nn import Module
@@ -12,6 +12,7 @@ from likewise._base.arrays import as_tensor
 from likewise.errors import InputError, OptionError, brief, quoted_list
 from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
+from likewise.measures.families.functional import labelled
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
 from likewise.views.activations import check_same_probe
@@ -267,3 +268,25 @@ def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
                     f"{option} names a {what} of {name!r}, and the networks are {quoted_list(list(given))}. "
                     f"Give {option}={{network: {what}}} by these names."
                 )
+
+
+def prepare(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
+    """Views, the measure with its options, and whether it was a single pair that was asked for."""
+    single = not isinstance(x, Mapping)
+    if single and y is None:
+        raise InputError("two arrays are needed, or a mapping of names to arrays.")
+    if not single and y is not None:  # calibrate(views, "cka")
+        measure = y
+    bound = seeded(get(measure), seed)
+    views = as_views({"x": x, "y": y} if single else x, None, [bound], keep_names=single)
+    labels = bound.options.get("labels")
+    if labels is not None:  # shuffled together with the side they belong to
+        bound = replace(bound, options={k: v for k, v in bound.options.items() if k != "labels"})
+        return labelled(list(views.values()), labels), bound, single
+    return list(views.values()), bound, single
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")

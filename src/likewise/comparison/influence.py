@@ -23,8 +23,8 @@ from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import Extraction, as_views, check_networks, extract_all, seeded
-from likewise.comparison.resampling import check_count, measure_of_subset, representations, score_table
+from likewise.comparison.arguments import Extraction, as_views, check_count, check_networks, extract_all, seeded
+from likewise.comparison.schedule import representations, score_table
 from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
 from likewise.measures.facts import Measure
@@ -32,7 +32,7 @@ from likewise.measures.families.gram import pnka_points
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
-from likewise.measures.resampling import Subset
+from likewise.measures.resampling import Subset, measure_of_subset
 from likewise.measures.workspace import parse_memory
 from likewise.views import Reduction
 from likewise.work.artifacts import put_file, read_intact

@@ -16,21 +16,15 @@ import torch
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.resampling import (
-    check_count,
-    measure_of_subset,
-    prepare,
-    representations,
-    score_table,
-)
-from likewise.comparison.schedule import attempt
+from likewise.comparison.arguments import check_count, prepare
+from likewise.comparison.schedule import attempt, representations, score_table
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 from likewise.measures.facts import SCALE, Info, Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
-from likewise.measures.resampling import Subset
+from likewise.measures.resampling import Subset, measure_of_subset
 from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
 from likewise.views import Activations

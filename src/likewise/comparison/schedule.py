@@ -360,3 +360,28 @@ def tile_order(pairs: np.ndarray, side: int) -> np.ndarray:
     """Pairs of networks in the order of tiles that many networks wide."""
     i, j = pairs.T
     return pairs[np.lexsort((j, i, j // side, i // side))]
+
+
+def representations(views: list[Activations], limit: int) -> list[Representation]:
+    """The networks in one workspace that keeps what shuffles and draws take by index."""
+    workspace = Workspace(limit, networks=len(views), resampled=True)
+    return [Representation(view, workspace) for view in views]
+
+
+def score_table(
+    measure: Measure,
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    tables: dict[Kernel, InnerProducts],
+) -> np.ndarray:
+    """Scores of all pairs of different networks; the diagonal is the network with itself."""
+    m, both = len(left), not measure.info.symmetric
+    values = np.full((m, m), np.nan)
+    items = [(0, i, j) for i in range(m) for j in range(m) if i < j or (both and i > j)]
+    for (_, i, j), result in score_items(items, [measure], left, right, tables):
+        values[i, j] = result.value
+        if not both:
+            values[j, i] = result.value
+    if measure.info.identity is not None:
+        np.fill_diagonal(values, measure.info.identity)
+    return values

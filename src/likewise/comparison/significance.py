@@ -19,10 +19,9 @@ import numpy as np
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import as_views
-from likewise.comparison.nulls import Orders, null_draws, null_groups, shuffled_networks
-from likewise.comparison.resampling import check_count, prepare, reason, representations, score_table
-from likewise.comparison.schedule import attempt
+from likewise.comparison.arguments import as_views, check_count, prepare
+from likewise.comparison.null import Orders, null_draws, null_groups, shuffled_networks
+from likewise.comparison.schedule import attempt, representations, score_table
 from likewise.errors import LikewiseError, UndefinedError
 from likewise.matrices.score import Score, sentence
 from likewise.matrices.similarity import SimilarityMatrix
@@ -77,7 +76,7 @@ def calibrate(
     }
     if single:
         if np.isnan(values[0, 1]):
-            raise UndefinedError(reason(views, bound))
+            raise UndefinedError(attempt(bound, Pair(*representations(views, parse_memory(memory))))[1])
         parts = {name: float(grid[0, 1]) for name, grid in parts.items()}
         return Calibration(value=float(values[0, 1]), **parts, **how)
     return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)

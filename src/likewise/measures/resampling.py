@@ -1,13 +1,17 @@
-"""A representation with its rows permuted, or some of its rows, made from its parent's quantities by index.
+"""Rows of one network permuted or left out, with everything that follows taken from the whole network by index.
 
 Whether a score is chance is asked of hundreds of permutations, and how far it would move with other inputs
-of hundreds of subsets. Neither needs a new Gram matrix, decomposition or neighbour search. What follows how is
-declared beside each quantity.
+of hundreds of subsets. Neither needs a new Gram matrix, decomposition or neighbour search: how a quantity follows
+is declared beside it.
+
+A permutation changes neither the inner product of an n x n matrix with itself nor, up to order, its row sums.
+Only the products between networks are new. `permuted_products` takes them by index for many orders at once, as many
+numbers at a time as stay in the processor's cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -16,11 +20,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise.measures.facts import Measure
+from likewise.measures.kernels import InnerProducts, Kernel, Linear, Vectors
+from likewise.measures.ranks import Ranks, rank_square
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Quantity, derive, quantity
 from likewise.views import Activations, Outputs
 
 T = TypeVar("T")
+BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
+ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
 
 
 class Resampled(Representation):
@@ -124,3 +133,131 @@ class Subset(Resampled):
         if quantity.subset is None:
             return None
         return derive(quantity.subset, self.parent, self._computed_by_parent(key), self.index)
+
+
+def measure_of_subset(measure: Measure, index: Tensor) -> Measure:
+    """The measure for some of the inputs: its confounder at these."""
+    confounder = measure.options.get("confounder")
+    if confounder is None:
+        return measure
+    return measure.bind(confounder=np.asarray(confounder)[index.cpu().numpy()])
+
+
+def orders_at_once(n: int) -> int:
+    """How many orders of `n` inputs fit into one batch."""
+    return max(1, BATCH // n**2)
+
+
+def permuted_products(
+    kernels: Sequence[Kernel],
+    tables: Mapping[Kernel, InnerProducts],
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    orders: Tensor,
+) -> Iterator[tuple[list[Permuted], dict[Kernel, InnerProducts]]]:
+    """The right networks in each order (k, n), with tables of every network and those before it.
+
+    A kernel is left out, to be computed as if nothing was known, where its matrices cannot be kept.
+    """
+    fits = right[0].workspace.keeps_squares(right[0].n)
+    known = {kernel: tables[kernel] for kernel in kernels if fits and kernel in tables}
+    products = {kernel: _products(kernel, known[kernel], left, right, orders) for kernel in known}
+    for k, order in enumerate(orders):
+        moved = [Permuted(rep, order) for rep in right]
+        yield (
+            moved,
+            {kernel: _table(known[kernel], left, moved, products[kernel], k) for kernel in known},
+        )
+
+
+def _products(
+    kernel: Kernel,
+    known: InnerProducts,
+    left: Sequence[Representation],
+    right: Sequence[Representation],
+    orders: Tensor,
+) -> dict[tuple[int, int], list[float]]:
+    """Inner products with every order, by the keys of the two networks."""
+    made = {}
+    for b in right:
+        before = left[: left.index(b)] if b in left else left  # the second side of these
+        others = [a for a in before if a.key in known.sums]
+        if others and b.key in known.sums:
+            for a, product in zip(others, _order_products(kernel, others, b, orders), strict=True):
+                made[a.key, b.key] = product.tolist()
+    return made
+
+
+def _order_products(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
+    if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
+        rows = b.centred[orders]
+        return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
+    share = 0.5 if isinstance(kernel, Ranks) else 1.0  # ranks are of pairs i < j only
+    matrices = [_whole(kernel, a) for a in left]
+    found = [_inner_products(_whole(kernel, b), order, matrices) for order in orders]
+    return list(share * torch.stack(found, dim=1))
+
+
+def _inner_products(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
+    """Inner products of a matrix in another order with some others, a few rows at a time."""
+    n = order.numel()
+    step = max(1, ROWS // n)
+    total = torch.zeros(len(others), dtype=matrix.dtype, device=matrix.device)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        moved = matrix.index_select(0, order[rows]).index_select(1, order).view(-1)
+        total += torch.stack([moved @ other[rows].reshape(-1) for other in others])
+    return total
+
+
+def _whole(kernel: Kernel, rep: Representation) -> Tensor:
+    """The matrix of a kernel, (n, n)."""
+    if isinstance(kernel, Ranks):
+        return rank_square(rep).matrix
+    return rep.gram if isinstance(kernel, Linear) else _kernel_matrix(rep, kernel)
+
+
+@quantity
+def _kernel_matrix(rep: Representation, kernel: Kernel) -> Tensor:
+    """The matrix of a kernel from its rows, each half the mirror image of the other."""
+    kernel.prepare(rep)
+    matrix = torch.empty(rep.n, rep.n, dtype=rep.mean.dtype, device=rep.values.device)
+    for start, stop in rep.blocks(2):
+        block = kernel.rows(rep, start, stop)
+        matrix[start:stop, start:] = block
+        matrix[start:, start:stop] = block.T
+    return matrix
+
+
+def _table(
+    known: InnerProducts,
+    left: Sequence[Representation],
+    moved: Sequence[Permuted],
+    products: Mapping[tuple[int, int], list[float]],
+    k: int,
+) -> InnerProducts:
+    """The table for the k-th order."""
+    table = InnerProducts(sums=_PermutedVectors(known.sums, moved), diagonals=_PermutedVectors(known.diagonals, moved))
+    for rep in left:
+        if rep.key in known.sums:
+            table.inner[rep.key, rep.key] = known.inner[rep.key, rep.key]
+    for b in moved:
+        if b.parent.key in known.sums:
+            table.inner[b.key, b.key] = known.inner[b.parent.key, b.parent.key]
+            for a in left:
+                if (a.key, b.parent.key) in products:
+                    table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
+    return table
+
+
+class _PermutedVectors(Vectors):
+    """Vectors of networks; those of shuffled ones are put in order when asked for."""
+
+    def __init__(self, known: Vectors, moved: Sequence[Permuted]) -> None:
+        super().__init__()
+        self._known, self._moved = known, {b.key: b for b in moved}
+
+    def __missing__(self, key: int) -> np.ndarray:
+        b = self._moved.get(key)
+        self[key] = found = self._known[key] if b is None else self._known[b.parent.key][b.index.cpu().numpy()]
+        return found

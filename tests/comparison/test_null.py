@@ -11,7 +11,7 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison.nulls import ConfounderNull, Orders, null_scores
+from likewise.comparison.null import ConfounderNull, Orders, null_scores
 from likewise.comparison.significance import calibrate_matrices
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.pair import Pair

@@ -29,8 +29,8 @@ from likewise.measures.algebra import svd
 from likewise.measures.facts import Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
-from likewise.measures.permutations import orders_at_once, permuted_products
 from likewise.measures.representation import Representation
+from likewise.measures.resampling import orders_at_once, permuted_products
 from likewise.views import Activations
 
 SHARE = 0.8  # of the space of functions on the inputs that the confounder may explain

@@ -28,8 +28,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import likewise
 from likewise._base.compat import prepare_torchvision
-from likewise.views.blocks import blocks
-from likewise.views.hooks import named_layers
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.layers import named_layers
 from perf.common import cost, write
 
 prepare_torchvision()

@@ -34,11 +34,10 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import LikewiseError
 from likewise.networks import unwrapped
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.classifier import head
+from likewise.networks.anatomy.layers import named_layers, named_parts
 from likewise.networks.forward import shown_to
-from likewise.networks.heads import head
-from likewise.networks.parts import named_parts
-from likewise.views.blocks import blocks
-from likewise.views.hooks import named_layers
 from studies.network_answers import TEXTS, Subject, sounds, subjects
 
 HERE = Path(__file__).parent

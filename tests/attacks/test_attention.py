@@ -15,7 +15,7 @@ from likewise.attacks.attention import Attention
 from likewise.errors import InputError
 from likewise.networks.address import network
 from likewise.networks.forward import logits
-from likewise.networks.normalise import Normalised
+from likewise.networks.inputs.normalisation import Normalised
 
 TINY = {"embed_dim": 24, "depth": 5, "num_heads": 2, "img_size": 32, "patch_size": 8, "num_classes": 5}
 

@@ -13,7 +13,7 @@ from likewise._base.compat import prepare_torchvision
 from likewise.attacks.inference import AGREE, agree, fast, layout
 from likewise.networks.address import network
 from likewise.networks.forward import at_rest
-from likewise.networks.normalise import Normalised
+from likewise.networks.inputs.normalisation import Normalised
 from tests.attacks.helpers import digits, small
 
 

@@ -15,8 +15,8 @@ from likewise import measures
 from likewise.data import Data
 from likewise.errors import InputError, UndefinedError
 from likewise.networks.class_names import record_classes
-from likewise.networks.normalise import record_transform
-from likewise.networks.transforms import Transform
+from likewise.networks.inputs.normalisation import record_transform
+from likewise.networks.inputs.transforms import Transform
 from likewise.transfer.boundaries import Plane, agreement, draw_triplets
 from likewise.wordnet import ClassNames
 from tests.transfer.helpers import digits, trained, zoo

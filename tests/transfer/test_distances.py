@@ -15,8 +15,8 @@ from torch.nn import functional
 import likewise
 from likewise.data import Data
 from likewise.errors import InputError, UndefinedError
-from likewise.networks.normalise import record_transform
-from likewise.networks.transforms import Transform
+from likewise.networks.inputs.normalisation import record_transform
+from likewise.networks.inputs.transforms import Transform
 from likewise.transfer.classifiers import classifier
 from likewise.transfer.distances import DIRECTIONS, boundary_distances, nearest_others
 from tests.transfer.helpers import digits, trained, zoo

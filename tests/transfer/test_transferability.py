@@ -21,7 +21,7 @@ import likewise
 from likewise import attacks
 from likewise.data import Data
 from likewise.errors import InputError, UndefinedError
-from likewise.networks.normalise import Normalised
+from likewise.networks.inputs.normalisation import Normalised
 from likewise.transfer import during, one_sided, sat
 from likewise.transfer.examples import fitted, pack, unpack
 from tests.transfer.helpers import FIVE, QUICK, Small, digits, five, trained, zoo
@@ -125,8 +125,8 @@ class Larger(nn.Module):
 
 
 def test_examples_are_resized_for_networks_of_another_size() -> None:
-    from likewise.networks.normalise import record_transform
-    from likewise.networks.transforms import Transform, as_batch
+    from likewise.networks.inputs.normalisation import record_transform
+    from likewise.networks.inputs.transforms import Transform, as_batch
 
     large = Larger()
     record_transform(

@@ -15,8 +15,8 @@ import likewise
 from likewise.errors import ForwardError, InputError
 from likewise.networks import Normalised
 from likewise.networks.forward import shown_to
-from likewise.networks.normalise import record_transform
-from likewise.networks.transforms import Transform
+from likewise.networks.inputs.normalisation import record_transform
+from likewise.networks.inputs.transforms import Transform
 from likewise.views import batches
 from tests.views.helpers import _tiny, shown
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import likewise
 from likewise import measures
 from likewise.errors import ForwardError, InputError, UnknownNameError
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import Views
 from likewise.views.extract import extract
 from tests.views.helpers import _tiny, shown

@@ -13,7 +13,7 @@ import likewise
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks import Normalised
-from likewise.views.hooks import named_layers
+from likewise.networks.anatomy.layers import named_layers
 
 
 def test_layers_are_listed_with_shapes_and_parameters_one_entry_a_call() -> None:

@@ -28,8 +28,8 @@ from likewise.analysis.structure import layers
 from likewise.analysis.trace import trace
 from likewise.errors import ForwardError, InputError, brief, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks
-from likewise.networks.normalise import unwrapped
 from likewise.views.layers import on_two_inputs, own_sizes
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from likewise.networks.forward import at_rest, first_tensor, ready
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.batches import Batch
 from likewise.views.hooks import answer_to
 

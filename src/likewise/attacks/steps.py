@@ -18,10 +18,10 @@ from torch.nn import functional
 
 from likewise.attacks.inference import fast
 from likewise.errors import InputError
+from likewise.networks.anatomy.output_kind import Answers, answers_with
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
-from likewise.networks.normalise import unwrapped
-from likewise.networks.outputs import Answers, answers_with
+from likewise.networks.inputs.normalisation import unwrapped
 
 Norm = Literal["Linf", "L2"]
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per image

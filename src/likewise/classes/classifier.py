@@ -1,6 +1,6 @@
 """The classifier of a network: the rows of its weights, and what it is given, recorded as it passes.
 
-No second forward pass is needed for the features. Which layer classifies is what `likewise.views.penultimate`
+No second forward pass is needed for the features. Which layer classifies is what `networks/anatomy/penultimate.py`
 says: the layer that was named or that the network declares, else the one whose output is the answer in the
 first batch. Loops that call parts of a network rather than the network itself (a step of Lightning may) say
 what the answer was when they take the features.
@@ -20,15 +20,15 @@ from torch import Tensor, nn
 from likewise.data import Data, as_data
 from likewise.errors import InputError, LikewiseError, NoClassifierError
 from likewise.networks import network as load_network
+from likewise.networks.anatomy.classifier import head as find_head
+from likewise.networks.anatomy.layers import named_head, watch, weighted_parts
+from likewise.networks.anatomy.penultimate import answering_call, find_call, same
 from likewise.networks.class_names import class_rows
 from likewise.networks.forward import at_rest, call, first_tensor
-from likewise.networks.heads import head as find_head
-from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import named_head, weighted_parts
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import Activations
 from likewise.views.extract import extract
-from likewise.views.hooks import is_pattern, watch
-from likewise.views.penultimate import answering_call, find_call, same
+from likewise.views.hooks import is_pattern
 from likewise.wordnet import ClassNames, match
 
 _INPUT = "input of "

@@ -1,14 +1,15 @@
 """Networks: from an address to a network, its classifier, its weights and its training.
 
-`sources/` has one file per prefix of an address, `zoo/` the architectures written here, `training/` the loop.
+`sources/` has one file per prefix of an address, `inputs/` what a network is shown, `anatomy/` what is where in it,
+`zoo/` the architectures written here, `training/` the loop.
 The room imports `_base` to `data`.
 """
 
 from likewise.networks import zoo as zoo
 from likewise.networks.address import Recipe, list_networks, network, recipe, save
+from likewise.networks.anatomy.classifier import Head, head
 from likewise.networks.forward import call, logits
-from likewise.networks.heads import Head, head
-from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.inputs.normalisation import Normalised, unwrapped
 from likewise.networks.sources.base import NetworkInfo
 from likewise.networks.training.augment import Noise
 from likewise.networks.training.loop import Training, train

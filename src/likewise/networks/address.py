@@ -26,11 +26,17 @@ from likewise._base.registry import parse_value
 from likewise.data import Data
 from likewise.data.inputs import channel_statistics
 from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks import headers
+from likewise.networks import weight_metadata as headers
 from likewise.networks import weights as files
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.forward import takes
-from likewise.networks.normalise import Normalised, NormalisedVideo, record_transform, transform_of, unwrapped
+from likewise.networks.inputs.normalisation import (
+    Normalised,
+    NormalisedVideo,
+    record_transform,
+    transform_of,
+    unwrapped,
+)
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkInfo, Request, Source
 from likewise.networks.zoo.registry import ZOO
 from likewise.networks.zoo.text import with_tokenizer

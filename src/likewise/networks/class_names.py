@@ -22,7 +22,7 @@ from likewise import wordnet
 from likewise._base.optional import require
 from likewise.data import Data
 from likewise.errors import InputError, quoted_list
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.wordnet import ClassNames, listed, locate, recognised
 
 _IMAGENET = 1000

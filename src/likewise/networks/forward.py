@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
 from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError
-from likewise.networks.heads import head as find_head
-from likewise.networks.model_inputs import Prepared, quiet
-from likewise.networks.normalise import Normalised, transform_of, unwrapped
-from likewise.networks.parts import classifiers_of_timm
-from likewise.networks.transforms import as_shown, from_callable
+from likewise.networks.anatomy.classifier import head as find_head
+from likewise.networks.anatomy.layers import classifiers_of_timm
+from likewise.networks.inputs.feature_extractors import Prepared, quiet
+from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped
+from likewise.networks.inputs.transforms import as_shown, from_callable
 from likewise.networks.zoo.registry import ImageNetwork
 
 Kind = Literal["image", "text", "audio", "graph"]

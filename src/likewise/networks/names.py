@@ -13,7 +13,7 @@ from likewise.data.inputs import domain_of
 from likewise.errors import InputError
 from likewise.networks.address import has_prefix, is_untrained, recipe, split
 from likewise.networks.address import network as load_network
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
 
 def expanded(networks: Iterable[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ from likewise._base.files import is_file, reading, replace_whole
 from likewise._base.torch_files import read_torch
 from likewise._base.warnings import warn
 from likewise.errors import InputError, MissingDataError
-from likewise.networks.normalise import Normalised, unwrapped
+from likewise.networks.inputs.normalisation import Normalised, unwrapped
 
 TORCH_ENDINGS = (".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar")
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "network", "weights", "params", "module")

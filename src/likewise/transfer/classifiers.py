@@ -20,8 +20,8 @@ from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
 from likewise.networks.class_names import class_names, output_indices, output_labels
 from likewise.networks.forward import at_rest, checked_logits, shown_to
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
-from likewise.networks.normalise import unwrapped
 
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _MAKING = RLock()

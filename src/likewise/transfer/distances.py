@@ -23,7 +23,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
-from likewise.networks.transforms import in_channels
+from likewise.networks.inputs.transforms import in_channels
 from likewise.transfer.classifiers import Classifier
 from likewise.transfer.subjects import AT_ONCE, images_of, pixels_of, predictions, resting, shown
 

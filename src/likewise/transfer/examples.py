@@ -20,9 +20,9 @@ from likewise._base.machine import is_out_of_memory
 from likewise.attacks import Attack
 from likewise.attacks.steps import Ball
 from likewise.errors import ForwardError, InputError, LikewiseError
-from likewise.networks.image_size import resized
-from likewise.networks.normalise import transform_of
-from likewise.networks.transforms import in_channels
+from likewise.networks.inputs.image_size import resized
+from likewise.networks.inputs.normalisation import transform_of
+from likewise.networks.inputs.transforms import in_channels
 from likewise.transfer.classifiers import Classifier
 from likewise.work.artifacts import Artifacts
 

@@ -15,9 +15,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -28,12 +26,12 @@ from torch.nn.parameter import is_lazy
 
 from likewise._base.machine import is_out_of_memory
 from likewise.errors import ForwardError, InputError, LikewiseError, UnknownNameError
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.channel_axis import default_axis
+from likewise.networks.anatomy.layers import named_layers
 from likewise.networks.forward import call, first_tensor, padding_mask
-from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import named_parts
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import wrong_rank
-from likewise.views.blocks import blocks
-from likewise.views.channel_axis import default_axis
 from likewise.views.reduction import reduced
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
 LOGITS, PENULTIMATE, EMBEDDING = "logits", "penultimate", "embedding"
 Layers = str | Sequence[str] | None  # None: penultimate where there is a classifier, else embedding
-Receive = Callable[[str, nn.Module, Any], None]
 
 
 def is_pattern(layers: Layers) -> bool:
@@ -122,11 +119,6 @@ class Selection:
         return [asked]
 
 
-def named_layers(network: nn.Module) -> dict[str, nn.Module]:
-    """Every part of a network by name, without the network itself."""
-    return named_parts(unwrapped(network))
-
-
 def nearest(asked: str, names: Iterable[str]) -> str:
     """' The nearest are ...' for an error sentence; the first where none is near."""
     known = list(names)
@@ -138,45 +130,6 @@ def nearest(asked: str, names: Iterable[str]) -> str:
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
-
-
-@contextmanager
-def watch(
-    modules: Mapping[str, nn.Module],
-    receive: Receive,
-    inputs_of: Mapping[str, nn.Module],
-    *,
-    first: Mapping[nn.Module, Callable[..., None]] | None = None,
-) -> Iterator[Callable[[], None]]:
-    """Hand on what these modules give, and what those in `inputs_of` are given, during one pass.
-
-    The second call of a module is handed on as `name#2`; whoever watches several passes calls the result
-    before each. Hooks in `first` get a call (module, arguments, arguments by name, output) before.
-    """
-    calls: Counter[str] = Counter()
-
-    def hand_on(name: str, module: nn.Module, value: Any) -> None:
-        calls[name] += 1
-        receive(name if calls[name] == 1 else f"{name}#{calls[name]}", module, value)
-
-    def after(name: str) -> Any:
-        return lambda module, _args, output: hand_on(name, module, output)
-
-    def before(name: str) -> Any:
-        return lambda module, args, words: hand_on(name, module, args or words)
-
-    hooks = []
-    try:
-        for module, on_call in (first or {}).items():
-            hooks.append(module.register_forward_hook(on_call, with_kwargs=True))
-        for name, module in modules.items():
-            hooks.append(module.register_forward_hook(after(name)))
-        for name, module in inputs_of.items():
-            hooks.append(module.register_forward_pre_hook(before(name), with_kwargs=True))
-        yield calls.clear
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label: str) -> Any:

@@ -16,12 +16,13 @@ from likewise.data.inputs import domain_of
 from likewise.errors import ForwardError
 from likewise.networks import network as load_network
 from likewise.networks.address import is_checkpoint, is_untrained, parse
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.forward import at_rest, first_tensor, ready, shown_to, takes
+from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.names import network_and_name
-from likewise.networks.normalise import transform_of, unwrapped
 from likewise.views.batches import Batch, batches
-from likewise.views.blocks import blocks
-from likewise.views.hooks import answer_to, named_layers, watch
+from likewise.views.hooks import answer_to
 
 T = TypeVar("T")
 Calls = dict[str, tuple[int, ...] | None]

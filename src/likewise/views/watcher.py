@@ -19,14 +19,15 @@ from torch import Tensor, nn
 
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
+from likewise.networks.anatomy.channel_axis import ChannelAxes, input_axis
+from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction
+from likewise.networks.anatomy.layers import declared_classifiers, watch
+from likewise.networks.anatomy.penultimate import answer_among, answering_call, join_inputs, recorded_calls
 from likewise.networks.forward import answer_field, at_rest, first_tensor, gives_logits, ready, tensor_at
-from likewise.networks.lengths import cut_texts, warn_of_cut_texts
-from likewise.networks.normalise import check_range, unwrapped
-from likewise.networks.parts import declared_classifiers
-from likewise.networks.precision import check_dtype, in_precision
+from likewise.networks.inputs.normalisation import check_range, unwrapped
+from likewise.networks.inputs.precision import check_dtype, in_precision
+from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
 from likewise.views.batches import Batch, Parts, cast, fewer
-from likewise.views.channel_axis import ChannelAxes, input_axis
-from likewise.views.embedding import embedding_field, is_causal, own_reduction
 from likewise.views.hooks import (
     EMBEDDING,
     LOGITS,
@@ -39,9 +40,7 @@ from likewise.views.hooks import (
     UnfitReductionError,
     answer_to,
     is_row,
-    watch,
 )
-from likewise.views.penultimate import answer_among, answering_call, join_inputs, recorded_calls
 from likewise.views.reduction import check_reduction
 
 _GIVEN = "input of "

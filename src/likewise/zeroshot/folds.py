@@ -22,8 +22,8 @@ from likewise.data.changes import without_class
 from likewise.errors import InputError, brief
 from likewise.networks import Settings, evaluate, network, train, unwrapped
 from likewise.networks.address import is_checkpoint, parse
+from likewise.networks.anatomy.output_kind import answers_with
 from likewise.networks.forward import at_rest, checked_logits, shown_to
-from likewise.networks.outputs import answers_with
 from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.work.artifacts import Artifacts, read
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError, did_you_mean, quoted_list
-from likewise.networks.outputs import check_answers
+from likewise.networks.anatomy.output_kind import check_answers
 from likewise.zeroshot.soft_labels import by_class, check, soft_labels
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from likewise._base.arrays import Array
 from likewise._base.progress import Progress
 from likewise.data import Data, held_out
 from likewise.errors import InputError, WorkerError, brief
-from likewise.networks.outputs import check_answers
+from likewise.networks.anatomy.output_kind import check_answers
 from likewise.networks.training.settings import SettingsDict
 from likewise.work.engines import Engine, Local, Lost, engine_of
 from likewise.work.store import Store, open_store

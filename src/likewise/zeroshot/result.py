@@ -19,7 +19,7 @@ from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.tables import fitted
-from likewise.networks.outputs import Answers, check_answers
+from likewise.networks.anatomy.output_kind import Answers, check_answers
 from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
 from likewise.zeroshot.soft_labels import soft_labels

@@ -15,7 +15,7 @@ import numpy as np
 from likewise._base.arrays import Array, as_array
 from likewise._base.warnings import warn
 from likewise.errors import InputError
-from likewise.networks.outputs import Answers, check_answers
+from likewise.networks.anatomy.output_kind import Answers, check_answers
 
 TOLERANCE = 1e-3  # by which probabilities may miss the sum of one
 

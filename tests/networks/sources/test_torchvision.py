@@ -95,7 +95,7 @@ def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("vision")
 def test_a_transformer_without_weights_is_shown_images_of_the_size_it_is_built_for() -> None:
-    from likewise.networks.normalise import transform_of
+    from likewise.networks.inputs.normalisation import transform_of
 
     with torch.device("meta"):  # it has 632 million weights
         net = likewise.network("torchvision:vit_h_14,pretrained=false")

@@ -14,7 +14,7 @@ import likewise
 from likewise.errors import ForwardError, InputError, MissingDataError, OptionError
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import takes
-from likewise.networks.normalise import transform_of
+from likewise.networks.inputs.normalisation import transform_of
 from tests.fuzz.tiny_transformers import KINDS, build, save, tokenizer
 from tests.networks.helpers import said
 

@@ -21,7 +21,7 @@ from torch import nn
 from likewise._base.registry import Registry, module_of
 from likewise.data import Domain
 from likewise.errors import InputError, MissingDataError, OptionError, UnknownNameError, did_you_mean
-from likewise.networks.transforms import Transform
+from likewise.networks.inputs.transforms import Transform
 
 SIZES = frozenset({"classes", "channels", "size"})
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from likewise._base.files import reading
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, did_you_mean
-from likewise.networks.model_inputs import quiet
+from likewise.networks.inputs.feature_extractors import quiet
 from likewise.networks.sources.base import Request, weights_only
 
 _COMMIT = re.compile(r"/snapshots/([0-9a-f]{7,64})(/|$)")

@@ -10,9 +10,9 @@ from typing import Any
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
+from likewise.networks.inputs.transforms import Transform, each
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
-from likewise.networks.transforms import Transform, each
 
 _HEADER_OPTIONS = (
     SIZES

@@ -15,9 +15,9 @@ from typing import Any
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.errors import InputError
+from likewise.networks.inputs.transforms import Transform, each, each_alone
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
-from likewise.networks.transforms import Transform, each, each_alone
 
 _HEADER_OPTIONS = (
     SIZES

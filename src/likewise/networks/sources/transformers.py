@@ -19,11 +19,11 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise._base.warnings import warn
 from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
-from likewise.networks.class_tokens import add_class_tokens
+from likewise.networks.inputs.class_tokens import add_class_tokens
+from likewise.networks.inputs.processors import Wanted, show
+from likewise.networks.inputs.subnetworks import choose_part, note, parts_of, start_token, take_part
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
-from likewise.networks.sources.processors import Wanted, show
 from likewise.networks.sources.repository import Repository, brings_code, locate
-from likewise.networks.towers import choose_part, note, parts_of, start_token, take_part
 
 _KEPT = (
     *("ForSequenceClassification", "ForImageClassification", "ForImageClassificationWithTeacher"),

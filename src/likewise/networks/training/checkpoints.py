@@ -18,7 +18,7 @@ from likewise._base.checksums import check_seal
 from likewise._base.files import reading
 from likewise._base.hashing import weights_digest
 from likewise.errors import InputError
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.settings import OPEN_ENDED, Settings
 from likewise.networks.weights import write
 

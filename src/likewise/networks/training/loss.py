@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.errors import InputError
+from likewise.networks.anatomy.output_kind import answers_with
 from likewise.networks.forward import checked_logits
-from likewise.networks.normalise import unwrapped
-from likewise.networks.outputs import answers_with
+from likewise.networks.inputs.normalisation import unwrapped
 
 _SMALLEST = 1e-12  # probability whose logarithm is still taken
 

@@ -12,7 +12,7 @@ from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import at_rest, checked_logits, explained, shown_to
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.loss import answered, batch_loss, summed_loss

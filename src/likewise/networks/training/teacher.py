@@ -15,8 +15,8 @@ from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained, network, recipe
 from likewise.networks.class_names import output_indices
 from likewise.networks.forward import KINDS, at_rest, checked_logits, takes
-from likewise.networks.image_size import fitted
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.image_size import fitted
+from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
 
 

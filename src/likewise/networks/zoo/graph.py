@@ -75,7 +75,7 @@ def _model(kind: str, **settings: Any) -> nn.Module:
     if settings["num_layers"] < 1:
         raise InputError(f"depth is {settings['num_layers']}. Give at least 1.")
     model: nn.Module = getattr(geometric(f"build {kind}").nn.models, kind)(**settings)
-    from likewise.networks.sparse_inputs import use_sparse_inputs  # imports PyTorch Geometric
+    from likewise.networks.inputs.sparse_features import use_sparse_inputs  # imports PyTorch Geometric
 
     return use_sparse_inputs(model)
 

@@ -20,10 +20,10 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
-from likewise.networks.class_tokens import add_class_tokens, grow_embeddings
-from likewise.networks.lengths import longest_text, takes_padding
-from likewise.networks.model_inputs import Prepared, accepted_names, quiet
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.class_tokens import add_class_tokens, grow_embeddings
+from likewise.networks.inputs.feature_extractors import Prepared, accepted_names, quiet
+from likewise.networks.inputs.normalisation import unwrapped
+from likewise.networks.inputs.tokenizers import longest_text, takes_padding
 from likewise.networks.zoo.registry import architecture
 
 Texts = Sequence[str | tuple[str, str]]

@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 from torch import nn
 
 from likewise.errors import InputError, did_you_mean
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
 Answers = Literal["logits", "probabilities", "lengths"]
 ANSWERS: tuple[str, ...] = get_args(Answers)

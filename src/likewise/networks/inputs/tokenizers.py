@@ -9,7 +9,7 @@ from torch import nn
 
 from likewise._base.warnings import warn
 from likewise.errors import InputError
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
 _POSITIONS = ("position_embeddings", "position_embedding", "embed_positions", "wpe", "positions_embed")

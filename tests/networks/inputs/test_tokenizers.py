@@ -12,7 +12,7 @@ import torch
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks.lengths import longest_text
+from likewise.networks.inputs.tokenizers import longest_text
 from likewise.networks.zoo.text import FromTransformers
 from tests.fuzz.tiny_transformers import build, save
 

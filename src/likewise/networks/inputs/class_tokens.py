@@ -18,7 +18,7 @@ from likewise.data import Data
 from likewise.data.changes import class_tokens
 from likewise.errors import InputError
 from likewise.networks.forward import ready
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
 
 def add_class_tokens(net: Any, words: Any, count: int, address: str) -> None:

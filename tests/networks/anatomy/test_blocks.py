@@ -12,12 +12,11 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from likewise.networks.parts import named_parts
-from likewise.views.blocks import blocks
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.layers import named_layers, named_parts
 from likewise.views.extract import extract
-from likewise.views.hooks import named_layers
 
-PAGE = Path(__file__).parents[2] / "docs" / "layers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "layers.md"
 TABLE = dict(re.findall(r"^\| `([a-z]+[:.]\w+)` \| (\d+ × .*) \|$", PAGE.read_text(), flags=re.MULTILINE))
 
 

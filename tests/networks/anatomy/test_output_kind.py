@@ -7,7 +7,7 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks.outputs import answers_with
+from likewise.networks.anatomy.output_kind import answers_with
 
 
 def test_a_network_that_says_nothing_answers_with_logits() -> None:

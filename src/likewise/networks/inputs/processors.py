@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import Any
 
 from likewise.networks.forward import takes
-from likewise.networks.headers import declared_normalisation
-from likewise.networks.lengths import longest_text, takes_padding
-from likewise.networks.model_inputs import FromExtractor, accepted_names
+from likewise.networks.inputs.feature_extractors import FromExtractor, accepted_names
+from likewise.networks.inputs.tokenizers import longest_text, takes_padding
+from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.repository import Repository
-from likewise.networks.transforms import Transform, from_processor
+from likewise.networks.weight_metadata import declared_normalisation
 from likewise.networks.zoo.text import FromTransformers
 
 

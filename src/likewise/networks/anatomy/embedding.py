@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
 from likewise.networks.forward import POOLED, STATES, fields, gives_stages
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
 _ROUNDING = 1e-5  # experts add up the same numbers in another order
 

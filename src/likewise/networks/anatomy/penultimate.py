@@ -1,7 +1,7 @@
 """What is penultimate: the input of the layer that answers, found by what the network does.
 
 The one answer to that question, for extraction and for class similarity. A layer that was named or that the
-network declares (`networks/parts.py`) is believed. Otherwise the network is watched in a forward pass: the call of
+network declares (`anatomy/layers.py`) is believed. Otherwise the network is watched in a forward pass: the call of
 a layer (`fc`, or `fc#2` for the second one) whose output is the answer, else the last call the answer changes with.
 The order in which layers are declared is no evidence, and a layer inside the last block is no classifier. Several
 classifiers of timm answer together; then all they are given is penultimate (`join_inputs`).
@@ -17,12 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
+from likewise.networks.anatomy.blocks import blocks
+from likewise.networks.anatomy.classifier import head, last_that_matters
+from likewise.networks.anatomy.layers import has_matrix, named_head, named_layers, no_classifier, watch, weighted_parts
 from likewise.networks.forward import answer_field, first_tensor, possible_answers, tensor_at, why_no_logits
-from likewise.networks.heads import head, last_that_matters
-from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import has_matrix, named_head, no_classifier, weighted_parts
-from likewise.views.blocks import blocks
-from likewise.views.hooks import named_layers, watch
+from likewise.networks.inputs.normalisation import unwrapped
 
 Calls = dict[str, Tensor | None]
 

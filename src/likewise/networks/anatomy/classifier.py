@@ -13,8 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise.errors import quoted_list
-from likewise.networks.normalise import unwrapped
-from likewise.networks.parts import (
+from likewise.networks.anatomy.layers import (
     classifier_within,
     declared_head,
     declared_layers,
@@ -29,6 +28,7 @@ from likewise.networks.parts import (
     weighted_parts,
     width_taken,
 )
+from likewise.networks.inputs.normalisation import unwrapped
 
 
 @dataclass(frozen=True, eq=False)

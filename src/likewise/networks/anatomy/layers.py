@@ -14,7 +14,9 @@ by side: what two classes have in common is then the sum of what they have in co
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -23,8 +25,9 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from likewise._base.compat import geometric
 from likewise.errors import NoClassifierError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks.normalise import unwrapped
+from likewise.networks.inputs.normalisation import unwrapped
 
+Receive = Callable[[str, nn.Module, Any], None]
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 # What libraries call the layer that says what a thing is; the first of these that a network has.
 _NAMES_THINGS = (
@@ -48,9 +51,53 @@ def named_parts(net: nn.Module) -> dict[str, nn.Module]:
     return {name: part for name, part in net.named_modules() if name and "parametrizations" not in name.split(".")}
 
 
+def named_layers(network: nn.Module) -> dict[str, nn.Module]:
+    """Every part of a network by name, without the network itself and what wraps it."""
+    return named_parts(unwrapped(network))
+
+
 def weighted_parts(net: nn.Module) -> dict[str, nn.Module]:
     """The parts of a network that hold weights of their own."""
     return {name: part for name, part in named_parts(net).items() if has_weights(part)}
+
+
+@contextmanager
+def watch(
+    modules: Mapping[str, nn.Module],
+    receive: Receive,
+    inputs_of: Mapping[str, nn.Module],
+    *,
+    first: Mapping[nn.Module, Callable[..., None]] | None = None,
+) -> Iterator[Callable[[], None]]:
+    """Hand on what these modules give, and what those in `inputs_of` are given, during one pass.
+
+    The second call of a module is handed on as `name#2`; whoever watches several passes calls the result
+    before each. Hooks in `first` get a call (module, arguments, arguments by name, output) before.
+    """
+    calls: Counter[str] = Counter()
+
+    def hand_on(name: str, module: nn.Module, value: Any) -> None:
+        calls[name] += 1
+        receive(name if calls[name] == 1 else f"{name}#{calls[name]}", module, value)
+
+    def after(name: str) -> Any:
+        return lambda module, _args, output: hand_on(name, module, output)
+
+    def before(name: str) -> Any:
+        return lambda module, args, words: hand_on(name, module, args or words)
+
+    hooks = []
+    try:
+        for module, on_call in (first or {}).items():
+            hooks.append(module.register_forward_hook(on_call, with_kwargs=True))
+        for name, module in modules.items():
+            hooks.append(module.register_forward_hook(after(name)))
+        for name, module in inputs_of.items():
+            hooks.append(module.register_forward_pre_hook(before(name), with_kwargs=True))
+        yield calls.clear
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def has_weights(part: nn.Module) -> bool:

@@ -25,7 +25,7 @@ from typing import Any
 
 from torch import nn
 
-from likewise.networks.parts import has_matrix, named_parts
+from likewise.networks.anatomy.layers import has_matrix, named_parts
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 _BESIDE = re.compile(
@@ -37,7 +37,7 @@ _MOST = 0.6  # the share of a stage's layers that is in its row
 def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     """The repeated parts a network is built of: residual blocks, transformer layers, else its layers.
 
-    >>> from likewise.networks.parts import named_parts
+    >>> from likewise.networks.anatomy.layers import named_parts
     >>> blocks(named_parts(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
     ['0', '2']
     >>> blocks(named_parts(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)))

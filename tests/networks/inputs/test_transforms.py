@@ -19,8 +19,8 @@ from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
 from likewise.networks.forward import shown_to
-from likewise.networks.normalise import record_transform, transform_of
-from likewise.networks.transforms import Transform, from_processor
+from likewise.networks.inputs.normalisation import record_transform, transform_of
+from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.views.layers import layers
 from tests.data.helpers import mixed_photos
 

@@ -15,7 +15,7 @@ from likewise._base.hashing import NOTES
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
-    from likewise.networks.transforms import Transform
+    from likewise.networks.inputs.transforms import Transform
 
 
 class Normalised(nn.Module):

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from likewise.networks.image_size import fitted
-from likewise.networks.normalise import record_transform
-from likewise.networks.transforms import from_callable
+from likewise.networks.inputs.image_size import fitted
+from likewise.networks.inputs.normalisation import record_transform
+from likewise.networks.inputs.transforms import from_callable
 
 pytestmark = pytest.mark.usefixtures("vision")
 

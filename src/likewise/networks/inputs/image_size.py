@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from likewise.networks.address import recipe
-from likewise.networks.normalise import transform_of, unwrapped
+from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.zoo.registry import ImageNetwork
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from likewise.errors import InputError
-from likewise.networks.precision import in_precision
+from likewise.networks.inputs.precision import in_precision
 
 
 def test_half_precision_is_torchs_autocast() -> None:

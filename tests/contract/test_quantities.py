@@ -86,7 +86,7 @@ def assert_same(name, one, other):
         a, b = (torch.as_tensor(part, dtype=torch.float64) for part in (a, b))
         size = float(b.abs().max()) if b.numel() else 0.0
         # the order decides which noise each node of a graph meets
-        loose = {"single": 1e-5, "single_energy": 1e-5, "_estimated_trace": 5e-3}.get(name, 1e-9)
+        loose = {"float32_centred": 1e-5, "float32_energy": 1e-5, "_estimated_trace": 5e-3}.get(name, 1e-9)
         assert float((a - b).abs().max() if b.numel() else 0.0) <= loose * size
 
 
@@ -112,7 +112,7 @@ def check_permuted(each, options, view, monkeypatch):
 
 def exists(each, kind):
     """Whether a quantity is asked for of such a network."""
-    if each.__name__ == "single_energy":
+    if each.__name__ == "float32_energy":
         return kind == "single precision"
     if each.__doc__ == "The symmetric inverse root of the covariance.":
         return kind != "wide"

@@ -1,84 +1,54 @@
-"""Products and norms, by numpy or by torch, against numpy's einsum."""
+"""Products of a matrix with itself, and decompositions that do not fail."""
 
 import numpy as np
 import pytest
 import torch
 
-from likewise.measures import algebra
-from likewise.measures.algebra import (
-    FEW,
-    MANY,
-    SHORT,
-    eigenvalues,
-    eigenvectors,
-    frobenius,
-    lower_half,
-    prefers_torch,
-    product,
-    symmetric,
-    triangular_product,
-)
-
-SIZES = [(20, 30), (64, 100), (90, 100), (200, 150), (500, 450)]  # from few to many multiplications
+from likewise.measures.algebra import LARGE, numpy_svd, svd, symmetric
 
 
-def test_the_sizes_are_on_both_sides_of_every_limit() -> None:
-    counts = [rows * rows * columns for rows, columns in SIZES]
-    assert min(counts) < FEW < counts[2] < counts[3] < MANY < max(counts)
-    assert 20 * 30 < SHORT < 500 * 450
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_product_of_a_matrix_with_itself_is_symmetric_to_the_last_digit(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("size", "large"), [((20, 30), False), ((500, 450), True)])
+def test_a_product_of_a_matrix_with_itself_is_symmetric_to_the_last_digit(size: tuple[int, int], large: bool) -> None:
     values = np.random.default_rng(0).normal(size=size[::-1])
-    found = symmetric(torch.from_numpy(values).T).numpy()
-    assert np.array_equal(found, found.T)
-    assert found == pytest.approx(np.einsum("ki,kj->ij", values, values), abs=1e-11)
+    product = symmetric(torch.from_numpy(values).T).numpy()
+    assert (size[0] ** 2 * size[1] > LARGE) == large
+    assert np.array_equal(product, product.T)
+    assert product == pytest.approx(np.einsum("ki,kj->ij", values, values), abs=1e-11)
 
 
-@pytest.fixture(params=[False, True], ids=["numpy", "torch"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prefer numpy, then torch."""
-    monkeypatch.setattr(algebra, "prefers_torch", lambda: request.param)
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("shape", [(40, 40), (60, 25), (25, 60), (5, 1)])
+def test_decompositions_give_the_matrix_back(shape, repeated) -> None:
+    matrix = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
+    left, sizes, right = svd(matrix, repeated=repeated)
+    assert left.shape[1] == len(sizes) == right.shape[0] == min(shape)
+    assert torch.allclose((left * sizes) @ right, matrix, atol=1e-12)
+    assert bool((sizes.diff() <= 0).all())
 
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("size", SIZES)
-def test_products_and_norms_do_not_depend_on_who_takes_them(size: tuple[int, int]) -> None:
-    left, right = np.random.default_rng(0).normal(size=(2, *size[::-1]))
-    found = product(torch.from_numpy(left).T, torch.from_numpy(right))
-    assert found.numpy() == pytest.approx(np.einsum("ki,kj->ij", left, right), abs=1e-11)
-    assert frobenius(found) == pytest.approx(np.sqrt(np.einsum("ij,ij->", found, found)), rel=1e-13)
+def test_a_decomposition_that_torch_gives_up_is_made_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(matrix: torch.Tensor, **options: bool) -> None:
+        raise torch.linalg.LinAlgError("the algorithm failed to converge")
+
+    monkeypatch.setattr(torch.linalg, "svd", give_up)
+    matrix = torch.from_numpy(np.random.default_rng(0).normal(size=(30, 20)))
+    left, sizes, right = svd(matrix)
+    assert torch.allclose((left * sizes) @ right, matrix, atol=1e-12)
+    matrix[2, 3] = torch.nan
+    with pytest.raises(torch.linalg.LinAlgError):
+        svd(matrix)
 
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("n", [300, 600, 1100])
-def test_half_a_product_is_right_where_it_has_a_meaning(n: int) -> None:
-    rows, others = (torch.from_numpy(v) for v in np.random.default_rng(0).normal(size=(2, n, 120)))
-    expected = np.einsum("ik,jk->ij", rows, rows)
-    assert lower_half(rows).tril().numpy() == pytest.approx(np.tril(expected), abs=1e-11)
-    assert lower_half(rows, others).tril().numpy() == pytest.approx(np.tril(rows.numpy() @ others.numpy().T), abs=1e-11)
+def test_the_older_routine_serves_where_numpy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.random.default_rng(0).normal(size=(30, 20))
 
+    def fail(*arguments: object, **options: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("n", [100, 200, 600])
-def test_eigenvectors_and_triangles_do_not_depend_on_who_takes_them(n: int) -> None:
-    values = np.random.default_rng(0).normal(size=(n, n))
-    matrix = torch.from_numpy(values + values.T)
-    sizes, vectors = eigenvectors(matrix)
-    assert eigenvalues(matrix).numpy() == pytest.approx(sizes.numpy(), abs=1e-11)
-    assert (vectors * sizes @ vectors.T).numpy() == pytest.approx(matrix.numpy(), abs=1e-11)
-    upper = torch.from_numpy(values).triu()
-    assert triangular_product(matrix, upper).numpy() == pytest.approx(matrix.numpy() @ upper.numpy(), abs=1e-10)
-
-
-def test_torch_is_preferred_where_mkl_runs_on_an_intel_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = prefers_torch.__wrapped__
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
-    for said, expected in (("vendor_id\t: GenuineIntel", True), ("vendor_id\t: AuthenticAMD", False), ("", False)):
-        monkeypatch.setattr(algebra, "processor", lambda said=said: said)
-        assert ask() is expected
-    monkeypatch.setattr(algebra, "processor", lambda: "Intel64 Family 6 Model 158 Stepping 10, GenuineIntel")
-    assert ask()
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
-    assert not ask()
+    monkeypatch.setattr(np.linalg, "svd", fail)
+    left, sizes, right = numpy_svd(matrix)
+    np.testing.assert_allclose((left * sizes) @ right, matrix, atol=1e-12)
+    np.testing.assert_allclose(left.T @ left, np.eye(20), atol=1e-12)
+    matrix[3, 4] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        numpy_svd(matrix)

@@ -157,26 +157,3 @@ def test_column_spaces_that_share_many_directions_are_decomposed(trial, left_out
     assert int((rho > 1 - 1e-10).sum()) >= 112
     assert torch.allclose((left * rho) @ right.T, pair.overlap, atol=1e-12)
     assert 0.5 < measures.get("pwcca").score(pair) < 1
-
-
-@pytest.mark.parametrize("repeated", [False, True])
-@pytest.mark.parametrize("shape", [(40, 40), (60, 25), (25, 60), (5, 1)])
-def test_decompositions_give_the_matrix_back(shape, repeated) -> None:
-    matrix = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
-    left, sizes, right = svd(matrix, repeated=repeated)
-    assert left.shape[1] == len(sizes) == right.shape[0] == min(shape)
-    assert torch.allclose((left * sizes) @ right, matrix, atol=1e-12)
-    assert bool((sizes.diff() <= 0).all())
-
-
-def test_a_decomposition_that_torch_gives_up_is_made_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def give_up(matrix: torch.Tensor, **options: bool) -> None:
-        raise torch.linalg.LinAlgError("the algorithm failed to converge")
-
-    monkeypatch.setattr(torch.linalg, "svd", give_up)
-    matrix = torch.from_numpy(np.random.default_rng(0).normal(size=(30, 20)))
-    left, sizes, right = svd(matrix)
-    assert torch.allclose((left * sizes) @ right, matrix, atol=1e-12)
-    matrix[2, 3] = torch.nan
-    with pytest.raises(torch.linalg.LinAlgError):
-        svd(matrix)

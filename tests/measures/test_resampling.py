@@ -160,6 +160,6 @@ def test_shuffled_single_precision_follows_the_shuffle_though_the_whole_was_neve
     x = np.random.default_rng(0).normal(size=(400, 200)).astype(np.float32)
     order = torch.randperm(400, generator=torch.Generator().manual_seed(0))
     shuffled, whole = Permuted(Representation(Activations(x)), order), Representation(Activations(x))
-    assert shuffled.single.shape == x.shape
-    assert torch.equal(shuffled.single, whole.single[order])
-    assert torch.equal(shuffled.single_squares, whole.single_squares[order])
+    assert shuffled.float32_centred.shape == x.shape
+    assert torch.equal(shuffled.float32_centred, whole.float32_centred[order])
+    assert torch.equal(shuffled.float32_squares, whole.float32_squares[order])

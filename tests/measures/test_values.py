@@ -195,10 +195,10 @@ def test_large_float32_activations_are_multiplied_in_float32_and_small_ones_are_
     small = Representation(likewise.Activations(activations(1)[:100]))
     given = Representation(likewise.Activations(activations(1).astype(np.float64)))
     huge = Representation(likewise.Activations(activations(1, scale=1e25)))
-    assert large.single.dtype == torch.float32
-    assert large.single.shape == (ROWS, WIDTH)
+    assert large.float32_centred.dtype == torch.float32
+    assert large.float32_centred.shape == (ROWS, WIDTH)
     for rep in (small, given, huge):
-        assert not rep.single.numel()
+        assert not rep.float32_centred.numel()
 
 
 @pytest.mark.parametrize("name", ["cka", "cka-debiased"])

@@ -1,4 +1,4 @@
-"""What the machine gives: which processor, how many threads a computation takes, and how much memory is free.
+"""How many threads a computation takes, and how much memory is free.
 
 Small matrices lose more to waking threads than they gain: one comparison of them runs on one thread, and several
 comparisons run side by side.
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +20,6 @@ from likewise.errors import LikewiseError
 
 SMALL = 5e9  # multiplications; below, one thread is as fast as several
 _NO_MEMORY = ("out of memory", "allocate memory", "not enough memory", "alloc_failed")  # cuBLAS and cuDNN: the last
-CPU_INFO = Path("/proc/cpuinfo")  # Linux describes the processor there
-
-
-@cache
-def processor() -> str:
-    """What the system says of the processor: on Linux its vendor, family and abilities."""
-    try:
-        with CPU_INFO.open("rb") as file:
-            return file.read(8192).decode(errors="replace").partition("\n\n")[0]
-    except OSError:
-        return platform.processor()
 
 
 @contextmanager

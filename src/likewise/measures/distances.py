@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import large_empty
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import SMALL, quantity
 
@@ -138,7 +137,7 @@ def upper_triangle(rep: Representation, rows: Callable[[int, int], Tensor]) -> T
         whole = rows(0, n)
         return whole[torch.ones_like(whole, dtype=torch.bool).triu_(1)]
     rep.workspace.reserve(8 * n * n // 2)
-    out = large_empty(1, n * (n - 1) // 2, rep.values)[0]
+    out = rep.values.new_empty(n * (n - 1) // 2)
     position, place = 0, _plain(out)
     for start, stop in rep.blocks(4):
         block = _plain(rows(start, stop))

@@ -18,18 +18,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import (
-    eigenvalues,
-    eigenvectors,
-    frobenius,
-    lower_half,
-    product,
-    single_product_norm,
-    svd,
-    symmetric,
-    transposed_product,
-    triangular_product,
-)
+from likewise.measures.algebra import float32_product_norm, frobenius, svd, symmetric
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
@@ -104,7 +93,7 @@ class Pair:
     @quantity(swapped="transposed")
     def cross(self) -> Tensor:
         """Xᵀ Y of the centred compact values."""
-        return self.a.covariance if self.a is self.b else product(self.a.centred.T, self.b.centred)
+        return self.a.covariance if self.a is self.b else self.a.centred.T @ self.b.centred
 
     @quantity
     def raw_cross(self) -> Tensor:
@@ -116,7 +105,7 @@ class Pair:
         """Xᵀ Y of the centred values, one row per neuron of X and one column per neuron of Y."""
         if not (self.a.wide or self.b.wide):
             return self.cross
-        return product(self.a.centred_neurons.T, self.b.centred_neurons)
+        return self.a.centred_neurons.T @ self.b.centred_neurons
 
     @quantity
     def nuclear(self) -> float:
@@ -134,14 +123,14 @@ class Pair:
     def projection(self) -> Tensor:
         """Xᵀ V, the centred compact X along an orthonormal basis of the centred column space of Y."""
         white = self.b.whitening()
-        return triangular_product(self.cross, white) if white.numel() else self.a.centred.T @ self.b.basis()
+        return self.cross @ white if white.numel() else self.a.centred.T @ self.b.basis()
 
     @quantity(swapped="transposed")
     def overlap(self) -> Tensor:
         """Uᵀ V, orthonormal bases of the centred column spaces against each other."""
         white = self.a.whitening()
         if white.numel() and self.b.whitening().numel():
-            return transposed_product(white, self.projection)
+            return white.T @ self.projection
         return self.a.basis().T @ self.b.basis()
 
     @quantity(swapped="transposed")
@@ -195,12 +184,12 @@ class Pair:
     def _fill_linear(self, table: InnerProducts, kernel: Linear) -> None:
         """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
         a, b = self.a, self.b
-        single = not kernel.exact and a.has_single and b.has_single
+        single = not kernel.exact and a.uses_float32 and b.uses_float32
         for rep in (a, b):
-            table.inner[rep.key, rep.key] = (rep.single_energy if single else rep.energy) ** 2
+            table.inner[rep.key, rep.key] = (rep.float32_energy if single else rep.energy) ** 2
             table.diagonals.makers[rep.key] = partial(_squares, rep, single)
             table.sums[rep.key] = np.zeros(rep.n)
-        both = single_product_norm(a.single, b.single) if single else frobenius(self.cross)
+        both = float32_product_norm(a.float32_centred, b.float32_centred) if single else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
 
     def refuse_constant(self) -> None:
@@ -211,7 +200,7 @@ class Pair:
 
 def _squares(rep: Representation, single: bool) -> np.ndarray:
     """Squared norms of the centred rows, the diagonal of their inner products."""
-    return (rep.single_squares if single else rep.squares).cpu().double().numpy()
+    return (rep.float32_squares if single else rep.squares).cpu().double().numpy()
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
@@ -261,7 +250,7 @@ def _as_reference(x: Any, y: Any, shapes: str) -> tuple[Any, Any]:
 def nuclear_norm(matrix: Tensor) -> float:
     """Sum of singular values, from the cheaper eigenvalues of AᵀA where that costs no digits."""
     small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-    squares = eigenvalues(lower_half(small.T))
+    squares = torch.linalg.eigvalsh(symmetric(small.T))
     if float(squares[0]) > 1e-10 * float(squares[-1]):
         return float(squares.sqrt().sum())
     return float(torch.linalg.svdvals(matrix).sum())
@@ -271,7 +260,7 @@ def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
     if matrix.shape[0] < matrix.shape[1]:
         return polar(matrix.T).T
-    squares, vectors = eigenvectors(lower_half(matrix.T))
+    squares, vectors = torch.linalg.eigh(symmetric(matrix.T))
     turn = polar_of(matrix, squares.sqrt(), vectors) if float(squares[0]) > 1e-12 * float(squares[-1]) else None
     if turn is not None:
         return turn
@@ -289,7 +278,7 @@ def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
     of a singular value decomposition. E_ij is about eps s² / s_i s_j with s the largest: of strong directions it is
     left alone.
     """
-    left = product(matrix, right / sizes)
+    left = matrix @ (right / sizes)
     weak = int((sizes * sizes[0] < WEAK * sizes[-1] ** 2).sum())
     if weak:
         columns, s = left[:, :weak], sizes[:weak]
@@ -297,8 +286,8 @@ def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
         error.diagonal().sub_(1)
         if not float(error.abs().max()) < SLANT:
             return None
-        columns -= product(columns, error.mul_(s[:, None] / (s[:, None] + s)))
-    return product(left, right.T)
+        columns -= columns @ error.mul_(s[:, None] / (s[:, None] + s))
+    return left @ right.T
 
 
 def level_peak(matrix: Tensor) -> Tensor:

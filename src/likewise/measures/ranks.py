@@ -7,23 +7,19 @@ product. Sorting n²/2 numbers is the costly part and happens once per network.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.machine import processor
 from likewise.errors import UndefinedError
 from likewise.measures.distances import directions, distinct, squares_by_difference, upper_triangle
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
 
 CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tell them apart
-FEW = 1 << 14  # numbers up to which any sort will do
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,12 @@ def rank_vector(rep: Representation) -> Tensor:
     elif crowded:
         ranks = _ranks_by_gaps(array)
     else:
-        with rep.workspace.int_buffer(array.size) as room:
-            ranks = average_ranks(array, room)
+        with rep.workspace.int_buffer(array.size) as keys:
+            ranks = average_ranks(array, keys)
     square = 0.0
-    for _, part in _parts(ranks):
-        part -= ranks.dtype.type((ranks.size + 1) / 2)
-        square += float(np.square(part, dtype=np.float64).sum())
+    for _, chunk in _chunks(ranks):
+        chunk -= ranks.dtype.type((ranks.size + 1) / 2)
+        square += float(np.square(chunk, dtype=np.float64).sum())
     norm = math.sqrt(square)
     if norm <= 1e-9 * ranks.size:
         raise UndefinedError(
@@ -120,83 +116,43 @@ def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
     """Ranks from 1, those sharing their mean that differ from the next by rounding only."""
     order = np.argsort(array)
     values = array[order]
-    positions = np.arange(1, array.size + 1, dtype=np.float64)
-    places, means = _shared_ranks(np.flatnonzero(np.diff(values) <= 1e-13 + 1e-12 * np.abs(values[1:])))
-    positions[places] = means
-    ranks = np.empty_like(positions)
-    ranks[order] = positions
+    in_order = np.arange(1, array.size + 1, dtype=np.float64)
+    positions, means = _shared_ranks(np.flatnonzero(np.diff(values) <= 1e-13 + 1e-12 * np.abs(values[1:])))
+    in_order[positions] = means
+    ranks = np.empty_like(in_order)
+    ranks[order] = in_order
     return ranks
 
 
-def average_ranks(array: np.ndarray, room: np.ndarray) -> np.ndarray:
+def average_ranks(array: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank; written over them.
 
-    `room` is for as many integers. Parts that fit in the cache save passes over memory.
+    A number and its index share one integer of `keys`, an array to write to, the number in the high bits: sorting plain
+    integers is many times faster than sorting an index. Chunks that fit in the cache save passes over memory.
     """
     bits = max(1, int(array.size - 1).bit_length())
-    digits = min(61 - bits, 40)
-    if array.size > FEW and sorts_slowly():
-        order, tied = _order_by_radix(array, room, digits)
-    else:
-        order, tied = _order_by_keys(array, room, digits, bits)
-    for start, part in _parts(order):
-        array[part] = np.arange(start + 1, start + 1 + part.size, dtype=np.float64)
-    places, means = _shared_ranks(tied)
-    array[order[places]] = means
+    scale = 2.0 ** min(61 - bits, 40)
+    for start, chunk in _chunks(array):
+        key = keys[start : start + chunk.size]
+        key[:] = np.rint(np.clip(chunk, -1, 1) * scale)
+        key <<= bits
+        key |= np.arange(start, start + chunk.size)
+    keys.sort()
+    tied = [start + np.flatnonzero(np.diff(chunk >> bits) == 0) for start, chunk in _chunks(keys, overlap=1)]
+    for start, chunk in _chunks(keys):
+        chunk &= (1 << bits) - 1
+        array[chunk] = np.arange(start + 1, start + 1 + chunk.size, dtype=np.float64)
+    positions, means = _shared_ranks(np.concatenate(tied))
+    array[keys[positions]] = means
     return array
 
 
-@cache
-def sorts_slowly() -> bool:
-    """Whether numpy sorts several times slower than it might: its AVX-512 code does so on AMD's Zen 4 (family 25)."""
-    zen = re.search(r"AuthenticAMD.*cpu family\s*: 25\b.*\bavx512f\b", processor(), flags=re.DOTALL)
-    return zen is not None
-
-
-def _rounded_to(digits: int, numbers: np.ndarray) -> np.ndarray:
-    """Numbers in [-1, 1] as integers, with so many binary digits."""
-    return np.rint(np.clip(numbers, -1, 1) * 2.0**digits).astype(np.int64)
-
-
-def _order_by_keys(array: np.ndarray, keys: np.ndarray, digits: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which number comes at each place, and the places whose number ties with the next.
-
-    A number and where it stands share one integer, the number in the high bits: sorting plain integers is
-    many times faster than sorting an index.
-    """
-    for start, part in _parts(array):
-        key = keys[start : start + part.size]
-        key[:] = _rounded_to(digits, part)
-        key <<= bits
-        key |= np.arange(start, start + part.size)
-    keys.sort()
-    tied = [start + np.flatnonzero(np.diff(part >> bits) == 0) for start, part in _parts(keys, overlap=1)]
-    for _, part in _parts(keys):
-        part &= (1 << bits) - 1
-    return keys, np.concatenate(tied)
-
-
-def _order_by_radix(array: np.ndarray, order: np.ndarray, digits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same by torch, which sorts 32 bits by counting; those few numbers that need more digits are sorted again."""
-    keys = np.empty(array.size, dtype=np.int32)
-    for start, part in _parts(array):
-        keys[start : start + part.size] = _rounded_to(digits, part) >> max(digits - 30, 0)
-    found = torch.from_numpy(keys), torch.from_numpy(order)
-    torch.sort(found[0].clone(), stable=True, out=found)
-    same = keys[1:] == keys[:-1]
-    near = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    numbers = _rounded_to(digits, array[order[near]])
-    again = np.argsort(numbers, kind="stable")
-    order[near], numbers = order[near][again], numbers[again]
-    return order, near[:-1][(np.diff(numbers) == 0) & (np.diff(near) == 1)]
-
-
-def _shared_ranks(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of tied runs with the mean rank of each run; place i + 1 ties with every given place i."""
-    if not places.size:
-        return places, places.astype(np.float64)
-    breaks = np.flatnonzero(np.diff(places) > 1)
-    starts, stops = places[np.append(0, breaks + 1)], places[np.append(breaks, -1)] + 2
+def _shared_ranks(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of tied runs with the mean rank of each run; position i + 1 ties with every i of `tied`."""
+    if not tied.size:
+        return tied, tied.astype(np.float64)
+    breaks = np.flatnonzero(np.diff(tied) > 1)
+    starts, stops = tied[np.append(0, breaks + 1)], tied[np.append(breaks, -1)] + 2
     lengths = stops - starts
     runs = np.repeat(starts - np.append(0, lengths.cumsum()[:-1]), lengths) + np.arange(lengths.sum())
     return runs, np.repeat((starts + 1 + stops) / 2, lengths)
@@ -218,8 +174,8 @@ def _ranks_in_place(array: np.ndarray, rep: Representation, rows: Callable[[int,
     return ranks
 
 
-def _parts(array: np.ndarray, size: int = 1 << 17, overlap: int = 0) -> Iterator[tuple[int, np.ndarray]]:
-    """Pieces of a vector that fit in the cache, each with its place."""
+def _chunks(array: np.ndarray, size: int = 1 << 17, overlap: int = 0) -> Iterator[tuple[int, np.ndarray]]:
+    """Pieces of a vector that fit in the cache, each with where it starts."""
     return ((start, array[start : start + size + overlap]) for start in range(0, array.size, size))
 
 

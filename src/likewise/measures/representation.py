@@ -17,16 +17,12 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import (
-    eigenvectors,
+    float32_product_norm,
     frobenius,
     inverse_of,
-    large_empty,
     lengths,
-    lower_half,
-    mirror,
     rank_of,
     recentre,
-    single_product_norm,
     svd,
     symmetric,
     whitening,
@@ -74,9 +70,9 @@ class Representation(Values):
         return frobenius(self.gram if self.wide else self.covariance)
 
     @quantity(permuted="same")
-    def single_energy(self) -> float:
+    def float32_energy(self) -> float:
         """`energy` from products in single precision."""
-        return single_product_norm(self.single, self.single)
+        return float32_product_norm(self.float32_centred, self.float32_centred)
 
     @quantity(permuted=_basis_rows)
     def spectrum(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,7 +83,7 @@ class Representation(Values):
         cost digits, the values themselves are decomposed, to the rank of `_span`.
         """
         if self._whitening.numel():
-            squares, vectors = eigenvectors(self.covariance)
+            squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
         basis, scales, rows = svd(recentre(self.centred))
         rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)
@@ -230,16 +226,15 @@ class Representation(Values):
         """All Euclidean distances, (n, n). Only where there is room."""
         if not self.gram_by_distances:
             return self.assemble(self.distance_rows)
-        out = lower_half(self.centred_neurons)
-        for start, stop in self.blocks():
-            rows = out[start:stop, :stop]
-            rows.mul_(-2).add_(self.squares[:stop]).add_(self.squares[start:stop, None]).clamp_(min=0).sqrt_()
-        out.fill_diagonal_(0)
-        return mirror(out)
+        out = symmetric(self.centred_neurons)
+        for start, stop in self.blocks(2):
+            rows = out[start:stop]
+            rows.mul_(-2).add_(self.squares[start:stop, None] + self.squares).clamp_(min=0).sqrt_()
+        return out.fill_diagonal_(0)
 
     def assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
         """An n x n matrix from its rows, with little beside it."""
-        out = large_empty(self.n, self.n, self.mean)
+        out = self.mean.new_empty(self.n, self.n)
         for start, stop in self.blocks(2):
             out[start:stop] = rows(start, stop)
         return out

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lengths, row_squares
+from likewise.measures.algebra import lengths
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import Subject, column_means, scaled
@@ -116,7 +116,7 @@ class Values:
         return self.view.outputs
 
     @quantity(permuted="rows")
-    def single(self) -> Tensor:
+    def float32_centred(self) -> Tensor:
         """The centred values in single precision; or empty.
 
         For products that are only summed up: rounding of single entries averages out there, and
@@ -124,7 +124,7 @@ class Values:
         digits, where there is nothing to gain, and where squares would leave the range of float32.
         """
         none = self.mean.new_empty(0, 0)
-        if not self._worth_single:
+        if not self._worth_float32:
             return none
         mean = self.mean.float()
         rows = self.unconverted - mean
@@ -136,17 +136,17 @@ class Values:
         return rows if SQUARES[0] < square / rows.numel() < SQUARES[1] else none
 
     @quantity(permuted="rows")
-    def single_squares(self) -> Tensor:
-        """Squared norms of the rows of `single`, (n,)."""
-        return torch.linalg.vector_norm(self.single, dim=1).to(self.mean.dtype).square_()
+    def float32_squares(self) -> Tensor:
+        """Squared norms of the rows of `float32_centred`, (n,)."""
+        return torch.linalg.vector_norm(self.float32_centred, dim=1).to(self.mean.dtype).square_()
 
     @property
-    def has_single(self) -> bool:
-        """Whether `single` is not empty."""
-        return self._worth_single and self.single.numel() > 0
+    def uses_float32(self) -> bool:
+        """Whether `float32_centred` is not empty."""
+        return self._worth_float32 and self.float32_centred.numel() > 0
 
     @property
-    def _worth_single(self) -> bool:
+    def _worth_float32(self) -> bool:
         ordinary = not (self.wide or self.exponent)
         return ordinary and self.n * self.d >= MANY and self.view.values.dtype == torch.float32
 
@@ -254,7 +254,7 @@ class Values:
     @quantity(permuted="same")
     def _plainly_varied(self) -> bool:
         """Whether the rows are so far from the same that there is no need to look closer."""
-        squares = self.single_squares if self.has_single else self.squares
+        squares = self.float32_squares if self.uses_float32 else self.squares
         return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
 
     @quantity(permuted="same")
@@ -289,7 +289,7 @@ class Values:
     @quantity(permuted="rows")
     def squares(self) -> Tensor:
         """Squared norms of the centred rows, (n,)."""
-        return row_squares(self.centred_neurons)
+        return torch.linalg.vector_norm(self.centred_neurons, dim=1).square_()
 
     @quantity(permuted="rows")
     def norms(self) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import eigenvectors, inverse_of, lengths, lower_half, product, svd
+from likewise.measures.algebra import inverse_of, lengths, svd, symmetric
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.pair import Pair, level_peak, polar_of
 from likewise.measures.registry import measure
@@ -53,7 +53,7 @@ def aligned_cosine(pair: Pair) -> float:
     directed = a.directed & b.directed
     if not bool(directed.any()):
         raise UndefinedError(f"no input has a direction in both networks of {pair}: rows are zero.")
-    products = product(_unit_rows(a).T, _unit_rows(b))  # the sum of the cosines is <Q, Σ x_i y_iᵀ>, rows at length 1
+    products = _unit_rows(a).T @ _unit_rows(b)  # the sum of the cosines is <Q, Σ x_i y_iᵀ>, rows at length 1
     return float((products * _turn(pair, directed)).sum()) / int(directed.sum())
 
 
@@ -68,7 +68,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
     cross = level_peak(pair.raw_cross)
     noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
     if cross.shape[0] == cross.shape[1]:
-        squares, vectors = eigenvectors(lower_half(cross.T))
+        squares, vectors = torch.linalg.eigh(symmetric(cross.T))
         weakest, strongest = float(squares[0]), float(squares[-1])
         if weakest > max(1e-13 * strongest, (1e6 * noise) ** 2):
             turn = polar_of(cross, squares.sqrt(), vectors)

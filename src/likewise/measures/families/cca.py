@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lower_half, product
+from likewise.measures.algebra import numpy_svd
 from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.lapack import left_singular_vectors
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
@@ -165,11 +164,11 @@ def pwcca_resi(pair: Pair) -> float:
             "Use the default variant."
         )
     white = _white_cross(pair)
-    directions, rho = map(torch.from_numpy, left_singular_vectors(white.cpu().numpy()))
+    directions, rho, _ = map(torch.from_numpy, numpy_svd(white.cpu().numpy()))
     u = directions.to(a.values)
     # Q of the QR decomposition of the projections M, without M itself: MᵀM = RᵀR.
-    turned = product(a.covariance, u).T
-    moment = lower_half(u.T, turned).addr_(a.mean, a.mean, alpha=pair.n)
+    turned = (a.covariance @ u).T
+    moment = (turned @ u).addr_(a.mean, a.mean, alpha=pair.n)
     triangle, failed = torch.linalg.cholesky_ex(moment)
     if failed:  # squares of scales this far apart are lost to rounding, the scales are not
         projections = torch.linalg.qr(a.centred @ u + a.mean).Q
@@ -187,7 +186,7 @@ def _white_cross(pair: Pair) -> Tensor:
     (_, v, u), (_, w, p) = pair.a.spectrum, pair.b.spectrum
     if u.numel() or p.numel():  # products of the values would have lost digits
         return v @ pair.principal_overlap() @ w.T
-    return product(product(_whitening(pair.a), pair.cross), _whitening(pair.b))
+    return _whitening(pair.a) @ pair.cross @ _whitening(pair.b)
 
 
 @quantity(permuted="same")

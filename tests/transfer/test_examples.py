@@ -19,7 +19,7 @@ from likewise.attacks.registry import Adversarial
 from likewise.data import Data
 from likewise.errors import DamagedStoreWarning, ForwardError, InputError, OptionError
 from likewise.transfer.classifiers import classifier
-from likewise.transfer.examples import Examples, Recipe, fitted, make_examples, pack, unpack
+from likewise.transfer.examples import AttackSettings, Examples, make_examples, pack, resized_for, unpack
 from likewise.work.store import Store
 from tests.transfer.helpers import WORDS, Bag, digits, trained
 
@@ -63,20 +63,20 @@ def test_a_patch_leaves_the_rest_of_the_image_as_it_is() -> None:
 
 def test_examples_fit_another_size_and_number_of_channels() -> None:
     images = torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    assert fitted(images, (3, 8, 8)) is images
+    assert resized_for(images, (3, 8, 8)) is images
     expected = nn.functional.interpolate(images, (5, 6), mode="bilinear", antialias=True)
-    torch.testing.assert_close(fitted(images, (3, 5, 6)), expected)
-    grey = fitted(images, (1, 8, 8))
+    torch.testing.assert_close(resized_for(images, (3, 5, 6)), expected)
+    grey = resized_for(images, (1, 8, 8))
     weights = torch.tensor([0.299, 0.587, 0.114])
     torch.testing.assert_close(grey[:, 0], torch.einsum("nchw,c->nhw", images, weights))
-    assert torch.equal(fitted(grey, (3, 8, 8)), grey.expand(-1, 3, -1, -1))
+    assert torch.equal(resized_for(grey, (3, 8, 8)), grey.expand(-1, 3, -1, -1))
 
 
-def recipe(attack: str = "pgd", *, seed: int = 0, batch_size: int = 16, **options: Any) -> Recipe:
-    return Recipe.of(attack, {"eps": 0.1, "iterations": 3} | options, seed, batch_size)
+def recipe(attack: str = "pgd", *, seed: int = 0, batch_size: int = 16, **options: Any) -> AttackSettings:
+    return AttackSettings.of(attack, {"eps": 0.1, "iterations": 3} | options, seed, batch_size)
 
 
-def examples(net: nn.Module, how: Recipe, folder: Path, data: Data | None = None, name: str = "a") -> Examples:
+def examples(net: nn.Module, how: AttackSettings, folder: Path, data: Data | None = None, name: str = "a") -> Examples:
     with Store(folder) as store, classifier(name, net, data or digits()) as shown:
         *_, found = make_examples(shown, how, store.artifacts("adversarial"))
     assert isinstance(found, Examples)
@@ -98,7 +98,7 @@ def test_examples_are_what_the_attack_gives_batch_by_batch(tmp_path: Path) -> No
 
 
 def test_the_papers_attack_is_the_default() -> None:
-    plain = Recipe.of("pgd", {}, 0, 64).options
+    plain = AttackSettings.of("pgd", {}, 0, 64).options
     assert (plain["eps"], plain["iterations"], plain["relative_step"], plain["random_start"]) == (
         8 / 255,
         50,
@@ -106,8 +106,8 @@ def test_the_papers_attack_is_the_default() -> None:
         True,
     )
     assert plain["norm"] == "Linf"
-    assert Recipe.of("pgd", {"step": 0.01}, 0, 64).options["relative_step"] is None
-    assert Recipe.of("mi-fgsm", {}, 0, 64).options["eps"] == attacks.get("mi-fgsm").options["eps"]
+    assert AttackSettings.of("pgd", {"step": 0.01}, 0, 64).options["relative_step"] is None
+    assert AttackSettings.of("mi-fgsm", {}, 0, 64).options["eps"] == attacks.get("mi-fgsm").options["eps"]
 
 
 def count_attacks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -119,12 +119,12 @@ def count_attacks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(images))
         return run(net, images, labels, **options)
 
-    monkeypatch.setattr(Recipe, "run", _run_of(counted))
+    monkeypatch.setattr(AttackSettings, "run", _run_of(counted))
     return sizes
 
 
 def _run_of(function: Any) -> Any:
-    def run(self: Recipe, net: Any, images: Tensor, labels: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    def run(self: AttackSettings, net: Any, images: Tensor, labels: Tensor, start: int) -> tuple[Tensor, Tensor]:
         found = function(net.net, images, labels, **{**self.options, "seed": self.seed + start})
         return found.images, found.stalled
 
@@ -302,14 +302,14 @@ def test_images_out_of_range_are_refused_before_any_attack() -> None:
 
 
 def test_an_attack_of_ones_own_is_known_by_its_code(tmp_path: Path) -> None:
-    def declare(shade: float) -> Recipe:
+    def declare(shade: float) -> AttackSettings:
         @attacks.attack(name="shade", norm="Linf", source="by hand")
         def shaded(net: nn.Module, images: Tensor, labels: Tensor | None = None) -> Adversarial:
             """Every image darker."""
             return Adversarial(images * shade, torch.zeros(len(images)), torch.zeros(len(images)))
 
         try:
-            return Recipe.of("shade", {}, 0, 16)
+            return AttackSettings.of("shade", {}, 0, 16)
         finally:
             attacks.ATTACKS.remove("shade")
 

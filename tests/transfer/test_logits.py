@@ -192,8 +192,8 @@ def test_networks_of_other_classes_are_refused() -> None:
         (
             ["zoo:mlp"],
             torch.rand(4, 1, 8, 8),
-            "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to hold answers "
-            "against them. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
+            "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to compare "
+            "answers with them. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
         ),
         (["zoo:mlp"], likewise.dataset("digits:test")[:0], "'digits:test[:0]' has no inputs. Give at least one."),
     ],

@@ -13,7 +13,7 @@ import likewise
 from likewise import attacks
 from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.transfer import sat
-from likewise.transfer.examples import Recipe
+from likewise.transfer.examples import AttackSettings
 from tests.transfer.helpers import QUICK, digits, trained, zoo
 
 OPTIONS = {"eps": 0.15, "iterations": 4}
@@ -24,13 +24,13 @@ KEY = "sat[eps=0.15, iterations=4]"
 def attacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of networks as they are attacked, one per batch."""
     names: list[str] = []
-    run = Recipe.run
+    run = AttackSettings.run
 
-    def noted(self: Recipe, net: Any, *given: Any) -> Any:
+    def noted(self: AttackSettings, net: Any, *given: Any) -> Any:
         names.append(net.name)
         return run(self, net, *given)
 
-    monkeypatch.setattr(Recipe, "run", noted)
+    monkeypatch.setattr(AttackSettings, "run", noted)
     return names
 
 

@@ -23,7 +23,7 @@ from likewise.data import Data
 from likewise.errors import InputError, UndefinedError
 from likewise.networks.inputs.normalisation import Normalised
 from likewise.transfer import during, one_sided, sat
-from likewise.transfer.examples import fitted, pack, unpack
+from likewise.transfer.examples import pack, resized_for, unpack
 from tests.transfer.helpers import FIVE, QUICK, Small, digits, five, trained, zoo
 
 OPTIONS: dict[str, Any] = {"eps": 0.15, "iterations": 4, "relative_step": 0.1}
@@ -141,7 +141,7 @@ def test_examples_are_resized_for_networks_of_another_size() -> None:
     found = matrix.predictions[0, 1].tolist()
     clean = data.inputs[:]
     moved = attacks.pgd(trained(seed=3), clean, data.labels, **OPTIONS).images
-    example = fitted(unpack(pack(moved, clean)), (1, 16, 16))
+    example = resized_for(unpack(pack(moved, clean)), (1, 16, 16))
     assert found == large(example).argmax(dim=1).tolist()
     assert matrix.rates[1, 0] > 0
 
@@ -264,8 +264,8 @@ def test_a_new_network_has_a_family(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("new", "others", "sentence"),
     [
-        ("zoo:mlp", [], "the zoo is empty. Give at least one network to hold the new one against."),
-        (["zoo:mlp", "zoo:mlp"], ["zoo:mlp"], "one network is held against a zoo, and 2 were given. Give one."),
+        ("zoo:mlp", [], "the zoo is empty. Give at least one network to compare the new one with."),
+        (["zoo:mlp", "zoo:mlp"], ["zoo:mlp"], "one network is compared with a zoo, and 2 were given. Give one."),
     ],
 )
 def test_a_row_of_nothing_is_refused(new: Any, others: Any, sentence: str) -> None:

@@ -31,7 +31,7 @@ MEASURES: Registry[Measure] = Registry(
     modules=(
         *_FAMILY_OF,
         "likewise.classes.measure",
-        "likewise.transfer.measure",
+        "likewise.transfer.scores",
         "likewise.transfer.boundaries",
         "likewise.transfer.distances",
     ),

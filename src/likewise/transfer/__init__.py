@@ -1,8 +1,9 @@
 """Attack transfer: two networks are alike if what fools one fools the other.
 
-`sat` scores all pairs of networks, `one_sided` a new one against a zoo, `during` the epochs of a training; `load`
-reads what `likewise transfer --out` wrote, `answers` asks networks for their logits, and `robustness` counts what
-attacks without gradients fool. The room imports `_base` to `classes`.
+`sat` scores all pairs of networks, `one_sided` a new one with each of a zoo, `during` the epochs of a training; `load`
+reads what `likewise transfer --out` wrote, `answers` collects the logits of networks, `success` attacks one network,
+and `robustness` attacks it without gradients. The room imports `_base`, `work`, `data`, `networks`, `matrices`,
+`measures`, `attacks` and `classes`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 from likewise.transfer.cost import plan, preset
 from likewise.transfer.logits import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
-from likewise.transfer.robustness_table import robustness
 from likewise.transfer.scores import one_sided_score, sat_score
-from likewise.transfer.success_rates import Success, success
+from likewise.transfer.success_rates import Success, robustness, success
 from likewise.transfer.transferability import OneSided, during, one_sided, sat
 
 __all__ = [

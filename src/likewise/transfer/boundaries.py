@@ -19,7 +19,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
-from likewise.transfer.subjects import images_of, pixels_of, predictions, resting, shown
+from likewise.transfer.classifiers import labelled_images, original_pixels, viewed_classifier
 
 MARGIN = 0.1  # of each side, beyond the three images
 
@@ -38,9 +38,9 @@ class Plane:
         a = _unit(second - first)
         along = (third - first) @ a
         b = third - first - along * a
-        places = torch.stack([torch.zeros(2), torch.stack([(second - first).norm(), torch.zeros(())])])
+        origin_and_second = torch.stack([torch.zeros(2), torch.stack([(second - first).norm(), torch.zeros(())])])
         last = torch.stack([along, b.norm()])
-        return cls(torch.stack([a, _unit(b)]), torch.cat([places.double(), last[None]]))
+        return cls(torch.stack([a, _unit(b)]), torch.cat([origin_and_second.double(), last[None]]))
 
     def axes(self, resolution: int, margin: float = MARGIN) -> Tensor:
         """The coordinates of the grid along both directions, `(2, resolution)`."""
@@ -64,7 +64,7 @@ def _unit(vector: Tensor) -> Tensor:
 
 
 def _over(values: Tensor, length: Tensor) -> Tensor:
-    """Shares of a length; none where images lie on one line, or are the same."""
+    """Values as shares of a length; 0 where images lie on one line, or are the same."""
     return values / length if float(length) > 1e-9 else torch.zeros_like(values)
 
 
@@ -98,17 +98,17 @@ def agreement(one: Tensor, other: Tensor) -> float:
 @quantity
 def _plane_classes(rep: Representation, triplets: int, resolution: int, seed: int) -> tuple[Tensor, Tensor]:
     """The class of every point of every plane, and how many classes the network knows."""
-    data = images_of(rep, "draw planes through three of them")
+    data = labelled_images(rep, "draw planes through three of them")
     rows = draw_triplets(data.labels, triplets, seed)
-    some, places = torch.unique(rows, return_inverse=True)
-    pixels, found = pixels_of(data, some), []
-    with resting(rep, data) as net:
-        images = shown(net, some)
-        for three in places:
+    unique_rows, indices = torch.unique(rows, return_inverse=True)
+    pixels, classes = original_pixels(data, unique_rows), []
+    with viewed_classifier(rep, data) as net:
+        images = net.images(unique_rows)
+        for three in indices:
             weights = Plane.through(pixels[three]).weights(resolution).to(images)
             points = torch.einsum("pt,t...->p...", weights, images[three.to(images.device)])
-            found.append(predictions(net, points).int().cpu())
-        return torch.stack(found), torch.tensor([len(net.columns)])
+            classes.append(net.classes(points).int().cpu())
+        return torch.stack(classes), torch.tensor([len(net.columns)])
 
 
 @measure(
@@ -134,7 +134,7 @@ def boundary_agreement(pair: Pair, *, triplets: int = 20, resolution: int = 50, 
 
     >>> import likewise
     >>> nets = [likewise.network("zoo:mlp", data=likewise.dataset("digits"), seed=seed) for seed in (0, 0, 1)]
-    >>> found = likewise.compare(
+    >>> scores = likewise.compare(
     ...     {"a": nets[0], "twin": nets[1], "b": nets[2]},
     ...     "boundary-agreement",
     ...     data="digits:test[:60]",
@@ -142,7 +142,7 @@ def boundary_agreement(pair: Pair, *, triplets: int = 20, resolution: int = 50, 
     ...     resolution=9,
     ...     progress=False,
     ... )
-    >>> found["a", "twin"], found["a", "b"] < 0.9
+    >>> scores["a", "twin"], scores["a", "b"] < 0.9
     (1.0, True)
     """
     (one, classes), (other, other_classes) = (

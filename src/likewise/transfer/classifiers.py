@@ -1,7 +1,7 @@
-"""One network with labelled data as it is shown, and its outputs in the order of the data's classes.
+"""One network in eval mode with labelled data, and its outputs in the order of the data's classes.
 
-Networks count their classes as they were trained; answers of several can be compared only class by class. So the
-classes of the data come first, in their own order, and what else a network knows follows by name.
+Networks number their classes as they were trained; answers of several can be compared only class by class. So the
+classes of the data come first, in their own order, and the other classes of a network follow by name.
 """
 
 from __future__ import annotations
@@ -13,93 +13,136 @@ from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor, nn
 
 from likewise._base.hashing import fingerprint
 from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
+from likewise.measures.representation import Representation
 from likewise.networks.class_names import class_names, output_indices, output_labels
 from likewise.networks.forward import at_rest, checked_logits, shown_to
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
 
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
-_MAKING = RLock()
+_CREATING = RLock()
+AT_ONCE = 256  # inputs in one forward pass
 
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A network at rest, with data as it is shown.
+    """A network in eval mode, with data transformed for it.
 
-    `columns` are its outputs in the order of the data's classes, `shape` is that of one input.
+    `columns` are its outputs in the order of the data's classes, `indices` the outputs of these classes alone (None if
+    they are in order), `shape` is that of one input.
     """
 
     name: str
     net: nn.Module
     data: Data
-    places: list[int] | None
+    indices: list[int] | None
     columns: list[int]
     shape: tuple[int, ...]
     device: Any
 
     def logits(self, inputs: Any) -> Tensor:
-        """What it answers to a batch, one row per input, one column per class as the data counts them."""
-        return self._checked(checked_logits(self.net, inputs))[:, self.columns]
-
-    def _checked(self, logits: Tensor) -> Tensor:
+        """Logits of a batch, one row per input, one column per class in the order of the data."""
+        logits = checked_logits(self.net, inputs)
         if logits.ndim != 2 or not logits.is_floating_point() or logits.shape[1] != len(self.columns):
             raise InputError(_no_logits(self.name, logits))
         if not bool(logits.isfinite().all()):
             raise InputError(
                 f"{self.name!r} answers with numbers that are not finite. Repair its weights, or leave it out."
             )
-        return logits
+        return logits[:, self.columns]
 
-    def own_labels(self, labels: Tensor) -> Tensor:
-        """Labels of the data as the network counts its outputs."""
-        return output_labels(labels, self.places)
+    def classes(self, images: Tensor) -> Tensor:
+        """The predicted class of each image, numbered as in the data; `AT_ONCE` images per forward pass."""
+        starts = range(0, len(images), AT_ONCE)
+        with torch.no_grad():
+            return torch.cat([self.logits(images[start : start + AT_ONCE]).argmax(dim=1) for start in starts])
+
+    def images(self, rows: Tensor) -> Tensor:
+        """Some images of the data as the network is shown them, on its device."""
+        batches = [inputs for inputs, _ in self.data[rows].batches(AT_ONCE, device=self.device)]
+        if not all(isinstance(batch, Tensor) and batch.is_floating_point() for batch in batches):
+            raise InputError(
+                f"{self.name!r} is shown more than pixels, so there are no images between two of its own. Leave it out."
+            )
+        return torch.cat(batches)
+
+    def network_labels(self, labels: Tensor) -> Tensor:
+        """Labels of the data as the network numbers its outputs."""
+        return output_labels(labels, self.indices)
 
     def identity(self) -> dict[str, Any]:
         """What its answers depend on."""
-        recipe = getattr(self.data.inputs, "recipe", "")
-        known = {"fingerprint": fingerprint(self.net), "probe": self.data.probe, "transform": recipe}
-        return known | {"columns": None if self.columns == list(range(len(self.columns))) else self.columns}
+        in_order = self.columns == list(range(len(self.columns)))
+        return {
+            "fingerprint": fingerprint(self.net),
+            "probe": self.data.probe,
+            "transform": getattr(self.data.inputs, "recipe", ""),
+            "columns": None if in_order else self.columns,
+        }
 
 
 @contextmanager
 def classifier(name: str, network: Any, data: Data, device: Any = None) -> Iterator[Classifier]:
-    """The network of an address, or a module, at rest on a device, for this thread alone."""
+    """A module or the network of an address, in eval mode on a device, locked for this thread."""
     module, _ = network_and_name(network, name, data=data)
-    with _alone(module), at_rest(module, device) as net:
-        shown = shown_to(module, data, repr(name))
-        first, _ = next(iter(shown.batches(1, device=device)))
+    with _lock_of(module), at_rest(module, device) as net:
+        inputs = shown_to(module, data, repr(name))
+        first, _ = next(iter(inputs.batches(1, device=device)))
         logits = checked_logits(net, first)
         if logits.ndim != 2 or not logits.is_floating_point():
             raise InputError(_no_logits(name, logits))
         count = logits.shape[1]
-        places = output_indices(data, module, count, repr(name))
+        indices = output_indices(data, module, count, repr(name))
         shape = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
-        yield Classifier(name, net, shown, places, _columns(module, count, places), shape, device)
+        yield Classifier(name, net, inputs, indices, _columns(module, count, indices), shape, device)
 
 
-def _alone(module: nn.Module) -> RLock:
+@contextmanager
+def viewed_classifier(rep: Representation, data: Data) -> Iterator[Classifier]:
+    """The network that a view was extracted from, with this data, on the device where its weights are."""
+    network = rep.subject.network
+    device = next((weight.device for weight in network.parameters()), None)
+    with classifier(rep.view.name, network, data, device) as net:
+        yield net
+
+
+def _lock_of(module: nn.Module) -> RLock:
     """The lock of a module: pairs are scored by several threads, and one module may stand under two names."""
-    with _MAKING:
+    with _CREATING:
         return _LOCKS.setdefault(unwrapped(module), RLock())
 
 
 def labelled(data: Any, to: str) -> Data:
-    """Data with labels, or a sentence that says what needs them."""
-    found = as_data(data)
-    if not isinstance(found, Data):
+    """Data with labels, or an error that says what needs them."""
+    inputs = as_data(data)
+    if not isinstance(inputs, Data):
         raise InputError(
-            f"the data is {brief(found)}, which has no labels, and they are needed to {to}. Give an address, or "
+            f"the data is {brief(inputs)}, which has no labels, and they are needed to {to}. Give an address, or "
             "likewise.data.Data(name, domain, inputs, labels, classes)."
         )
-    if not len(found):
-        raise InputError(f"{found.name!r} has no inputs. Give at least one.")
-    found.need_labels(to)
-    return found
+    if not len(inputs):
+        raise InputError(f"{inputs.name!r} has no inputs. Give at least one.")
+    inputs.need_labels(to)
+    return inputs
+
+
+def labelled_images(rep: Representation, to: str) -> Data:
+    """The labelled images a network was shown, or an error that says what needs them."""
+    data = labelled(rep.subject.data, to)
+    if data.domain != "image":
+        raise InputError(f"{data.name!r} holds {data.domain} inputs, and images are needed to {to}. Give images.")
+    return data
+
+
+def original_pixels(data: Data, rows: Tensor) -> Tensor:
+    """Some images as they are in the data, before any network's transform."""
+    return torch.cat([inputs for inputs, _ in data[rows].batches(AT_ONCE)])
 
 
 def by_name(networks: Any) -> dict[str, Any]:
@@ -124,14 +167,14 @@ def check_same_classes(counts: Mapping[str, int]) -> None:
             )
 
 
-def _columns(net: nn.Module, count: int, places: list[int] | None) -> list[int]:
+def _columns(net: nn.Module, count: int, indices: list[int] | None) -> list[int]:
     """Outputs in the order of the data's classes; others follow by name, then those without one."""
-    if places is None:
+    if indices is None:
         return list(range(count))
-    own = class_names(net, count)
-    ids = [str(known or name) for known, name in zip(own.ids, own.names, strict=True)] if own is not None else []
-    rest = sorted(set(range(count)) - set(places), key=lambda i: (i >= len(ids), ids[i] if i < len(ids) else "", i))
-    return [*places, *rest]
+    names = class_names(net, count)
+    ids = [] if names is None else [str(id or name) for id, name in zip(names.ids, names.names, strict=True)]
+    rest = sorted(set(range(count)) - set(indices), key=lambda i: (i >= len(ids), ids[i] if i < len(ids) else "", i))
+    return [*indices, *rest]
 
 
 def _no_logits(name: str, logits: Any) -> str:

@@ -24,8 +24,7 @@ from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
 from likewise.networks.inputs.transforms import in_channels
-from likewise.transfer.classifiers import Classifier
-from likewise.transfer.subjects import AT_ONCE, images_of, pixels_of, predictions, resting, shown
+from likewise.transfer.classifiers import AT_ONCE, Classifier, labelled_images, original_pixels, viewed_classifier
 
 SMALLEST, STEPS, HALVINGS = 0.01, 40, 18  # the first step, how many there are, and how often the last is halved
 
@@ -38,31 +37,31 @@ def boundary_distances(
     Distances are in lengths of the directions; where none was found, it is `limit`.
 
     >>> side = lambda points: (points[:, 0] > 0.3).long()
-    >>> far, found = boundary_distances(side, torch.zeros(2, 1), torch.tensor([[1.0], [-1.0]]), 5)
-    >>> [round(value, 4) for value in far.tolist()], found.tolist()
+    >>> distances, reached = boundary_distances(side, torch.zeros(2, 1), torch.tensor([[1.0], [-1.0]]), 5)
+    >>> [round(value, 4) for value in distances.tolist()], reached.tolist()
     ([0.3, 5.0], [True, False])
     """
-    answers, column = classify(images), (-1, *[1] * (images.ndim - 1))
+    classes, column = classify(images), (-1, *[1] * (images.ndim - 1))
 
-    def changed(rows: Tensor, far: Tensor) -> Tensor:
-        points = images[rows] + far.to(images).view(column) * directions[rows]
-        return classify(points) != answers[rows]
+    def changed(rows: Tensor, steps: Tensor) -> Tensor:
+        points = images[rows] + steps.to(images).view(column) * directions[rows]
+        return classify(points) != classes[rows]
 
     low = torch.zeros(len(images), dtype=torch.float64, device=images.device)
-    high, found = torch.full_like(low, limit), torch.zeros(len(images), dtype=torch.bool, device=images.device)
+    high, reached = torch.full_like(low, limit), torch.zeros(len(images), dtype=torch.bool, device=images.device)
     for step in np.geomspace(min(SMALLEST, limit / 2), limit, STEPS):
-        left = (~found).nonzero()[:, 0]
+        left = (~reached).nonzero()[:, 0]
         if not len(left):
             break
-        reached = changed(left, torch.full_like(low[left], step))
-        high[left[reached]], low[left[~reached]] = step, step
-        found[left[reached]] = True
-    rows = found.nonzero()[:, 0]
+        crossed = changed(left, torch.full_like(low[left], step))
+        high[left[crossed]], low[left[~crossed]] = step, step
+        reached[left[crossed]] = True
+    rows = reached.nonzero()[:, 0]
     for _ in range(HALVINGS if len(rows) else 0):
         middle = (low[rows] + high[rows]) / 2
         beyond = changed(rows, middle)
         high[rows[beyond]], low[rows[~beyond]] = middle[beyond], middle[~beyond]
-    return torch.where(found, (low + high) / 2, limit), found
+    return torch.where(reached, (low + high) / 2, limit), reached
 
 
 def nearest_others(pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,36 +75,31 @@ def nearest_others(pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return nearest, far
 
 
-def _rows(data: Data, inputs: int, seed: int) -> Tensor:
-    """Which inputs are looked at: some drawn at random, or all."""
-    return torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(data))[:inputs]))
-
-
-def _own_images(rep: Representation) -> Data:
-    return images_of(rep, "find boundaries around them")
+def _sample(rep: Representation, inputs: int, seed: int) -> tuple[Data, Tensor]:
+    """The images a network was shown, and the rows of those that are looked at: some drawn at random, or all."""
+    data = labelled_images(rep, "find boundaries around them")
+    return data, torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(data))[:inputs]))
 
 
 @quantity
 def _right(rep: Representation, inputs: int, seed: int) -> Tensor:
     """Which of the images a network classifies correctly."""
-    data = _own_images(rep)
-    rows = _rows(data, inputs, seed)
-    with resting(rep, data) as net:
-        return predictions(net, shown(net, rows)).cpu() == data.labels[rows]
+    data, rows = _sample(rep, inputs, seed)
+    with viewed_classifier(rep, data) as net:
+        return net.classes(net.images(rows)).cpu() == data.labels[rows]
 
 
 @quantity
 def _directions(rep: Representation, direction: str, inputs: int, seed: int) -> Tensor:
     """A direction per image, as the network is shown it: of length 1 in pixels, whatever the size it is shown."""
-    data = _own_images(rep)
-    rows = _rows(data, inputs, seed)
-    with resting(rep, data) as net:
+    data, rows = _sample(rep, inputs, seed)
+    with viewed_classifier(rep, data) as net:
         return DIRECTIONS[direction](net, data, rows, seed).cpu()
 
 
 def _legitimate(net: Classifier, data: Data, rows: Tensor, seed: int) -> Tensor:
-    nearest, far = nearest_others(pixels_of(data, rows), data.labels[rows])
-    images = shown(net, rows)
+    nearest, far = nearest_others(original_pixels(data, rows), data.labels[rows])
+    images = net.images(rows)
     away = far.clamp(min=1e-12).to(images).view(-1, *[1] * (images.ndim - 1))
     return (images[nearest.to(images.device)] - images) / away
 
@@ -114,8 +108,8 @@ def _adversarial(net: Classifier, data: Data, rows: Tensor, seed: int) -> Tensor
     slopes = []
     for start in range(0, len(rows), AT_ONCE):
         some = rows[start : start + AT_ONCE]
-        images = shown(net, some)
-        labels = net.own_labels(data.labels[some]).to(images.device)
+        images = net.images(some)
+        labels = net.network_labels(data.labels[some]).to(images.device)
         with target(net.net, images, labels, exact=True) as aim:
             slopes.append(aim.slope(aim.clean))
     slope = torch.cat(slopes)
@@ -134,28 +128,27 @@ DIRECTIONS = {"adversarial": _adversarial, "legitimate": _legitimate, "random": 
 
 
 def _distances(rep: Representation, directions: Tensor, right: Tensor, sample: tuple[int, int], limit: float) -> Tensor:
-    """How far a network's boundaries are from the images both classify correctly, (right, 2): distance, and found."""
-    data, (inputs, seed) = _own_images(rep), sample
-    rows = _rows(data, inputs, seed)
-    with resting(rep, data) as net:
-        images = shown(net, rows[right])
+    """Distances of a network's boundaries from images both classify correctly, (right, 2): distance, and reached."""
+    data, rows = _sample(rep, *sample)
+    with viewed_classifier(rep, data) as net:
+        images = net.images(rows[right])
         along = directions[right].to(images)
         if along.shape[1:] != images.shape[1:]:
             along = in_channels(along, images.shape[1])
             along = interpolate(along, images.shape[2:], mode="bilinear", antialias=True)
-        far, found = boundary_distances(lambda points: predictions(net, points), images, along, limit)
-    return torch.stack([far, found.double()], dim=1).cpu()
+        distances, reached = boundary_distances(net.classes, images, along, limit)
+    return torch.stack([distances, reached.double()], dim=1).cpu()
 
 
 @quantity
-def _own_distances(rep: Representation, direction: str, inputs: int, seed: int, limit: float) -> Tensor:
+def _distances_along_own(rep: Representation, direction: str, inputs: int, seed: int, limit: float) -> Tensor:
     """Distances along a network's own directions, from the images it classifies correctly; NaN from others."""
     right = _right(rep, inputs, seed)
-    found = torch.full((len(right), 2), float("nan"), dtype=torch.float64)
+    distances = torch.full((len(right), 2), float("nan"), dtype=torch.float64)
     directions = _directions(rep, direction, inputs, seed)
     if bool(right.any()):
-        found[right] = _distances(rep, directions, right, (inputs, seed), limit)
-    return found
+        distances[right] = _distances(rep, directions, right, (inputs, seed), limit)
+    return distances
 
 
 @quantity
@@ -167,14 +160,14 @@ def _gaps(pair: Pair, direction: str, inputs: int, seed: int, limit: float) -> t
             f"{pair.a.name} and {pair.b.name} classify none of {len(right)} inputs correctly together, so there is no "
             "boundary to compare. Show them more inputs, or leave one out."
         )
-    own = [_own_distances(rep, direction, inputs, seed, limit)[right] for rep in (pair.a, pair.b)]
-    pairs = [(own[0], own[1])]
-    if direction != "legitimate":  # those of each network in turn
+    along_own = [_distances_along_own(rep, direction, inputs, seed, limit)[right] for rep in (pair.a, pair.b)]
+    pairs = [(along_own[0], along_own[1])]
+    if direction != "legitimate":  # directions of each network in turn
         crossed = [
             _distances(other, _directions(rep, direction, inputs, seed), right, (inputs, seed), limit)
             for rep, other in ((pair.a, pair.b), (pair.b, pair.a))
         ]
-        pairs = list(zip(own, crossed, strict=True))
+        pairs = list(zip(along_own, crossed, strict=True))
     gaps = torch.stack([(one[:, 0] - other[:, 0]).abs() for one, other in pairs])
     return gaps, torch.stack([(one[:, 1] * other[:, 1]) == 0 for one, other in pairs])
 

@@ -28,8 +28,8 @@ from likewise.work.artifacts import Artifacts
 
 KIND = "adversarial"  # the folder of a store
 PAPER = {"pgd": {"eps": 8 / 255, "iterations": 50, "relative_step": 0.1}}  # of an attack by SAT's paper
-_RULES = 1  # raised where examples come out otherwise than before
-_SEARCH_RULES = {"differential-evolution": 2}  # of attacks that search, by how: since its draws are not SciPy's
+_RULES = 1  # raised when the same settings give other examples than before
+_SEARCH_RULES = {"differential-evolution": 2}  # by the search of an attack: its draws are no longer SciPy's
 _REFUSED = {
     "early_stop": "examples that barely fool their source fool nothing else",
     "targeted": "examples are led away from the true classes",
@@ -37,8 +37,8 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How examples are made: an attack with all its options, a seed, and how many images at a time.
+class AttackSettings:
+    """How examples are made: an attack with all its options, a seed, and how many images per batch.
 
     Random starts are drawn batch by batch, so another batch size gives other examples.
     """
@@ -51,41 +51,40 @@ class Recipe:
     @classmethod
     def of(
         cls, attack: str | Attack, options: Mapping[str, Any], seed: int, batch_size: int, *, transfer: bool = True
-    ) -> Recipe:
-        """An attack by name; PGD as in SAT's paper where nothing else is said, others by their own defaults.
+    ) -> AttackSettings:
+        """An attack by name; PGD by default with the options of SAT's paper, others with their own defaults.
 
-        Where examples are not to `transfer`, they may stop early.
+        Examples that need not `transfer` may stop early.
         """
-        found = attack if isinstance(attack, Attack) else attacks.get(attack)
-        given = {name: value for name, value in options.items() if value is not None}
-        found.check(given)
+        attack = attack if isinstance(attack, Attack) else attacks.get(attack)
+        explicit = {name: value for name, value in options.items() if value is not None}
+        attack.check(explicit)
         for name, reason in _REFUSED.items():
-            if given.get(name) and (transfer or name != "early_stop"):
+            if explicit.get(name) and (transfer or name != "early_stop"):
                 raise InputError(f"{name} is refused here: {reason}. Leave it out.")
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}. Give at least 1.")
-        paper = {} if "step" in given else PAPER.get(found.name, {})
-        own = {name: value for name, value in found.options.items() if name != "seed"}
-        chosen = {**own, **paper, **given}
-        if "eps" in chosen:
-            Ball(chosen["eps"])  # refused before any network has to run
-        return cls(found, chosen, seed, batch_size)
+        paper = {} if "step" in explicit else PAPER.get(attack.name, {})
+        defaults = {name: value for name, value in attack.options.items() if name != "seed"}
+        settings = {**defaults, **paper, **explicit}
+        if "eps" in settings:
+            Ball(settings["eps"])  # refused before any network has to run
+        return cls(attack, settings, seed, batch_size)
 
     def facts(self) -> dict[str, Any]:
         """What examples depend on beside the network and the images."""
-        told = {name: value for name, value in sorted(self.options.items()) if name != "early_stop" or value}
-        options = {name: _plain(value) for name, value in told.items()}
-        ours = str(getattr(self.attack.run, "__module__", "")).startswith("likewise.")
-        code = "" if ours else value_digest(self.attack.run)
+        options = {name: _plain(value) for name, value in sorted(self.options.items()) if name != "early_stop" or value}
+        built_in = str(getattr(self.attack.run, "__module__", "")).startswith("likewise.")
+        code = "" if built_in else value_digest(self.attack.run)
         drawn = {"seed": self.seed, "batch_size": self.batch_size} if "seed" in self.attack.options else {}
-        rules = _SEARCH_RULES.get(self.options.get("search", ""), _RULES) if ours else _RULES
+        rules = _SEARCH_RULES.get(self.options.get("search", ""), _RULES) if built_in else _RULES
         return {"attack": self.attack.name, "options": options, "code": code, "rules": rules, **drawn}
 
     def run(self, net: Classifier, images: Tensor, labels: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Examples of one batch, and at how many steps each had no gradient."""
         seeds = {"seed": self.seed + start} if "seed" in self.attack.options else {}
         try:
-            found = self.attack(net.net, images, labels, **{**self.options, **seeds})
+            result = self.attack(net.net, images, labels, **{**self.options, **seeds})
         except LikewiseError:
             raise
         except Exception as error:
@@ -98,7 +97,7 @@ class Recipe:
                 f"{self.attack.name} cannot run on {net.name!r}: {type(error).__name__}: {reason}. Choose another "
                 "attack, or leave that network out."
             ) from error
-        return found.images.detach().cpu(), found.stalled.detach().cpu()
+        return result.images.detach().cpu(), result.stalled.detach().cpu()
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Examples:
         return (unpack(self._read(key)["images"]) for key in self.keys)
 
     def image(self, row: int, batch_size: int) -> Tensor:
-        """The example made of one input, with the number of inputs that were attacked at a time."""
+        """The example made of one input, given how many inputs were attacked per batch."""
         return unpack(self._read(self.keys[row // batch_size])["images"][row % batch_size])
 
     def stalled(self) -> int:
@@ -127,27 +126,26 @@ class Examples:
         return sum(int((self._read(key)["stalled"] > 0).sum()) for key in self.keys)
 
     def _read(self, key: str) -> dict[str, Tensor]:
-        found = self.folder.find(key)
-        if found is None:
+        tensors = self.folder.find(key)
+        if tensors is None:
             raise InputError(f"examples of {self.network!r} are gone from {self.folder.folder}. Run again.")
-        return found
+        return tensors
 
 
-def make_examples(net: Classifier, recipe: Recipe, folder: Artifacts) -> Iterator[Examples | None]:
-    """Make what is not there yet, batch by batch; None while there is more, at last the examples."""
+def make_examples(net: Classifier, settings: AttackSettings, folder: Artifacts) -> Iterator[Examples | None]:
+    """Make the batches that are not in the folder yet; yields None after each batch, then the examples."""
     check_attackable(net)
-    n, size = len(net.data), recipe.batch_size
-    truth = digest([net.data.labels])[:24]
-    known = {**net.identity(), **recipe.facts(), "labels": truth}
-    facts = {"network": net.name, "data": net.data.name, "attack": recipe.attack.name}
+    n, size = len(net.data), settings.batch_size
+    identity = {**net.identity(), **settings.facts(), "labels": digest([net.data.labels])[:24]}
+    facts = {"network": net.name, "data": net.data.name, "attack": settings.attack.name}
     keys = []
     for start in range(0, n, size):
         rows = slice(start, min(start + size, n))
-        key = facts_digest({**known, "rows": [rows.start, rows.stop]})
+        key = facts_digest({**identity, "rows": [rows.start, rows.stop]})
         if folder.find(key) is None:
             images, labels = _batch(net, rows)
-            found, stalled = recipe.run(net, images, labels, start)
-            packed = pack(found, images.cpu(), sparse=recipe.attack.norm not in ("Linf", "L2"))
+            examples, stalled = settings.run(net, images, labels, start)
+            packed = pack(examples, images.cpu(), sparse=settings.attack.norm not in ("Linf", "L2"))
             folder.put(key, {"stalled": stalled, "images": packed}, facts | {"rows": f"{rows.start} to {rows.stop}"})
         keys.append(key)
         yield None
@@ -155,25 +153,23 @@ def make_examples(net: Classifier, recipe: Recipe, folder: Artifacts) -> Iterato
 
 
 def _batch(net: Classifier, rows: slice) -> tuple[Tensor, Tensor]:
-    part = net.data[rows]
-    images, labels = next(iter(part.batches(len(part), device=net.device)))
+    data = net.data[rows]
+    images, labels = next(iter(data.batches(len(data), device=net.device)))
     if not isinstance(images, Tensor):
         raise InputError(_not_pixels(net.name))
-    return images, net.own_labels(labels)
+    return images, net.network_labels(labels)
 
 
 def check_attackable(net: Classifier) -> None:
-    """Refuse data that is no images, and a network that takes something else than pixels in [0, 1]."""
+    """Refuse data that is not images, and a network that takes something else than pixels in [0, 1]."""
     if net.data.domain != "image":
         raise InputError(f"{net.data.name!r} holds {net.data.domain} inputs, and attacks change images. Give images.")
-    own = transform_of(net.net)
-    if own is not None and own.whole:
+    transform = transform_of(net.net)
+    if transform is not None and transform.whole:
         raise InputError(_not_pixels(net.name))
     images, _ = _batch(net, slice(0, min(4, len(net.data))))
-    answers = net.logits(images)
-    if bool((answers >= 0).all()) and torch.allclose(
-        answers.sum(dim=1), torch.ones(len(answers)).to(answers), atol=1e-3
-    ):
+    logits = net.logits(images)
+    if bool((logits >= 0).all()) and torch.allclose(logits.sum(dim=1), torch.ones(len(logits)).to(logits), atol=1e-3):
         raise InputError(
             f"{net.name!r} answers with probabilities, whose gradients vanish, not with logits. Give the network "
             "without its softmax."
@@ -190,21 +186,21 @@ def _not_pixels(name: str) -> str:
 def pack(images: Tensor, clean: Tensor, *, sparse: bool = False) -> Tensor:
     """Images in as few bytes as keep them as near to the clean ones: bytes, half precision or single.
 
-    Of a `sparse` change, such as a patch, what was not changed stays as it is.
+    With a `sparse` change, such as a patch, unchanged pixels stay as they are.
 
     >>> clean = torch.tensor([[0.25, 0.5]])
     >>> pack(clean + 8 / 255, clean).dtype, pack(torch.tensor([[0.0, 1.0]]), clean).dtype
     (torch.float16, torch.uint8)
     """
-    whole = (images * 255).round().to(torch.uint8)
-    if torch.equal(unpack(whole), images):
-        return whole
+    in_bytes = (images * 255).round().to(torch.uint8)
+    if torch.equal(unpack(in_bytes), images):
+        return in_bytes
     if sparse:
         return images
-    half = _towards(images, clean)
-    given, kept = (images - clean).flatten(1), (half.float() - clean).flatten(1)
-    within = kept.abs().amax(dim=1) <= given.abs().amax(dim=1)
-    return half if bool((within & (kept.norm(dim=1) <= given.norm(dim=1))).all()) else images
+    half = _rounded_towards(images, clean)
+    change, rounded = (images - clean).flatten(1), (half.float() - clean).flatten(1)
+    within = rounded.abs().amax(dim=1) <= change.abs().amax(dim=1)
+    return half if bool((within & (rounded.norm(dim=1) <= change.norm(dim=1))).all()) else images
 
 
 def unpack(images: Tensor) -> Tensor:
@@ -212,7 +208,7 @@ def unpack(images: Tensor) -> Tensor:
     return images.float() / 255 if images.dtype == torch.uint8 else images.float()
 
 
-def _towards(images: Tensor, clean: Tensor) -> Tensor:
+def _rounded_towards(images: Tensor, clean: Tensor) -> Tensor:
     """Values in half precision, the next one towards the clean image where rounding leads away from it."""
     half = images.half()
     gap = half.float() - clean
@@ -222,7 +218,7 @@ def _towards(images: Tensor, clean: Tensor) -> Tensor:
     return torch.where((nearer.float() - clean).abs() < gap.abs(), nearer, half)
 
 
-def fitted(images: Tensor, shape: tuple[int, ...]) -> Tensor:
+def resized_for(images: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Examples at the channels and the size that another network is shown (bilinear, antialiased)."""
     channels, *size = shape
     return resized(in_channels(images, channels), tuple(size))

@@ -1,6 +1,6 @@
 """What networks answer to the same labelled inputs: logits of all of them, class by class.
 
-Ensembles, errors and attack transfer all start from these. Inputs of any kind will do.
+Ensembles, errors and attack transfer all start from these. Inputs may be of any kind.
 """
 
 from __future__ import annotations
@@ -27,16 +27,22 @@ from likewise.work.artifacts import Artifacts, put_file, read_intact
 from likewise.work.store import Store, open_store
 
 KIND = "answers"  # the folder of a store
-_RULES = 1  # raised where answers come out otherwise than before
+_RULES = 1  # raised when the same request gives other answers than before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """What m networks answer to n inputs: `logits` (m, n, classes), and the true `labels` (n,).
+    """What m networks answer to n inputs.
 
-    >>> found = Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [0, 3]]], [0, 1])
-    >>> found.accuracies.tolist(), found.right.tolist()
-    ([0.5, 0.5], [[True, False], [False, True]])
+    Attributes:
+        names: The networks, in the order of the rows.
+        logits: One row per network and input, (m, n, classes).
+        labels: The true class of each input, (n,).
+
+    Example:
+        >>> two = Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [0, 3]]], [0, 1])
+        >>> two.accuracies.tolist(), two.right.tolist()
+        ([0.5, 0.5], [[True, False], [False, True]])
     """
 
     names: Sequence[str]
@@ -74,14 +80,12 @@ class Answers:
     @property
     def predictions(self) -> Array:
         """The most likely class of every input, (m, n)."""
-        found: Array = self.logits.argmax(axis=2)
-        return found
+        return np.asarray(self.logits.argmax(axis=2))
 
     @property
     def right(self) -> Array:
         """Which inputs each network classifies correctly, (m, n)."""
-        found: Array = self.predictions == self.labels
-        return found
+        return np.asarray(self.predictions == self.labels)
 
     @property
     def accuracies(self) -> Array:
@@ -89,16 +93,41 @@ class Answers:
         return np.asarray(self.right.mean(axis=1))
 
     def subset(self, names: Sequence[str]) -> Answers:
-        """The answers of some of the networks, in the order given."""
+        """The answers of some of the networks.
+
+        Args:
+            names: The networks, in the order wanted.
+
+        Returns:
+            Their answers to the same inputs.
+        """
         rows = [position(self.names, name, "network") for name in names]
         return Answers(tuple(names), self.logits[rows], self.labels)
 
     def at(self, inputs: Any) -> Answers:
-        """The answers to some of the inputs: a slice, indices or a mask."""
+        """The answers to some of the inputs.
+
+        Args:
+            inputs: A slice, indices or a mask.
+
+        Returns:
+            The answers of all networks to these inputs.
+        """
         return Answers(self.names, self.logits[:, inputs], self.labels[inputs])
 
     def split(self, share: float = 0.5, seed: int = 0) -> tuple[Answers, Answers]:
-        """Two parts of the inputs, drawn at random: `share` of them, and the rest."""
+        """Split the inputs at random into two halves, or other shares.
+
+        Args:
+            share: The share of inputs in the first part, between 0 and 1.
+            seed: Draws the inputs.
+
+        Returns:
+            The answers to the first part, and to the rest.
+
+        Raises:
+            InputError: A part would be empty.
+        """
         if not 0 < share < 1:
             raise InputError(f"share is {share}. Give the share of inputs in the first part, between 0 and 1.")
         order = np.random.default_rng(seed).permutation(self.n)
@@ -108,13 +137,30 @@ class Answers:
         return self.at(np.sort(order[:first])), self.at(np.sort(order[first:]))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one safetensors file. Returns its path."""
+        """Write the answers to one safetensors file.
+
+        Args:
+            path: Where to write it.
+
+        Returns:
+            The path of the file.
+        """
         tensors = {"logits": torch.from_numpy(self.logits), "labels": torch.from_numpy(self.labels)}
         return put_file(path, tensors, {"names": json.dumps(list(self.names))})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Answers:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The answers.
+
+        Raises:
+            StoreError: The file holds no answers, or is damaged.
+        """
         sentence = f"{path} holds no answers, or it is damaged. Give a file that Answers.save wrote."
         with reading(path, sentence, StoreError):
             tensors, facts = read_intact(path)
@@ -130,23 +176,36 @@ def answers(
     batch_size: int = 256,
     progress: bool = True,
 ) -> Answers:
-    """What networks (addresses or modules, a list or a mapping by name) answer to labelled data.
+    """Collect what networks answer to labelled data.
 
-    Each is shown the data by its own transform, and its outputs are put into the order of the data's classes. With
-    a folder as `store`, answers are kept there, and the same request is answered from it.
+    Each network is shown the data by its own transform, and its outputs are put into the order of the data's classes.
+
+    Args:
+        networks: Addresses or modules, a list or a mapping by name.
+        data: Labelled data, or its address.
+        store: A folder to keep answers in, from which the same request is answered.
+        device: Where networks run, such as "cuda:0".
+        batch_size: Inputs per forward pass.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The logits of all networks.
+
+    Raises:
+        InputError: There is no network or no label, or networks have different classes.
     """
-    shown = labelled(data, "hold answers against them")
+    inputs = labelled(data, "compare answers with them")
     named = by_name(networks)
     if not named:
         raise InputError("there is no network to ask. Give at least one.")
-    found: dict[str, Tensor] = {}
-    with open_store(store) as place, Progress(len(named), "asking networks", shown=progress) as bar:
+    logits: dict[str, Tensor] = {}
+    with open_store(store) as opened, Progress(len(named), "asking networks", shown=progress) as bar:
         for name, network in named.items():
-            with classifier(name, network, shown, device) as net:
-                found[name] = clean_logits(net, None if place is None else place.artifacts(KIND), batch_size)
-            check_same_classes({name: logits.shape[1] for name, logits in found.items()})
+            with classifier(name, network, inputs, device) as net:
+                logits[name] = clean_logits(net, None if opened is None else opened.artifacts(KIND), batch_size)
+            check_same_classes({name: rows.shape[1] for name, rows in logits.items()})
             bar.advance()
-    return gather(found, shown.labels)
+    return gather(logits, inputs.labels)
 
 
 def gather(logits: Mapping[str, Tensor], labels: Tensor) -> Answers:
@@ -157,11 +216,11 @@ def gather(logits: Mapping[str, Tensor], labels: Tensor) -> Answers:
 def clean_logits(net: Classifier, folder: Artifacts | None, batch_size: int) -> Tensor:
     """What one network answers to its data, from the folder where it is there."""
     key = facts_digest({**net.identity(), "rules": _RULES})
-    found = None if folder is None else folder.find(key)
-    if found is not None:
-        return found["logits"]
-    parts = (net.logits(inputs).float().cpu() for inputs, _ in net.data.batches(batch_size, device=net.device))
-    logits = torch.cat(list(parts))
+    stored = None if folder is None else folder.find(key)
+    if stored is not None:
+        return stored["logits"]
+    batches = (net.logits(inputs).float().cpu() for inputs, _ in net.data.batches(batch_size, device=net.device))
+    logits = torch.cat(list(batches))
     if folder is not None:
         folder.put(key, {"logits": logits}, {"network": net.name, "data": net.data.name})
     return logits

@@ -29,22 +29,24 @@ from likewise.transfer.scores import (
     score_of,
 )
 
-CLOSE = 0.04  # how far accuracies may lie apart before scores partly measure them
+CLOSE = 0.04  # differences of accuracy beyond which scores partly measure them
 MATRIX, ANSWERS, FRAME = "sat.safetensors", "answers.safetensors", "sat.csv"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferMatrix(SimilarityMatrix):
-    """How far networks fall together: `values[i, j]` is the SAT score of two networks, the diagonal as measured.
+    """How far networks are fooled by the same attacks: `values[i, j]` is the SAT score, the diagonal as measured.
 
-    rates          of inputs that both classify correctly, the share that the example made from i fools j on
-    counts         how many inputs both classify correctly
-    percent        the argument of the logarithm: 100 times the mean of both rates
-    same_mistakes  of examples that fool both their source and the other, the share taken for the same wrong class
-    accuracies     the share of clean inputs that each network classifies correctly
-    predictions    what network j answers to the example made from i for every input, (m, m, n)
-    right, labels  which inputs each network classifies correctly (m, n), and their classes (n,)
-    answers        the clean logits, where they were kept
+    Attributes:
+        rates: Of inputs that both classify correctly, the share that the example made from i fools j on.
+        counts: How many inputs both classify correctly.
+        percent: The argument of the logarithm: 100 times the mean of both rates.
+        same_mistakes: Of examples that fool both their source and the other, the share taken for the same wrong class.
+        accuracies: The share of clean inputs that each network classifies correctly.
+        predictions: What network j answers to the example made from i for every input, (m, m, n).
+        right: Which inputs each network classifies correctly, (m, n).
+        labels: The classes of the inputs, (n,).
+        answers: The clean logits, where they were kept.
     """
 
     SAVED: ClassVar[tuple[str, ...]] = ("predictions", "right", "labels")
@@ -67,7 +69,16 @@ class TransferMatrix(SimilarityMatrix):
 
     @classmethod
     def of(cls, answers: Answers, predictions: Array, about: Mapping[str, Any] | None = None) -> TransferMatrix:
-        """The matrix of networks from their clean answers and their answers to each other's examples (m, m, n)."""
+        """Compute the matrix from the answers of networks.
+
+        Args:
+            answers: What they answer to clean inputs.
+            predictions: What network j answers to the example made from i for every input, (m, m, n).
+            about: Facts to record, such as the attack.
+
+        Returns:
+            The scores of all pairs.
+        """
         right, labels = answers.right, answers.labels
         rates, counts = directed_rates(right, predictions != labels)
         percent = 50 * (rates + rates.T)
@@ -119,7 +130,14 @@ class TransferMatrix(SimilarityMatrix):
         return np.asarray(self.right.mean(axis=1))
 
     def panel(self, title: str | None = None) -> Panel:
-        """What is drawn of it: colours reach as far as the scores, since the lower end of the range is a convention."""
+        """The heatmap; colours reach as far as the scores, since the lower end of the range is a convention.
+
+        Args:
+            title: The title, by default that of the measure.
+
+        Returns:
+            What is drawn.
+        """
         return replace(super().panel(title), bounds=(None, None))
 
     def notes(self) -> list[str]:
@@ -129,7 +147,14 @@ class TransferMatrix(SimilarityMatrix):
         return [line, *super().notes()]
 
     def reordered(self, names: Sequence[str]) -> Self:
-        """The same matrix with its networks in another order, or with fewer of them."""
+        """The same matrix with its networks in another order, or with fewer of them.
+
+        Args:
+            names: The networks, in the order wanted.
+
+        Returns:
+            The reordered matrix.
+        """
         rows = [position(self.names, name, self.LABEL) for name in names]
         square = np.ix_(rows, rows)
         return replace(
@@ -144,21 +169,43 @@ class TransferMatrix(SimilarityMatrix):
         )
 
     def interval(self, a: str, b: str, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
-        """The score of a pair with an interval by bootstrap over the inputs."""
+        """Compute an interval of the score of a pair by bootstrap over the inputs.
+
+        Args:
+            a: A network.
+            b: The other.
+            level: The share of draws within the interval.
+            times: How many draws.
+            seed: Draws the inputs.
+
+        Returns:
+            The score with its interval, NaN where the score is undefined.
+
+        Raises:
+            InputError: `level` is not between 0 and 1.
+        """
         i, j = (position(self.names, name, self.LABEL) for name in (a, b))
         low, high = self._ends(i, j, draws_of(len(self.labels), times, seed), level)
         method = f"bootstrap of {times} draws of the inputs"
         return Interval(self.measure, float(self.values[i, j]), low, high, level, method=method)
 
     def intervals(self, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
-        """The scores of all pairs with intervals by bootstrap over the inputs, the same draws for all."""
+        """Compute intervals of all scores by bootstrap over the inputs, the same draws for all.
+
+        Args:
+            level: The share of draws within an interval.
+            times: How many draws.
+            seed: Draws the inputs.
+
+        Returns:
+            The scores with their intervals.
+        """
         draws = draws_of(len(self.labels), times, seed)
         low, high = np.full((2, *self.values.shape), np.nan)
         for i, j in np.argwhere(np.triu(self.counts > 0)).tolist():
             low[i, j], high[i, j] = low[j, i], high[j, i] = self._ends(i, j, draws, level)
         method = f"bootstrap of {times} draws of the inputs"
-        names = tuple(self.names)
-        return Interval(self.measure, self.values, low, high, level, names, self.reasons, method=method)
+        return Interval(self.measure, self.values, low, high, level, tuple(self.names), self.reasons, method=method)
 
     def _ends(self, i: int, j: int, draws: Array, level: float) -> tuple[float, float]:
         if not 0 < level < 1:
@@ -172,7 +219,14 @@ class TransferMatrix(SimilarityMatrix):
         return float(low), float(high)
 
     def save_run(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the matrix, a frame of all pairs and the clean answers into a folder, which `load` reads."""
+        """Write the matrix, a frame of all pairs and the clean answers into a folder, which `load` reads.
+
+        Args:
+            folder: Where to write them.
+
+        Returns:
+            The folder.
+        """
         target = Path(folder)
         self.save(target / MATRIX)
         write_whole(target / FRAME, self.to_frame(long=True).to_csv(index=False).encode())
@@ -182,7 +236,18 @@ class TransferMatrix(SimilarityMatrix):
 
 
 def load(run: str | os.PathLike[str]) -> TransferMatrix:
-    """The matrix that `likewise transfer --out RUN` left in a folder, with its clean answers."""
+    """Read the matrix that `likewise transfer --out RUN` wrote, with its clean answers.
+
+    Args:
+        run: The folder.
+
+    Returns:
+        The matrix.
+
+    Raises:
+        InputError: There is no such folder.
+        StoreError: It holds no matrix, or a file is damaged.
+    """
     if not is_folder(run):
         raise InputError(f"there is no folder {run}. Give one that likewise transfer --out wrote.")
     matrix = TransferMatrix.load(Path(run) / MATRIX)
@@ -190,7 +255,7 @@ def load(run: str | os.PathLike[str]) -> TransferMatrix:
 
 
 def warn_of_accuracies(answers: Answers) -> None:
-    """Say so where clean accuracies lie so far apart that scores partly measure them."""
+    """Warn if clean accuracies lie so far apart that scores partly measure them."""
     accuracies = answers.accuracies
     low, high = int(accuracies.argmin()), int(accuracies.argmax())
     if accuracies[high] - accuracies[low] > CLOSE + 1e-9:

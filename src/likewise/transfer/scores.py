@@ -1,8 +1,8 @@
-"""The formulas of attack transfer, on plain arrays: what each network answers before and after an attack.
+"""Similarity by attack transferability (SAT): its formulas on plain arrays, and the measure of the registry.
 
-Only inputs that both networks classify correctly count, since nothing can be said to fool a network that was wrong
-before. Scores are logarithms of percents, at least `LEAST` percent: the paper leaves that number open, and it never
-matters among networks that fool each other at all.
+Only inputs that both networks classify correctly count, since a network that was wrong before cannot be fooled. Scores
+are logarithms of percents, at least `LEAST` percent: the paper leaves that number open, and it never matters among
+networks that fool each other at all.
 """
 
 from __future__ import annotations
@@ -14,9 +14,72 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError
+from likewise.measures.pair import Pair
+from likewise.measures.registry import measure
+from likewise.measures.representation import Representation
+from likewise.transfer.classifiers import labelled
+from likewise.transfer.examples import AttackSettings
+from likewise.transfer.session import Session
 
 LEAST = 0.01  # percent
 NONE_RIGHT = "no input is classified correctly by both, so nothing can be fooled. Show them inputs they know."
+
+
+@measure(
+    name="sat",
+    family="functional",
+    on="networks",
+    aliases=("SAT", "attack-transfer"),
+    larger_is="more alike",
+    bounds=(math.log(0.01), math.log(100)),
+    paired=False,
+    limits={"batch_size": (1, None)},
+    cost="an attack per network, a pass over its examples per pair",
+    source="Hwang et al. 2024, arXiv:2210.11407",
+)
+def sat(
+    pair: Pair,
+    *,
+    attack: str = "pgd",
+    eps: float | None = None,
+    iterations: int | None = None,
+    batch_size: int = 64,
+    seed: int = 0,
+) -> float:
+    """How far what fools one network fools the other: similarity by attack transferability.
+
+    ln max(0.01, 100 / (2 |X|) Σ over X of [A(x_B) ≠ y] + [B(x_A) ≠ y]), X the inputs that both classify correctly, y
+    their classes, x_A the example that an attack on A makes of x. ln 100 = 4.6: whatever fools one fools the other;
+    -4.6: nothing does. By default PGD within 8/255 in 50 steps, else the named `attack`, `eps` or `iterations`. Between
+    networks of unequal accuracy it partly measures that. `likewise.transfer.sat` gives rates, counts and intervals.
+
+    >>> import likewise
+    >>> likewise.measures.get("sat").info.on
+    'networks'
+    """
+    settings = AttackSettings.of(attack, {"eps": eps, "iterations": iterations}, seed, batch_size)
+    subject = pair.a.subject
+
+    def begin() -> Session:
+        data = labelled(subject.data, "know what an attack leads away from")
+        return Session(data, settings, subject.folder, device=subject.device, progress=False)
+
+    # each network is attacked once: the pairs of one comparison share a workspace; no network has the number -1
+    session: Session = pair.a.workspace.get((-1, ("sat", attack, eps, iterations, batch_size, seed)), begin)
+    a, b = (_join(session, rep) for rep in (pair.a, pair.b))
+    session.attack(dict.fromkeys([a, b]))
+    classes = session.predictions(dict.fromkeys([(b, a), (a, b)]))
+    clean = session.answers([a]).predictions[0], session.answers([b]).predictions[0]
+    return sat_score(session.data.labels.numpy(), *clean, classes[b, a], classes[a, b])
+
+
+def _join(session: Session, rep: Representation) -> str:
+    """The name of a network in the session, which it joins if it is new."""
+    if rep.subject.transform is not None:
+        raise InputError(
+            f"sat attacks pixels between 0 and 1, and {rep.name} is shown what a transform gives. Leave out transform."
+        )
+    return session.add(rep.view.name or "network", rep.subject.network)
 
 
 def score_of(percent: Any, least: float = LEAST) -> Any:
@@ -31,14 +94,30 @@ def score_of(percent: Any, least: float = LEAST) -> Any:
 
 
 def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any, *, eps_s: float = LEAST) -> float:
-    """The similarity by attack transferability (SAT) of two networks, from classes (n,) each.
+    """Compute the similarity by attack transferability (SAT) of two networks from predicted classes.
 
-    ln max(eps_s, 100 / (2 |X|) Σ over X of [a_on_b ≠ y] + [b_on_a ≠ y]), X the inputs that both classify correctly;
-    `a_on_b` is what A answers to the examples made from B. ln 100 = 4.6: whatever fools one fools the other;
-    ln eps_s: nothing does. Networks of unequal accuracy differ by that alone.
+    ln max(eps_s, 100 / (2 |X|) Σ over X of [a_on_b ≠ y] + [b_on_a ≠ y]), X the inputs that both classify correctly.
+    ln 100 = 4.6: whatever fools one fools the other; ln eps_s: nothing does. Networks of unequal accuracy differ by
+    that alone.
 
-    >>> round(sat_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [1, 1, 2], [0, 0, 1]), 4)
-    3.912
+    Args:
+        labels: The true class of each input, (n,).
+        clean_a: What A answers to clean inputs, (n,).
+        clean_b: What B answers to clean inputs, (n,).
+        a_on_b: What A answers to the examples made from B, (n,).
+        b_on_a: What B answers to the examples made from A, (n,).
+        eps_s: The smallest percentage, which keeps the logarithm finite.
+
+    Returns:
+        The score.
+
+    Raises:
+        InputError: Arrays differ in length, or `eps_s` has no logarithm.
+        UndefinedError: No input is classified correctly by both.
+
+    Example:
+        >>> round(sat_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [1, 1, 2], [0, 0, 1]), 4)
+        3.912
     """
     y, a, b, on_b, on_a = _columns(labels, clean_a, clean_b, a_on_b, b_on_a)
     both = _both(a == y, b == y)
@@ -46,18 +125,33 @@ def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any,
 
 
 def one_sided_score(labels: Any, clean_a: Any, clean_b: Any, b_on_a: Any, *, eps_s: float = LEAST) -> float:
-    """The same from one attack only: how far the examples made from A fool B.
+    """Compute SAT from one attack only: how far the examples made from A fool B.
 
-    >>> round(one_sided_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [0, 0, 1]), 4)
-    3.912
+    Args:
+        labels: The true class of each input, (n,).
+        clean_a: What A answers to clean inputs, (n,).
+        clean_b: What B answers to clean inputs, (n,).
+        b_on_a: What B answers to the examples made from A, (n,).
+        eps_s: The smallest percentage, which keeps the logarithm finite.
+
+    Returns:
+        The score.
+
+    Raises:
+        InputError: Arrays differ in length, or `eps_s` has no logarithm.
+        UndefinedError: No input is classified correctly by both.
+
+    Example:
+        >>> round(one_sided_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [0, 0, 1]), 4)
+        3.912
     """
     y, a, b, on_a = _columns(labels, clean_a, clean_b, b_on_a)
     both = _both(a == y, b == y)
     return float(score_of(100 * float(np.mean(on_a[both] != y[both])), eps_s))
 
 
-def _columns(*given: Any) -> list[Array]:
-    arrays = [np.asarray(values) for values in given]
+def _columns(*classes: Any) -> list[Array]:
+    arrays = [np.asarray(values) for values in classes]
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise InputError(f"labels and answers must be one class per input, got {shapes}. Give all the same inputs.")
@@ -83,6 +177,12 @@ def directed_rates(right: Array, fooled: Array) -> tuple[Array, Array]:
         return hits / np.where(counts > 0, counts, np.nan), counts
 
 
+def percent_of(hits: Array, counted: Array) -> Array:
+    """Row by row, hits in percent of the inputs that count; NaN where none does."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(100 * hits.sum(axis=1) / counted.sum(axis=1))
+
+
 def same_mistakes(right: Array, predictions: Array, labels: Array) -> Array:
     """Of examples that fool both their source and another network, the share both take for the same class, (m, m).
 
@@ -91,9 +191,9 @@ def same_mistakes(right: Array, predictions: Array, labels: Array) -> Array:
     m = len(right)
     alike, both = np.zeros((m, m)), np.zeros((m, m))
     for i in range(m):
-        own = predictions[i, i]
-        shared = right[i] & right & (own != labels) & (predictions[i] != labels)  # (m, n): of i, on each j
-        both[i], alike[i] = shared.sum(axis=1), (shared & (predictions[i] == own)).sum(axis=1)
+        source = predictions[i, i]
+        shared = right[i] & right & (source != labels) & (predictions[i] != labels)  # (m, n): of i, on each j
+        both[i], alike[i] = shared.sum(axis=1), (shared & (predictions[i] == source)).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((alike + alike.T) / (both + both.T))
 
@@ -106,5 +206,5 @@ def resampled_scores(hits: Array, counted: Array, draws: Array) -> Array:
 
 def draws_of(n: int, times: int, seed: int) -> Array:
     """How often each of n inputs is drawn, `times` times n draws with replacement."""
-    chosen = np.random.default_rng(seed).integers(n, size=(times, n))
-    return np.stack([np.bincount(row, minlength=n) for row in chosen]).astype(np.float64)
+    rows = np.random.default_rng(seed).integers(n, size=(times, n))
+    return np.stack([np.bincount(row, minlength=n) for row in rows]).astype(np.float64)

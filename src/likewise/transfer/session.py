@@ -1,14 +1,14 @@
-"""Networks under attack on the same data: who answers what, to clean images and to examples of the others.
+"""Networks under attack on the same data: what each answers to clean images and to examples of the others.
 
 Everything is an artifact of the store: clean answers and examples of one network, and the answers of one network to
-the examples of another. So m networks take m attacks, whatever was done before is not done again, and no more than
-one batch of examples is in memory. Without a folder to keep them in, they are in one that is removed at the end.
+the examples of another. So m networks take m attacks, a rerun resumes, and no more than one batch of examples is in
+memory. Without a store, artifacts are in a temporary folder that is removed at the end.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from shutil import rmtree
@@ -26,12 +26,12 @@ from likewise._base.progress import Progress
 from likewise.data import Data
 from likewise.data.inputs import to_device
 from likewise.transfer.classifiers import Classifier, check_same_classes, classifier
-from likewise.transfer.examples import KIND, Examples, Recipe, fitted, make_examples
+from likewise.transfer.examples import KIND, AttackSettings, Examples, make_examples, resized_for
 from likewise.transfer.logits import KIND as ANSWERS
 from likewise.transfer.logits import Answers, clean_logits, gather
 from likewise.work.artifacts import Artifacts
 
-_RULES = 1  # raised where answers to examples come out otherwise than before
+_RULES = 1  # raised when the same examples give other answers than before
 
 
 class Session:
@@ -41,9 +41,9 @@ class Session:
     """
 
     def __init__(
-        self, data: Data, recipe: Recipe, folder: Path | None, *, device: Any = None, progress: bool = True
+        self, data: Data, settings: AttackSettings, folder: Path | None, *, device: Any = None, progress: bool = True
     ) -> None:
-        self.data, self.recipe, self.device, self.progress = data, recipe, device, progress
+        self.data, self.settings, self.device, self.progress = data, settings, device, progress
         if folder is None:
             folder = Path(mkdtemp(prefix="likewise-"))
             finalize(self, rmtree, folder, ignore_errors=True)
@@ -56,25 +56,24 @@ class Session:
         self._locks: dict[str, threading.RLock] = {}
 
     def add(self, name: str, network: Any) -> str:
-        """Ask a network for its clean answers, and under which name it is here; one more of a name is numbered.
+        """Get a network's clean answers; returns its name here: a name that is taken is numbered.
 
         Refused where its classes are not those of the others.
         """
         with self._adding:
-            same, count = name, 2
-            while self.networks.setdefault(same, network) is not network:
-                same, count = f"{name}#{count}", count + 1
-            lock = self._locks.setdefault(same, threading.RLock())
+            unique_name, count = name, 2
+            while self.networks.setdefault(unique_name, network) is not network:
+                unique_name, count = f"{name}#{count}", count + 1
+            lock = self._locks.setdefault(unique_name, threading.RLock())
         with lock:
-            if same not in self._logits:
-                with self._open(same) as net:
-                    found = clean_logits(net, self._answered, self.recipe.batch_size)
-                    self._identity[same] = net.identity()
-                check_same_classes(
-                    {**{other: rows.shape[1] for other, rows in self._logits.items()}, same: found.shape[1]}
-                )
-                self._logits[same] = found
-        return same
+            if unique_name not in self._logits:
+                with self._open(unique_name) as net:
+                    logits = clean_logits(net, self._answered, self.settings.batch_size)
+                    self._identity[unique_name] = net.identity()
+                counts = {other: rows.shape[1] for other, rows in self._logits.items()}
+                check_same_classes({**counts, unique_name: logits.shape[1]})
+                self._logits[unique_name] = logits
+        return unique_name
 
     def answers(self, names: Iterable[str]) -> Answers:
         """The clean answers of networks that were added."""
@@ -82,49 +81,55 @@ class Session:
 
     def attack(self, names: Iterable[str]) -> dict[str, Examples]:
         """The examples of networks that were added, made where they are not there yet."""
-        wanted = list(names)
-        batches = -(-len(self.data) // self.recipe.batch_size)
-        with Progress(len(wanted) * batches, f"attacking by {self.recipe.attack.name}", shown=self.progress) as bar:
-            for name in wanted:
+        names = list(names)
+        batches = -(-len(self.data) // self.settings.batch_size)
+        with Progress(len(names) * batches, f"attacking by {self.settings.attack.name}", shown=self.progress) as bar:
+            for name in names:
                 with self._locks[name]:
                     if name in self._examples:
                         bar.advance(batches)
                         continue
                     with self._open(name) as net:
-                        for found in make_examples(net, self.recipe, self._attacked):
-                            if found is None:
+                        for examples in make_examples(net, self.settings, self._attacked):
+                            if examples is None:
                                 bar.advance()
                             else:
-                                self._examples[name] = found
-        return {name: self._examples[name] for name in wanted}
+                                self._examples[name] = examples
+        return {name: self._examples[name] for name in names}
 
     def predictions(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Array]:
         """What the second network of each pair answers to the examples of the first, one class per input."""
-        wanted = list(pairs)
-        found: dict[tuple[str, str], Array] = {}
-        with Progress(len(wanted), "showing examples", shown=self.progress) as bar:
-            for target in dict.fromkeys(target for _, target in wanted):
-                sources = [source for source, other in wanted if other == target]
+        pairs = list(pairs)
+        classes: dict[tuple[str, str], Array] = {}
+        with Progress(len(pairs), "showing examples", shown=self.progress) as bar:
+            for target in dict.fromkeys(target for _, target in pairs):
+                sources = [source for source, other in pairs if other == target]
                 with self._locks[target]:
-                    for source, classes in self._shown_to(target, sources):
-                        found[source, target] = classes
+                    for source, row in self._classes_by_source(target, sources):
+                        classes[source, target] = row
                         bar.advance()
-        return found
+        return classes
 
-    def _shown_to(self, target: str, sources: list[str]) -> Iterator[tuple[str, Array]]:
-        who = {part: self._identity[target][part] for part in ("fingerprint", "transform", "columns")}
-        todo = {}
+    def all_predictions(self, names: Iterable[str]) -> Array:
+        """What all networks answer to the examples of all, (source, target, input)."""
+        names = list(names)
+        classes = self.predictions((source, target) for target in names for source in names)
+        return np.stack([np.stack([classes[source, target] for target in names]) for source in names])
+
+    def _classes_by_source(self, target: str, sources: list[str]) -> Iterator[tuple[str, Array]]:
+        identity = {key: self._identity[target][key] for key in ("fingerprint", "transform", "columns")}
+        missing = {}
         for source in sources:
-            key = facts_digest({"examples": self._examples[source].key, **who, "rules": _RULES})
+            key = facts_digest({"examples": self._examples[source].key, **identity, "rules": _RULES})
             stored = self._answered.find(key)
             if stored is None:
-                todo[source] = key
+                missing[source] = key
             else:
                 yield source, stored["classes"].numpy()
-        if not todo:
+        if not missing:
             return
         with self._open(target) as net:
-            for source, key in todo.items():
+            for source, key in missing.items():
                 classes = torch.cat([_classes(net, images) for images in self._examples[source].batches()])
                 self._answered.put(key, {"classes": classes}, {"network": target, "examples of": source})
                 yield source, classes.numpy()
@@ -134,17 +139,5 @@ class Session:
 
 
 def _classes(net: Classifier, images: Tensor) -> Tensor:
-    shown = fitted(to_device(images, net.device), net.shape)
-    return net.logits(shown).argmax(dim=1).int().cpu()
-
-
-def all_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Every network with every one, itself included."""
-    listed = list(names)
-    return [(source, target) for target in listed for source in listed]
-
-
-def cube(names: Iterable[str], found: Mapping[tuple[str, str], Array]) -> Array:
-    """Answers to examples as one array (source, target, input)."""
-    listed = list(names)
-    return np.stack([np.stack([found[source, target] for target in listed]) for source in listed])
+    inputs = resized_for(to_device(images, net.device), net.shape)
+    return net.logits(inputs).argmax(dim=1).int().cpu()

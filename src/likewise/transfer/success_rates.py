@@ -1,12 +1,14 @@
-"""How often an attack fools the very network it was made for, with pictures of what it did."""
+"""How often attacks fool the network they were made for: one attack with pictures, or a table of many."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -16,26 +18,41 @@ from likewise._base.arrays import Array
 from likewise._base.files import save_figure
 from likewise._base.optional import require
 from likewise.attacks import Attack
-from likewise.errors import InputError, UndefinedError
-from likewise.transfer.classifiers import by_name, classifier
-from likewise.transfer.transferability import BATCH, Place, session
+from likewise.data import Data
+from likewise.errors import InputError, UndefinedError, quoted_list
+from likewise.transfer.classifiers import by_name, classifier, labelled
+from likewise.transfer.transferability import BATCH, StoreLike, attacked_session
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
+SIZES = {"pixel": "pixels", "threshold": "threshold"}  # attacks, and the option that says how much they change
+SEARCH_BATCH = 10  # images per batch of an attack without gradients
 PICTURES = 8
 _Z = 1.959964  # of 95 %
 
 
 @dataclass(frozen=True, eq=False)
 class Success:
-    """What an attack did to one network: of `count` inputs classified correctly, it fools the share `rate`.
+    """What an attack did to one network.
 
-    low, high  a 95 % interval of the rate over inputs (Wilson)
-    accuracy   the share of clean inputs classified correctly
-    stalled    inputs with a step at which the network had no gradient
-    before, after, labels  the network's answers to clean inputs and to examples, and the true classes, (n,) each
-    clean, adversarial     the first images that were fooled, or the first of all where none was
+    Attributes:
+        network: The network.
+        attack: The attack.
+        rate: The share of inputs classified correctly that the attack fools it on.
+        low: The lower end of a 95 % interval of the rate over inputs (Wilson).
+        high: The upper end.
+        count: How many inputs are classified correctly.
+        accuracy: The share of clean inputs classified correctly.
+        stalled: Inputs with a step at which the network had no gradient.
+        before: The predicted classes of clean inputs, (n,).
+        after: The predicted classes of examples, (n,).
+        labels: The true classes, (n,).
+        rows: The inputs of which pictures are kept: the first that were fooled, or the first of all where none was.
+        clean: Their images.
+        adversarial: The examples made of them.
+        classes: The names of the classes.
     """
 
     network: str
@@ -62,7 +79,14 @@ class Success:
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Pictures side by side, one row each: clean, the change magnified, adversarial; saved if a path is given."""
+        """Draw pictures side by side, one row each: clean, the change magnified, adversarial.
+
+        Args:
+            path: Where to save the figure.
+
+        Returns:
+            The figure.
+        """
         require("matplotlib", extra="analysis", to="draw pictures")
         from matplotlib.figure import Figure
 
@@ -72,10 +96,10 @@ class Success:
         times = 0.5 / largest if largest else 1.0
         figure = Figure(figsize=(5.4, 0.5 + 1.85 * len(self.rows)), layout="constrained")
         axes = figure.subplots(len(self.rows), 3, squeeze=False)
-        for place, row in enumerate(self.rows):
-            images = (self.clean[place], grown[place], self.adversarial[place])
+        for line, row in enumerate(self.rows):
+            images = (self.clean[line], grown[line], self.adversarial[line])
             titles = (self._name(self.before[row]), f"change × {times:.3g}", self._name(self.after[row]))
-            for ax, image, title in zip(axes[place], images, titles, strict=True):
+            for ax, image, title in zip(axes[line], images, titles, strict=True):
                 grey = {"cmap": "gray", "vmin": 0, "vmax": 1} if len(image) == 1 else {}
                 ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="nearest", **grey)
                 ax.set_title(title, fontsize=8)
@@ -90,9 +114,9 @@ class Success:
 
 
 class Running(TypedDict, total=False):
-    """Where an attack runs and how it is drawn: keywords of `success`, for whoever calls it many times."""
+    """Where an attack runs and how it is drawn: keywords of `success`, for callers that run many."""
 
-    store: Place
+    store: StoreLike
     seed: int
     device: Any
     batch_size: int
@@ -104,7 +128,7 @@ def success(
     data: Any,
     attack: str | Attack = "pgd",
     *,
-    store: Place = None,
+    store: StoreLike = None,
     seed: int = 0,
     device: Any = None,
     batch_size: int = BATCH,
@@ -112,36 +136,56 @@ def success(
     progress: bool = True,
     **options: Any,
 ) -> Success:
-    """How often an attack fools the network it was made for. Options are those of `sat`, which shares the examples.
+    """Measure how often an attack fools the network it was made for. `sat` shares the examples.
 
-    >>> from likewise.networks import network as load
-    >>> import likewise
-    >>> digits = likewise.dataset("digits:test[:40]")
-    >>> found = success(load("zoo:mlp", data=digits), digits, "fgsm", eps=0.3, progress=False)
-    >>> 0 <= found.low <= found.rate <= found.high <= 1
-    True
+    Args:
+        network: An address or a module.
+        data: Labelled images, or their address.
+        attack: An attack or its name, as in `sat`.
+        store: A folder to resume from, as in `sat`.
+        seed: Draws random starts.
+        device: Where the network runs.
+        batch_size: Images attacked at a time.
+        pictures: How many pictures are kept.
+        progress: Whether to show progress bars.
+        **options: The options of the attack.
+
+    Returns:
+        The rate with its interval, answers before and after, and pictures.
+
+    Raises:
+        InputError: More than one network, no labels, or a network that cannot be attacked.
+        UndefinedError: The network classifies no input correctly.
+
+    Example:
+        >>> import likewise
+        >>> digits = likewise.dataset("digits:test[:40]")
+        >>> net = likewise.network("zoo:mlp", data=digits)
+        >>> result = success(net, digits, "fgsm", eps=0.3, progress=False)
+        >>> 0 <= result.low <= result.rate <= result.high <= 1
+        True
     """
     ((name, net), *more) = by_name(network).items()
     if more:
         raise InputError(f"one network is attacked at a time, and {1 + len(more)} were given. Give one.")
-    how = (seed, batch_size, device, progress)
-    with session({name: net}, data, attack, options, store, how, transfer=False) as work:
-        answers = work.answers([name])
+    running = (seed, batch_size, device, progress)
+    with attacked_session({name: net}, data, attack, options, store, running, transfer=False) as session:
+        answers = session.answers([name])
         right, labels, before = answers.right[0], answers.labels, answers.predictions[0]
         if not right.any():
             raise UndefinedError(f"{name!r} classifies no input correctly, so nothing can be fooled. Show it others.")
-        examples = work.attack([name])[name]
-        after = work.predictions([(name, name)])[name, name]
+        examples = session.attack([name])[name]
+        after = session.predictions([(name, name)])[name, name]
         fooled = right & (after != labels)
         rows = tuple(np.flatnonzero(fooled if fooled.any() else right)[:pictures].tolist())
-        with classifier(name, net, work.data, device) as opened:
+        with classifier(name, net, session.data, device) as opened:
             clean = torch.cat([opened.data[[row]].inputs[:].cpu() for row in rows]) if rows else torch.empty(0)
         moved = torch.stack([examples.image(row, batch_size) for row in rows]) if rows else torch.empty(0)
     count = int(right.sum())
     rate = float(fooled.sum() / count)
     low, high = wilson(rate, count)
-    facts = (name, work.recipe.attack.name, rate, low, high, count, float(right.mean()), examples.stalled())
-    return Success(*facts, before, after, labels, rows, clean, moved, tuple(work.data.classes))
+    facts = (name, session.settings.attack.name, rate, low, high, count, float(right.mean()), examples.stalled())
+    return Success(*facts, before, after, labels, rows, clean, moved, tuple(session.data.classes))
 
 
 def wilson(rate: float, count: int) -> tuple[float, float]:
@@ -153,3 +197,87 @@ def wilson(rate: float, count: int) -> tuple[float, float]:
     middle = (rate + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     half = _Z * math.sqrt(rate * (1 - rate) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def robustness(
+    network: Any,
+    data: Any,
+    *,
+    attacks: Sequence[str] = ("pixel", "threshold"),
+    thresholds: Sequence[int] = (1, 3, 5, 10),
+    generations: Sequence[int] = (1, 100),
+    search: str = "cma-es",
+    population: int = 400,
+    nested: bool = False,
+    **running: Unpack[Running],
+) -> pd.DataFrame:
+    """Run black-box attacks of several sizes and lengths on the same images, one row each.
+
+    `fooled` counts images that are misclassified after the attack, as Raw Zero-Shot does: those that were before are
+    among them (`wrong_before`). `rate` with its 95 % interval is the share of correctly classified images that the
+    attack changes.
+
+    Args:
+        network: An address or a module.
+        data: Labelled images, or their address.
+        attacks: "pixel", "threshold" or both.
+        thresholds: How many pixels, or how much of each, an attack may change.
+        generations: How long it searches.
+        search: How it searches, "cma-es" or "differential-evolution".
+        population: How many candidates per generation.
+        nested: An example also counts for all larger thresholds and longer searches of the same attack, which allow
+            it, and its image is not attacked again. That saves time, and counts never fall with the threshold. They may
+            be a little larger than without, where every attack may miss what a smaller one found.
+        **running: `store`, `seed`, `device`, `batch_size` (by default 10) and `progress` of `success`: with a folder as
+            `store` every batch is kept; rerun with it to resume.
+
+    Returns:
+        One row per attack, threshold and number of generations.
+
+    Raises:
+        InputError: Another attack, or nothing to vary.
+    """
+    import pandas as pd
+
+    odd = [name for name in attacks if name not in SIZES]
+    if odd or not attacks:
+        problem = f"{odd[0]!r} is no attack with thresholds" if odd else "no attack is named"
+        raise InputError(f"{problem}. Choose {quoted_list(list(SIZES))}.")
+    for name, values in (("thresholds", thresholds), ("generations", generations)):
+        if not values:
+            raise InputError(f"{name} is empty. Give at least one number.")
+    running = Running(batch_size=SEARCH_BATCH) | running
+    inputs = labelled(data, "know what an attack leads away from")
+    rows = []
+    for name in attacks:
+        fooled: dict[tuple[int, int], Array] = {}
+        wrong = np.zeros(len(inputs), dtype=bool)
+        for size, count in product(sorted(set(thresholds)), sorted(set(generations))):
+            weaker = [images for (less, fewer), images in fooled.items() if less <= size and fewer <= count]
+            spared = np.logical_or.reduce(weaker) if nested and weaker else np.zeros(len(inputs), dtype=bool)
+            options = {SIZES[name]: size, "generations": count, "search": search, "population": population}
+            before, after = _mistakes(network, inputs, np.flatnonzero(~spared), name, running, options)
+            wrong |= before
+            fooled[size, count] = spared | after
+        rows += [{"attack": name} | _row(*pair, fooled[pair], wrong) for pair in product(thresholds, generations)]
+    return pd.DataFrame(rows)
+
+
+def _mistakes(
+    network: Any, data: Data, rows: Array, attack: str, running: Running, options: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Which inputs are misclassified before and after an attack on some of them; the others count as right."""
+    before, after = np.zeros((2, len(data)), dtype=bool)
+    if len(rows):
+        subset = data if len(rows) == len(data) else data[rows.tolist()]
+        result = success(network, subset, attack, pictures=0, **running, **options)
+        before[rows], after[rows] = result.before != result.labels, result.after != result.labels
+    return before, after
+
+
+def _row(size: int, count: int, fooled: Array, wrong: Array) -> dict[str, Any]:
+    right = int((~wrong).sum())
+    rate = float((fooled & ~wrong).sum() / right)
+    low, high = wilson(rate, right)
+    counts = {"images": len(wrong), "fooled": int(fooled.sum()), "wrong_before": int(wrong.sum())}
+    return {"threshold": size, "generations": count} | counts | {"rate": rate, "low": low, "high": high}

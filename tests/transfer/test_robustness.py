@@ -64,7 +64,7 @@ def test_nested_attacks_spare_what_smaller_or_shorter_ones_fooled(monkeypatch: p
 
     how: dict[str, Any] = {"thresholds": (20, 4, 40), "generations": (1, 6), "population": 8, "progress": False}
     plain = robustness(net, data, **how)
-    monkeypatch.setattr(import_module("likewise.transfer.robustness_table"), "success", watched)
+    monkeypatch.setattr(import_module("likewise.transfer.success_rates"), "success", watched)
     nested = robustness(net, data, nested=True, **how)
     same = ["attack", "threshold", "generations", "images", "wrong_before"]
     assert nested[same].equals(plain[same])

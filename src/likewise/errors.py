@@ -8,6 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Sized
 from difflib import get_close_matches
 
+__all__ = [
+    "DamagedStoreWarning",
+    "FailedMeasureWarning",
+    "ForwardError",
+    "InputError",
+    "LikewiseError",
+    "MeasureError",
+    "MissingDataError",
+    "MissingDependencyError",
+    "NoClassifierError",
+    "OptionError",
+    "StoreError",
+    "UndefinedError",
+    "UnknownNameError",
+    "WorkerError",
+]  # more is for our own use
+
 
 class LikewiseError(Exception):
     """The parent of everything `likewise` raises on purpose."""
@@ -104,3 +121,7 @@ def quoted_list(names: Sequence[str]) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._base.lazy import lazy
 from likewise.errors import InputError, LikewiseError
 from likewise.measures.facts import (
     INVARIANCES,
@@ -25,6 +26,9 @@ from likewise.measures.facts import (
 )
 from likewise.measures.registry import select
 from likewise.views import Activations, Outputs
+
+__all__ = ["ContractError", "Report", "check_measure"]
+lazy(__name__)
 
 N, D = 60, 8
 TOLERANCE = 1e-6

@@ -20,6 +20,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 import likewise
+from likewise._base.lazy import homes
 
 SOURCE = Path(likewise.__file__).parent
 ORDER = (
@@ -74,7 +75,7 @@ def imported(path: Path) -> set[str]:
 
 
 def _home(name: str) -> str:
-    return "" if name == "__version__" else likewise._HOMES.get(name, f"likewise.{name}")
+    return "" if name == "__version__" else homes("likewise").get(name, f"likewise.{name}")
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:

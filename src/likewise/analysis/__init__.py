@@ -7,6 +7,7 @@ The room imports `_base` to `transfer`.
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.component_analysis import Importance, component_importance, component_table, components, keywords
 from likewise.analysis.ensemble_regrets import regrets
@@ -45,3 +46,4 @@ __all__ = [
     "regrets",
     "teacher_correlations",
 ]
+lazy(__name__)

@@ -6,6 +6,7 @@ The room imports `_base` to `analysis`.
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.benchmark.advice import Advice, advise
 from likewise.benchmark.changed import plot_inputs
 from likewise.benchmark.claims import check_claims
@@ -53,3 +54,4 @@ __all__ = [
     "sweep",
     "table",
 ]
+lazy(__name__)

@@ -4,9 +4,9 @@ The parts that draw or train are imported when first asked for; the numbers need
 `_base` to `attacks`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from likewise._base.lazy import lazy
 from likewise.classes.agreement import Alignment, alignment
 from likewise.classes.confusion import Templates, hierarchical_distance, idm, interval, ranks, templates
 from likewise.classes.epoch_report import INDICES, index
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from likewise.classes.pictures import curves, histogram, matrices, mistakes
     from likewise.classes.replay import inspect
 
-_HOMES = {
-    "Inspector": "inspector",
-    "animate": "films",
-    "curves": "pictures",
-    "histogram": "pictures",
-    "inspect": "replay",
-    "matrices": "pictures",
-    "mistakes": "pictures",
-}
 __all__ = [
     "INDICES",
     "Alignment",
@@ -64,9 +55,4 @@ __all__ = [
     "templates",
     "wsi",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'likewise.classes' has no attribute {name!r}")
-    return getattr(import_module(f"likewise.classes.{_HOMES[name]}"), name)
+lazy(__name__)

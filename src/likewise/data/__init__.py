@@ -7,6 +7,7 @@ The room imports `_base` to `wordnet`.
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.data.address import DATASETS, DataAddress, DataSource, as_data, data_source, dataset, held_out
 from likewise.data.captions import Captioned
 from likewise.data.changes import add_shortcut, randomise_labels
@@ -37,6 +38,7 @@ __all__ = [
     "nodes_of",
     "randomise_labels",
 ]
+lazy(__name__)
 
 
 def names(pattern: str = "*") -> list[str]:

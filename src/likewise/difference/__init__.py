@@ -6,7 +6,9 @@ imports `_base` to `transfer`.
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.difference.networks import diff
 from likewise.difference.result import Diff
 
 __all__ = ["Diff", "diff"]
+lazy(__name__)

@@ -5,6 +5,7 @@
 The room imports `_base` to `data`.
 """
 
+from likewise._base.lazy import lazy
 from likewise.networks import zoo as zoo
 from likewise.networks.address import Recipe, list_networks, network, recipe, save
 from likewise.networks.anatomy.classifier import Head, head
@@ -35,3 +36,4 @@ __all__ = [
     "train",
     "unwrapped",
 ]
+lazy(__name__)

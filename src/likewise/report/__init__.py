@@ -6,9 +6,11 @@ room imports `_base` to `benchmark`.
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.report.digits_demo import demo
 from likewise.report.findings import Finding
 from likewise.report.page import report
 from likewise.report.runs import Runs, read_runs
 
 __all__ = ["Finding", "Runs", "demo", "read_runs", "report"]
+lazy(__name__)

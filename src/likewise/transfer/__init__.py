@@ -8,6 +8,7 @@ and `robustness` attacks it without gradients. The room imports `_base`, `work`,
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.transfer.cost import plan, preset
 from likewise.transfer.logits import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
@@ -32,3 +33,4 @@ __all__ = [
     "sat_score",
     "success",
 ]
+lazy(__name__)

@@ -4,7 +4,9 @@ Extraction (`likewise.extract`, `likewise.layers`) brings networks and data alon
 here: whoever has arrays needs neither. The room imports `_base` to `networks`.
 """
 
+from likewise._base.lazy import lazy
 from likewise.views.activations import Activations, Outputs
 from likewise.views.reduction import Reduction, reduced
 
 __all__ = ["Activations", "Outputs", "Reduction", "reduced"]
+lazy(__name__)

@@ -4,6 +4,7 @@ The words of version 3.0, whose ids ImageNet uses, are part of this package; not
 room needs neither torch nor a corpus reader, and imports `errors`.
 """
 
+from likewise._base.lazy import lazy
 from likewise.wordnet.depicted import depicted
 from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.lists import ClassList, classes, lists
@@ -31,3 +32,4 @@ __all__ = [
     "similarity",
     "synonyms",
 ]
+lazy(__name__)

@@ -7,6 +7,7 @@ and `amalgam` are the metrics. `plot_maps`, `plot_histograms` and `plot_differen
 
 from __future__ import annotations
 
+from likewise._base.lazy import lazy
 from likewise.zeroshot.metrics import Metric, amalgam, davies_bouldin, dbi
 from likewise.zeroshot.pictures import embed_soft_labels, plot_differences, plot_histograms, plot_maps
 from likewise.zeroshot.protocol import run, unseen
@@ -31,3 +32,4 @@ __all__ = [
     "run",
     "unseen",
 ]
+lazy(__name__)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import likewise
+from likewise import compare
 
 SOURCE = Path(likewise.__file__).parent
 
@@ -57,12 +58,12 @@ def _importing(frame: FrameType | None) -> bool:
 def two_arrays() -> None:
     """Two arrays to a printed score."""
     x, y = np.random.default_rng(0).normal(size=(2, 60, 8))
-    print(likewise.compare(x, y))
+    print(compare(x, y))
 
 
 def two_addresses() -> None:
     """Two addresses to a CSV."""
-    matrix = likewise.compare(["zoo:lenet,seed=1", "zoo:lenet,seed=2"], "cka", data="digits:test[:64]", progress=False)
+    matrix = compare(["zoo:lenet,seed=1", "zoo:lenet,seed=2"], "cka", data="digits:test[:64]", progress=False)
     print(matrix.to_frame(long=True).to_csv(index=False))
 
 

@@ -15,7 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from likewise.errors import InputError, LikewiseError, quoted_list
-from likewise.wordnet.lists import classes, lists
+from likewise.wordnet.class_lists import classes, lists
 from likewise.wordnet.nouns import find
 
 _ID = re.compile(r"n\d{8}")

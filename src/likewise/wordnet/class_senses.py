@@ -1,6 +1,6 @@
 """Which synset the pictures of a class show, where nothing but its name is known.
 
-A noun rarely means what its first sense says (see `lists`), so a name is looked up among the classes of known
+A noun rarely means what its first sense says (see `class_lists.py`), so a name is looked up among the classes of known
 datasets, whose senses were chosen by hand, and then among the nouns that have one sense only. What is still
 open is refused: a guess would be a wrong number.
 """
@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.wordnet.lists import classes, lists
+from likewise.wordnet.class_lists import classes, lists
 from likewise.wordnet.matching import ClassNames, plain_spelling, recognised
 from likewise.wordnet.nouns import Synset, find, nearby
 from likewise.wordnet.nouns import senses as senses_of

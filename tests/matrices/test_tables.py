@@ -8,7 +8,8 @@ import pytest
 
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
-from likewise.matrices.tables import fitted, short_names
+from likewise._base.names import short_names
+from likewise.matrices.tables import fitted
 
 
 @pytest.mark.parametrize(

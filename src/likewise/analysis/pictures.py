@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from likewise._base.names import short_names
 from likewise.analysis.families import Clusters, Map, embed
 from likewise.matrices.heatmap import draw_panel, finish
-from likewise.matrices.tables import short_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

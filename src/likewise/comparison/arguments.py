@@ -9,8 +9,8 @@ from typing import Any
 from torch.nn import Module
 
 from likewise._base.arrays import as_tensor
+from likewise._base.names import short_names
 from likewise.errors import InputError, OptionError, brief, quoted_list
-from likewise.matrices.tables import short_names
 from likewise.measures.facts import Measure
 from likewise.measures.families.functional import labelled
 from likewise.measures.registry import FAMILIES, MEASURES, get, select

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import save_figure
-from likewise.matrices.tables import short_names
+from likewise._base.names import short_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

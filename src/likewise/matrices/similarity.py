@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from likewise._base.files import make_folder
+from likewise._base.names import short_names
 from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
@@ -32,7 +33,7 @@ from likewise.matrices.labelled import (
 )
 from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import LEVEL, Bounds
-from likewise.matrices.tables import as_latex, fitted, short_names
+from likewise.matrices.tables import as_latex, fitted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,37 +5,15 @@ Only what is shown is shortened. Files and frames keep every name in full.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from likewise._base.names import short_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 80
-_LONG = 20  # signs from which on a name is shortened
-_NAME = re.compile(r"(\S*/)?(?P<base>\S+?)(?P<options>(,\w+=[^\s,#]*)*)(?P<number>#\d+)?")
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names without the folders and options that do not tell them apart, where one of them is long.
-
-    >>> short_names(["vit_tiny_patch16_224,pretrained=false", "resnet18,pretrained=false"])
-    ['vit_tiny_patch16_224', 'resnet18']
-    >>> short_names(["vit_tiny_patch16_224,depth=2,seed=0", "vit_tiny_patch16_224,depth=2,seed=1"])
-    ['vit_tiny_patch16_224,seed=0', 'vit_tiny_patch16_224,seed=1']
-    """
-    if all(len(name) <= _LONG for name in names):
-        return list(names)
-    words = [any(letter.isspace() for letter in name) for name in names]  # a sentence stays as it is
-    parts = [None if several else _NAME.fullmatch(name) for name, several in zip(names, words, strict=True)]
-    bases = [m["base"] + (m["number"] or "") if m else name for m, name in zip(parts, names, strict=True)]
-    options = [m["options"].split(",")[1:] if m else [] for m in parts]
-    found = []
-    for base, own in zip(bases, options, strict=True):
-        kin = [set(other) for name, other in zip(bases, options, strict=True) if name == base]
-        found.append(",".join([base, *(option for option in own if option not in set.intersection(*kin))]))
-    return found if len(set(found)) == len(set(names)) else list(names)
 
 
 _LATEX = {

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise._base.names import short_names
 from likewise._base.optional import require
 from likewise.errors import InputError
 from likewise.matrices.heatmap import finish
-from likewise.matrices.tables import short_names
 from likewise.zeroshot.result import ZeroShot
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 
 from likewise import __version__
 from likewise._base.arrays import Array
+from likewise._base.names import short_names
 from likewise.analysis.families import embed
 from likewise.errors import LikewiseError
 from likewise.matrices.layers import LayerMatrix

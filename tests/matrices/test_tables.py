@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from likewise._base.names import short_names
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
-from likewise._base.names import short_names
 from likewise.matrices.tables import fitted
 
 

@@ -17,8 +17,7 @@ from likewise.analysis.families import embed
 from likewise.errors import LikewiseError
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.score import range_text, untrained_note
-from likewise.matrices.tables import short_names
-from likewise.report.families import Array, Zoo
+from likewise.report.families import Zoo
 from likewise.report.grids import Scored
 from likewise.report.panels.disagreement import Gap, View, rank_agreement
 from likewise.report.panels.packing import number, packed

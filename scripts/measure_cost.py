@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from likewise.benchmark.results import EVIDENCE
+from likewise.benchmark.results.frame import EVIDENCE
 
 GROWTH = Path(__file__).parent.parent / "perf" / "results" / "growth.csv"
 

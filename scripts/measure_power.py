@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from likewise import measures
-from likewise.benchmark.results import EVIDENCE
+from likewise.benchmark.results.frame import EVIDENCE
 from likewise.errors import UndefinedError
 
 N, D, PAIRS = (20, 50, 100, 200, 400), 128, 20

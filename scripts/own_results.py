@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from likewise.benchmark.advice import OURS, OWN_COLUMNS
-from likewise.benchmark.results import Results
+from likewise.benchmark.results.advice import OURS, OWN_COLUMNS
+from likewise.benchmark.results.frame import Results
 
 
 def rows(folders: list[str]) -> pd.DataFrame:

@@ -5,7 +5,7 @@
 FIGURES.csv has one row per printed figure: domain, test, dataset, architecture, metric, measure, value. They are
 figures printed in Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures",
 tables 7 to 19, and are kept as printed: rates of violation are turned round, and what is missing is filled in, when
-they are loaded (`likewise.benchmark.paper`).
+they are loaded (`likewise.benchmark.results.paper`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from likewise.benchmark.paper import FILE, TABLES
+from likewise.benchmark.results.paper import FILE, TABLES
 
 GROUNDINGS = {"label": "labels", "output": "outputs", "layer": "layers"}
 METRICS = ["spearman", "spearman_jsd", "spearman_disagreement", "auprc", "conformity", "violation"]

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from likewise.benchmark.advice import OURS, POWER, Recommendation, advise, power_at
-from likewise.benchmark.claims import check_claims
-from likewise.benchmark.gains import ALL, of_frame
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.paper import paper_results
-from likewise.benchmark.ranks import OVERALL, ranks
-from likewise.benchmark.results import label
+from likewise.benchmark.results.advice import OURS, POWER, Recommendation, advise, power_at
+from likewise.benchmark.results.claims import check_claims
+from likewise.benchmark.results.frame import label
+from likewise.benchmark.results.gains import ALL, of_frame
+from likewise.benchmark.results.paper import paper_results
+from likewise.benchmark.results.ranks import OVERALL, ranks
 from likewise.measures.registry import MEASURES
 
 PAGE = Path(__file__).parent.parent / "docs" / "which-measure.md"

@@ -29,8 +29,8 @@ from likewise.benchmark import (
     sweep,
     table,
 )
-from likewise.benchmark.accuracies import plot_accuracies
-from likewise.benchmark.plan import chosen
+from likewise.benchmark.planning import chosen
+from likewise.benchmark.results.accuracies import plot_accuracies
 from studies.cora_variants import VARIANTS
 from studies.tables import markdown
 

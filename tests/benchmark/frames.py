@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.benchmark.results import COLUMNS, Results
+from likewise.benchmark.results.frame import COLUMNS, Results
 
 PLAIN: dict[str, Any] = {
     "domain": "graph",

@@ -11,7 +11,7 @@ import pytest
 
 from likewise.benchmark import from_folder
 from likewise.benchmark.evaluation import Evidence, auprc
-from likewise.benchmark.results import COLUMNS
+from likewise.benchmark.results.frame import COLUMNS
 from likewise.comparison.compare import compare
 from likewise.errors import InputError
 

@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from likewise.benchmark.advice import OURS
-from likewise.benchmark.paper import figures
+from likewise.benchmark.results.advice import OURS
+from likewise.benchmark.results.paper import figures
 from likewise.cli.advise import advise
 from likewise.errors import InputError, UnknownNameError
 from tests.cli.conftest import invoke

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.benchmark.paper import figures
+from likewise.benchmark.results.paper import figures
 from likewise.cli.benchmark.compare_with_paper import compare_with_paper
 from likewise.cli.benchmark.table import table
 from tests.benchmark.frames import row, run

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likewise.benchmark.paper import paper_results
-from likewise.benchmark.ranks import ranks
+from likewise.benchmark.results.paper import paper_results
+from likewise.benchmark.results.ranks import ranks
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 from likewise.report import read_runs, report

@@ -7,22 +7,22 @@ The room imports `_base` to `analysis`.
 from __future__ import annotations
 
 from likewise._base.lazy import lazy
-from likewise.benchmark.advice import Advice, advise
-from likewise.benchmark.changed import plot_inputs
-from likewise.benchmark.claims import check_claims
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
 from likewise.benchmark.families import across
 from likewise.benchmark.folder import from_folder
-from likewise.benchmark.gains import gains
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
-from likewise.benchmark.paper import compare_with_paper, paper_results
-from likewise.benchmark.plan import plan
-from likewise.benchmark.ranks import Ranks, ranks
-from likewise.benchmark.results import Results
-from likewise.benchmark.run import BenchmarkRun, run
-from likewise.benchmark.sweep import sweep
-from likewise.benchmark.tables import Table, table
+from likewise.benchmark.pictures import plot_inputs
+from likewise.benchmark.planning import plan
+from likewise.benchmark.results.advice import Advice, advise
+from likewise.benchmark.results.claims import check_claims
+from likewise.benchmark.results.frame import Results
+from likewise.benchmark.results.gains import gains
+from likewise.benchmark.results.paper import compare_with_paper, paper_results
+from likewise.benchmark.results.ranks import Ranks, ranks
+from likewise.benchmark.results.tables import Table, table
+from likewise.benchmark.runs import BenchmarkRun, run
+from likewise.benchmark.sweeps import sweep
 from likewise.benchmark.trials import Trial
 
 __all__ = [

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.benchmark.plan import chosen
-from likewise.benchmark.run import BenchmarkRun
+from likewise.benchmark.planning import chosen
+from likewise.benchmark.runs import BenchmarkRun
 from likewise.benchmark.trials import Bench, Trial, evaluate, with_settings
 from likewise.errors import InputError
 from likewise.views import Activations

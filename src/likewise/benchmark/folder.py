@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from likewise._base.files import reading
 from likewise.benchmark.domains import Stack
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
-from likewise.benchmark.plan import chosen
+from likewise.benchmark.planning import chosen
 from likewise.benchmark.trials import Bench, Trial, evaluate, with_settings
 from likewise.errors import InputError, brief, did_you_mean
 from likewise.views import Activations, Outputs

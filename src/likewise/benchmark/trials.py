@@ -25,7 +25,7 @@ from likewise._base.machine import single_threaded
 from likewise.benchmark.domains import Stack
 from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
-from likewise.benchmark.results import COLUMNS
+from likewise.benchmark.results.frame import COLUMNS
 from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
 from likewise.comparison.keys import measure_key

@@ -20,7 +20,7 @@ def advise(
     as_json: Annotated[bool, typer.Option("--json", help="For programs, with all evidence.")] = False,
 ) -> None:
     """Rank measures by benchmark results. They are the paper's and ours, with power and cost at n inputs."""
-    from likewise.benchmark.advice import advise
+    from likewise.benchmark.results.advice import advise
 
     found = advise(domain, question, n=n, d=d, budget=budget, top=top)
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))

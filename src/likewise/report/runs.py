@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import is_file, is_folder, reading
 from likewise.analysis.files import CSV, read_matrix, read_table
-from likewise.benchmark.results import RESULTS, Results
+from likewise.benchmark.results.frame import RESULTS, Results
 from likewise.classes.inspector import Inspector
 from likewise.classes.records import CURVES, REFERENCE
 from likewise.classes.similarity import ClassSimilarity

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from likewise.benchmark import DOMAINS, GROUNDINGS, BenchmarkRun, Results, run, sweep, table
-from likewise.benchmark.results import COLUMNS
+from likewise.benchmark.results.frame import COLUMNS
 from likewise.errors import InputError, UnknownNameError
 
 MEASURES = ["cka", "cka[resi]", "procrustes", "linear-regression", "jaccard"]

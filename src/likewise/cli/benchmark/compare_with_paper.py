@@ -14,9 +14,9 @@ def compare_with_paper(
     out: Annotated[Path | None, typer.Option(help="CSV with one row per measure of each cell.")] = None,
 ) -> None:
     """Hold a run against the paper. Differences and rank correlations per cell, then the paper's claims."""
-    from likewise.benchmark.claims import check_claims
-    from likewise.benchmark.paper import compare_with_paper
-    from likewise.benchmark.results import Results
+    from likewise.benchmark.results.claims import check_claims
+    from likewise.benchmark.results.frame import Results
+    from likewise.benchmark.results.paper import compare_with_paper
 
     results = Results.load(*runs)
     found = compare_with_paper(results, measure_variant=measure_variant)

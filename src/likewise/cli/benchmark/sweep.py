@@ -15,8 +15,8 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
 ) -> None:
     """Evaluate a measure over values of its options. Nothing is trained."""
-    from likewise.benchmark.sweep import sweep
-    from likewise.benchmark.tables import table
+    from likewise.benchmark.results.tables import table
+    from likewise.benchmark.sweeps import sweep
 
     shown = table(sweep(run, measure).main(), variant=variant)
     if out is not None:

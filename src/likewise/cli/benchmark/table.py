@@ -22,11 +22,11 @@ def table(
     plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
     """Print tables like the paper's. With chance levels, coverage and the validity of groups."""
-    from likewise.benchmark.accuracies import plot_accuracies
-    from likewise.benchmark.changed import plot_inputs
-    from likewise.benchmark.ranks import ranks as rank
-    from likewise.benchmark.results import Results
-    from likewise.benchmark.tables import table as made
+    from likewise.benchmark.pictures import plot_inputs
+    from likewise.benchmark.results.accuracies import plot_accuracies
+    from likewise.benchmark.results.frame import Results
+    from likewise.benchmark.results.ranks import ranks as rank
+    from likewise.benchmark.results.tables import table as made
 
     results = Results.load(*runs)
     if accuracies is not None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from likewise.benchmark.groundings import FORMS
-from likewise.benchmark.paper import paper_results
-from likewise.benchmark.ranks import Ranks, ranks
-from likewise.benchmark.results import Results, label
+from likewise.benchmark.results.frame import Results, label
+from likewise.benchmark.results.paper import paper_results
+from likewise.benchmark.results.ranks import Ranks, ranks
 from likewise.errors import LikewiseError
 from likewise.report.panels.matrix import Panel
 from likewise.report.panels.packing import number, packed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likewise.benchmark.results import COLUMNS, Results, label
+from likewise.benchmark.results.frame import COLUMNS, Results, label
 from likewise.errors import InputError, MissingDataError
 from tests.benchmark.frames import results as made
 from tests.benchmark.frames import row, run

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.benchmark.results import Results
-from likewise.benchmark.run import BenchmarkRun
+from likewise.benchmark.results.frame import Results
+from likewise.benchmark.runs import BenchmarkRun
 from likewise.benchmark.trials import Bench
 from likewise.benchmark.trials import evaluate as evaluate_trials
 from likewise.errors import InputError

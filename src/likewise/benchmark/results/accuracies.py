@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results import Results
+from likewise.benchmark.results.frame import Results
 from likewise.errors import InputError
 from likewise.matrices.heatmap import finish
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from likewise.benchmark.paper import paper_results
-from likewise.benchmark.ranks import ranks
+from likewise.benchmark.results.paper import paper_results
+from likewise.benchmark.results.ranks import ranks
 from likewise.errors import InputError
 from tests.benchmark.frames import results, row
 

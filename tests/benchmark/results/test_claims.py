@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from likewise.benchmark.claims import CLAIMS, Verdict, check_claims
-from likewise.benchmark.paper import paper_results
+from likewise.benchmark.results.claims import CLAIMS, Verdict, check_claims
+from likewise.benchmark.results.paper import paper_results
 from tests.benchmark.frames import results, row
 
 NAMES = ("second-order-cosine", "jaccard", "rank-similarity", "cka", "rsa", "procrustes", "svcca", "gulp", "eos")

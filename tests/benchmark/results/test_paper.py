@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from likewise import measures
-from likewise.benchmark.paper import compare_with_paper, figures, paper_results, plain
-from likewise.benchmark.results import COLUMNS
+from likewise.benchmark.results.frame import COLUMNS
+from likewise.benchmark.results.paper import compare_with_paper, figures, paper_results, plain
 from likewise.errors import InputError
 from tests.benchmark.frames import results, row
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likewise.benchmark import advice
-from likewise.benchmark.advice import OWN_COLUMNS, advise, parse_seconds, power_at, seconds_at
-from likewise.benchmark.paper import figures
+from likewise.benchmark.results import advice
+from likewise.benchmark.results.advice import OWN_COLUMNS, advise, parse_seconds, power_at, seconds_at
+from likewise.benchmark.results.paper import figures
 from likewise.cli.advise import advise as command
 from likewise.errors import InputError, UnknownNameError
 from tests.benchmark.frames import row

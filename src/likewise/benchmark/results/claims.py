@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from likewise.benchmark.paper import plain
-from likewise.benchmark.ranks import OVERALL, Ranks, ranks
-from likewise.benchmark.results import Results, label
+from likewise.benchmark.results.frame import Results, label
+from likewise.benchmark.results.paper import plain
+from likewise.benchmark.results.ranks import OVERALL, Ranks, ranks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ import numpy as np
 
 from likewise._base.files import reading, write_whole
 from likewise.analysis.matrix_agreement import correlations
-from likewise.benchmark.results import CELL, EVIDENCE, Results, label
+from likewise.benchmark.results.frame import CELL, EVIDENCE, Results, label
 from likewise.errors import InputError, quoted_list
 
 if TYPE_CHECKING:

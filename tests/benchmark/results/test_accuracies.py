@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likewise.benchmark.accuracies import accuracies, plot_accuracies
+from likewise.benchmark.results.accuracies import accuracies, plot_accuracies
 from likewise.errors import InputError
 from tests.benchmark.frames import results, row
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likewise.benchmark.paper import paper_results
-from likewise.benchmark.tables import table
+from likewise.benchmark.results.paper import paper_results
+from likewise.benchmark.results.tables import table
 from likewise.errors import InputError, UnknownNameError
 from tests.benchmark.frames import results, row
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from likewise.benchmark.domains import Domain, Spec
-from likewise.benchmark.run import BenchmarkRun
+from likewise.benchmark.runs import BenchmarkRun
 from likewise.data import Data
 from likewise.data.changes import texts_of
 from likewise.errors import InputError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.benchmark.results import CELL, Results, label
+from likewise.benchmark.results.frame import CELL, Results, label
 from likewise.errors import InputError, quoted_list
 from likewise.matrices.heatmap import finish
 

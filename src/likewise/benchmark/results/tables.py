@@ -18,7 +18,7 @@ import numpy as np
 
 from likewise._base.files import write_whole
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results import Results, label
+from likewise.benchmark.results.frame import Results, label
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Panel, heatmaps
 

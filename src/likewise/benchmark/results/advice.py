@@ -17,8 +17,8 @@ import numpy as np
 
 from likewise._base.files import reading
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.paper import figures
-from likewise.benchmark.results import EVIDENCE, label, main_metrics
+from likewise.benchmark.results.frame import EVIDENCE, label, main_metrics
+from likewise.benchmark.results.paper import figures
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.benchmark.results import Results, label
+from likewise.benchmark.results.frame import Results, label
 from likewise.errors import InputError
 from likewise.measures.registry import MEASURES, RESI
 

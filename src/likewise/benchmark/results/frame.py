@@ -2,7 +2,7 @@
 
 A run keeps them as `results.csv`, with its networks beside it as `networks.csv`. Whatever reads results (tables, ranks,
 the comparison with the paper, advice) reads them from here, so a damaged file is refused in one place. The paper's
-own figures come in the same form, see `likewise.benchmark.paper`.
+own figures come in the same form, see `likewise.benchmark.results.paper`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
-from likewise.benchmark.results import Results
-from likewise.benchmark.sweep import expand, sweep_with
-from likewise.benchmark.tables import table
+from likewise.benchmark.results.frame import Results
+from likewise.benchmark.results.tables import table
+from likewise.benchmark.sweeps import expand, sweep_with
 from likewise.errors import InputError, OptionError
 from likewise.measures import Measure
 from tests.benchmark.frames import row

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.benchmark.controlled import Task, read_record
 from likewise.benchmark.domains import DOMAINS, Case, Domain, Spec
 from likewise.benchmark.groundings import GROUNDINGS
+from likewise.benchmark.training import Task, read_record
 from likewise.errors import InputError
 from likewise.measures.facts import Measure
 from likewise.measures.registry import select

@@ -21,10 +21,10 @@ import torch
 
 from likewise import __version__
 from likewise._base.files import make_folder, reading, write_whole
-from likewise.benchmark.controlled import CHECKS, Record, Task, check_folder, make_all, stack_of, view_of
 from likewise.benchmark.domains import Domain, Spec
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.plan import Design
+from likewise.benchmark.planning import Design
+from likewise.benchmark.training import CHECKS, Record, Task, check_folder, make_all, stack_of, view_of
 from likewise.benchmark.trials import Bench, Trial, check, evaluate, usable, with_settings
 from likewise.benchmark.validity import VALID, Behaviour, Validity, judge
 from likewise.work.engines import Local, engine_of

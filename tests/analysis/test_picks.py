@@ -93,7 +93,7 @@ def test_a_pick_says_its_evidence_in_words() -> None:
         f"{numbers['accuracy_of_all']:.2%}",
         f"made: {numbers['similarity']:.3g} on average between members, {numbers['similarity_of_all']:.3g} between all "
         "(larger is more alike)",
-        f"over 66 pairs, the error reduction goes with it by {numbers['slope']:+.3g} per unit (correlation "
+        f"over 66 pairs, the error reduction changes by {numbers['slope']:+.3g} per unit of it (correlation "
         f"{numbers['correlation']:+.2f})",
         f"predicted error {numbers['predicted_error']:.2%}",
     )

@@ -52,7 +52,7 @@ def test_within_its_own_family_the_most_alike_is_advised() -> None:
     found = analysis.pick_teacher("n4", matrix(ALIKE), teachers=["n3", "n2"], families=FAMILIES)
     assert (found.teacher, found.rule) == ("n2", "most alike of its own family")
     assert found.reasons[0] == (
-        "of the family of 'n4', as all that come into question are, and the most alike of 2 that come into question: "
+        "of the family of 'n4', as all candidates are, and the most alike of 2 candidates: "
         "made 4, from 3.9 to 4 (larger is more alike)"
     )
 
@@ -62,7 +62,7 @@ def test_a_teacher_far_below_the_best_does_not_come_into_question() -> None:
     assert found.teacher == "n4"
     assert found.candidates.considered.to_dict() == {"n4": True, "n2": True, "n1": True, "n3": False}
     assert found.reasons[:3] == (
-        "of another family than 'n0', and the least alike of the 2 that come into question: made 2.2, from 2.2 to 2.5 "
+        "of another family than 'n0', and the least alike of 2 candidates: made 2.2, from 2.2 to 2.5 "
         "(larger is more alike)",
         "families as given",
         "accuracy 88.00%, the best teacher has 90.00%; 1 more than 4 points below it left out",
@@ -74,9 +74,9 @@ def test_how_weak_the_evidence_is_is_said() -> None:
     assert found.reasons[1:] == (
         "families as found in the matrix",
         "accuracies are not known: a teacher that is much worse would not be noticed (answers=)",
-        "weak evidence: over 25 teachers of one student, its accuracy went with similarity by -0.51 for teachers of "
+        "weak evidence: over 25 teachers of one student, its accuracy correlated -0.51 with similarity for teachers of "
         "other families (p 0.03), +0.70 within its family (p 0.08), -0.32 over all (p 0.12)",
-        "untried here: with the accuracies of students that learned from these (outcomes=), its regret can be told",
+        "untried here: the accuracies of students that learned from these (outcomes=) would give its regret",
     )
     assert str(found) == "\n".join(["n3 for n0", *(f"- {reason}" for reason in found.reasons)])
 

@@ -1,8 +1,8 @@
-"""From a similarity matrix to findings: families of networks, maps, and which components make the difference.
+"""From a similarity matrix to findings: families of networks, maps, and which components explain it.
 
 Everything here takes any `SimilarityMatrix`, whichever measure made it; ensembles take the answers of networks beside
-it. Only `components` looks at networks themselves.
-The room imports `_base` to `transfer`.
+it. Only `components` looks at networks themselves. The room imports `_base`, `networks`, `views`, `matrices` and
+`transfer`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from __future__ import annotations
 from likewise._base.lazy import lazy
 from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.component_analysis import Importance, component_importance, component_table, components, keywords
-from likewise.analysis.ensemble_regrets import regrets
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
-from likewise.analysis.families import Clusters, clusters, embed
+from likewise.analysis.families import Clusters, clusters, embed, plot_families
 from likewise.analysis.files import read_matrix, read_table
 from likewise.analysis.matrix_agreement import Agreement, agreement
-from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble
-from likewise.analysis.pictures import plot_families
+from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble, regrets
 from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Do ensembles gain from members of more families? Mean error reductions by size and number of families."""
+"""Whether ensembles gain from members of more families: mean error reductions by size and number of families."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from likewise.transfer.logits import Answers
 
-CHOICES = 100_000  # of families, that are listed
+CHOICES = 100_000  # choices of families up to which all are listed
 PERMUTATIONS = 999  # of the families among the networks
 
 
@@ -30,15 +30,28 @@ def errors_by_clusters(
     samples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Do ensembles gain from members of more families? One row per size and number of families, and for random ones.
+    """Compare ensembles with members of few and of many families.
 
-    `clusters` gives each network's family: as found, or a mapping by name. For k families, k of them are drawn that
-    have enough networks, one member from each, and the others from any of these; a row without samples has no such
-    ensemble. `reduction` is the mean error reduction, `gain` what it is above that of random members; their ends hold
-    95 % over other inputs and draws of members (bootstrap), for these networks. `error` and `all_wrong` are the shares
-    of inputs that the ensemble and that all of its members get wrong. `p`, one per size, is the share of permutations
-    of the families among the networks in which the reduction of random members goes as strongly with how many
-    families they are of.
+    For k families, k of them are drawn that have enough networks, one member from each, and the others from any of
+    these.
+
+    Args:
+        answers: What networks answer to labelled inputs.
+        clusters: The family of each network: as found, or a mapping by name.
+        sizes: How many members ensembles have.
+        samples: How many ensembles are drawn of each kind.
+        seed: Draws ensembles and inputs.
+
+    Returns:
+        One row per size and number of families, and one for random members; a row without samples has no such
+        ensemble. `reduction` is the mean error reduction, `gain` what it is above that of random members; their ends
+        hold 95 % over other inputs and draws of members (bootstrap), for these networks. `error` and `all_wrong` are
+        the shares of inputs that the ensemble and that all of its members get wrong. `p`, one per size, is the share
+        of permutations of the families among the networks in which the reduction of random members depends as strongly
+        on how many families they are of.
+
+    Raises:
+        InputError: A network has no family, or there are no such ensembles.
     """
     import pandas as pd
 
@@ -49,7 +62,7 @@ def errors_by_clusters(
     if samples < 1:
         raise InputError(f"samples is {samples}. Give at least 1.")
     draw = np.random.default_rng(seed)
-    drawn = _Drawn(answers, draw)
+    drawn = _Resampled(answers, draw)
     rows = []
     for size in sizes:
         anyone = random_subsets(most, size, samples, draw)
@@ -64,7 +77,7 @@ def errors_by_clusters(
     return pd.DataFrame(rows)
 
 
-class _Drawn:
+class _Resampled:
     """Errors and error reductions for the inputs as they are and drawn anew."""
 
     def __init__(self, answers: Answers, draw: np.random.Generator) -> None:
@@ -82,15 +95,15 @@ class _Drawn:
         error = float(left[:, 0].mean()) if len(subsets) else math.nan
         return np.where(mean > 0, 1 - left / np.where(mean > 0, mean, 1), np.nan), error
 
-    def row(self, subsets: Array, own: tuple[Array, float], free: Array) -> dict[str, float]:
-        """What is said of the ensembles of one kind, beside random ones."""
-        means = self._means(own[0])
+    def row(self, subsets: Array, reductions: tuple[Array, float], free: Array) -> dict[str, float]:
+        """The columns of the ensembles of one kind, beside random ones."""
+        means = self._means(reductions[0])
         gain = means - self._means(free)
-        found: dict[str, float] = {"samples": len(subsets)}
+        row: dict[str, float] = {"samples": len(subsets)}
         for name, (value, *again) in (("reduction", means), ("gain", gain)):
-            found |= dict(zip((name, f"{name}_low", f"{name}_high"), (value, *ends(again)), strict=True))
-        both = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
-        return found | {"error": own[1], "all_wrong": float(both)}
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), (value, *ends(again)), strict=True))
+        all_wrong = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
+        return row | {"error": reductions[1], "all_wrong": float(all_wrong)}
 
     def _means(self, reductions: Array) -> Array:
         """The mean over subsets: of all of them first, then as they are drawn anew."""
@@ -105,7 +118,7 @@ class _Drawn:
 
 
 def _trend(labels: Array, subsets: Array, reductions: Array, draw: np.random.Generator) -> float:
-    """How often families given to other networks go as strongly with the reduction; NaN where nothing differs."""
+    """How often permuted families predict the reduction as strongly; NaN where nothing differs."""
     kept = ~np.isnan(reductions)
     subsets, reductions = subsets[kept], reductions[kept] - reductions[kept].mean() if kept.any() else reductions[kept]
 
@@ -115,9 +128,9 @@ def _trend(labels: Array, subsets: Array, reductions: Array, draw: np.random.Gen
         spread = float(np.sqrt(((count - count.mean()) ** 2).sum()))
         return abs(float(reductions @ count)) / spread if spread else 0.0
 
-    if len(subsets) < 2 or not (found := strength(labels)):
+    if len(subsets) < 2 or not (observed := strength(labels)):
         return math.nan
-    beyond = sum(strength(draw.permutation(labels)) >= found * (1 - 1e-9) for _ in range(PERMUTATIONS))
+    beyond = sum(strength(draw.permutation(labels)) >= observed * (1 - 1e-9) for _ in range(PERMUTATIONS))
     return (1 + beyond) / (1 + PERMUTATIONS)
 
 
@@ -130,9 +143,9 @@ def _from_clusters(labels: Array, k: int, size: int, samples: int, draw: np.rand
     choices = choices[counts[choices].sum(axis=1) >= size]
     if not len(choices):
         return np.empty((0, size), dtype=int)
-    chosen = np.zeros((samples, len(counts)), dtype=bool)
-    np.put_along_axis(chosen, choices[draw.integers(len(choices), size=samples)], True, axis=1)
-    keys = np.where(chosen[:, labels], draw.random((samples, len(labels))), np.inf)
+    selected = np.zeros((samples, len(counts)), dtype=bool)
+    np.put_along_axis(selected, choices[draw.integers(len(choices), size=samples)], True, axis=1)
+    keys = np.where(selected[:, labels], draw.random((samples, len(labels))), np.inf)
     for label in range(len(counts)):  # one member of each family comes first
         group = np.flatnonzero(labels == label)
         keys[np.arange(samples), group[keys[:, group].argmin(axis=1)]] -= 1

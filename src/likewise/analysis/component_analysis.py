@@ -1,4 +1,4 @@
-"""Components of networks: read from them, and which go with how alike they are, over pairs and in families.
+"""Components of networks: read from them, and which of them explain how alike pairs are and what families share.
 
 A table of components has one row per network and one column per component (base architecture, stem, activation, …),
 with words or numbers as values: a data frame or a CSV file, whose index or first column names the networks, or a
@@ -21,11 +21,10 @@ from torch import nn
 from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.optional import require
-from likewise.analysis.affinity import affinities, pairs, sklearn
 from likewise.analysis.architecture import architecture
-from likewise.analysis.families import Clusters
+from likewise.analysis.families import Clusters, affinities, pairs, sklearn
 from likewise.analysis.structure import layers
-from likewise.analysis.trace import trace
+from likewise.analysis.trace import record_pass
 from likewise.errors import ForwardError, InputError, brief, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.networks.inputs.normalisation import unwrapped
@@ -52,39 +51,59 @@ SEARCHED = (  # classes whose design came from a search, which no pass shows
 
 
 def components(network: str | nn.Module, data: Any = None) -> dict[str, str | None]:
-    """The thirteen components of a network, by name; None where it does not show.
+    """Read the thirteen components of a network from one pass over two inputs. Published weights are not fetched.
 
-    It is run once on two inputs: of `data`, or of zeros of a size it takes. Published weights are not fetched.
+    Args:
+        network: An address or a module.
+        data: What it is shown, by default zeros of a size it takes.
 
-    >>> found = components(nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten()))
-    >>> found["base_architecture"], found["stem"], found["normalization"], found["input_resolution"]
-    ('CNN', '3s2', 'BN', None)
+    Returns:
+        The components by name, None where the pass does not show one.
+
+    Raises:
+        InputError: The network takes none of the inputs that were tried, or has no layer with weights.
+
+    Example:
+        >>> parts = components(nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten()))
+        >>> parts["base_architecture"], parts["stem"], parts["normalization"], parts["input_resolution"]
+        ('CNN', '3s2', 'BN', None)
     """
     try:
-        module, seen = on_two_inputs(network, data, trace)
+        module, trace = on_two_inputs(network, data, record_pass)
     except ForwardError as error:
         raise InputError(f"the components cannot be read: {error}") from error
     called = repr(network) if isinstance(network, str) else type(unwrapped(module)).__name__
-    if seen is None:
+    if trace is None:
         raise InputError(
             f"{called} takes none of the inputs that were tried, so its components cannot be read. Pass data= that it "
             "takes, or give a table of components."
         )
-    if not layers(seen):
+    if not layers(trace):
         raise InputError(f"{called} shows no layer with weights in its pass. Give a table of components instead.")
-    found = architecture(seen)
-    if found["base_architecture"] == "CNN" and type(unwrapped(module)).__name__ in SEARCHED:
-        found["base_architecture"] = "NAS (CNN)"
-    if data is None and seen.shape not in own_sizes(module):
-        found["input_resolution"] = None  # of zeros that were tried
-    return found
+    values = architecture(trace)
+    if values["base_architecture"] == "CNN" and type(unwrapped(module)).__name__ in SEARCHED:
+        values["base_architecture"] = "NAS (CNN)"
+    if data is None and trace.shape not in own_sizes(module):
+        values["input_resolution"] = None  # of zeros that were tried
+    return values
 
 
 def component_table(networks: Any, data: Any = None) -> pd.DataFrame:
-    """The components of many networks, one row per network under the names of `compare`, one column per component."""
+    """Read the components of many networks.
+
+    Args:
+        networks: Addresses or modules, a list or a mapping by name.
+        data: What they are shown, by default zeros of a size they take.
+
+    Returns:
+        One row per network under the names of `compare`, one column per component.
+
+    Raises:
+        InputError: The components of a network cannot be read.
+    """
     pandas = require("pandas", extra="analysis", to="make a table of components")
-    given = networks if isinstance(networks, dict) else named_networks(expanded(_listed(networks)))
-    rows = {name: components(network, data) for name, network in given.items()}
+    named = networks if isinstance(networks, dict) else named_networks(expanded(_listed(networks)))
+    rows = {name: components(network, data) for name, network in named.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("network")
 
 
@@ -96,9 +115,13 @@ def _listed(networks: Any) -> Iterable[Any]:
 class Importance:
     """By how much R² falls if one component is shuffled over pairs, the most important first.
 
-    `all_pairs` is asked of the pairs the model has learned from, as in the paper; `held_out` of a tenth of the
-    pairs it has not seen, with `r2` and `r2_held_out` how well the model does on either. Where the two orders
-    differ, that on held-out pairs is the safer one.
+    Where the two orders differ, that on held-out pairs is the safer one.
+
+    Attributes:
+        all_pairs: On the pairs the model was fitted to, as in the paper.
+        held_out: On a tenth of the pairs, which the model has not seen.
+        r2: R² of the model on the pairs it was fitted to.
+        r2_held_out: R² on held-out pairs.
     """
 
     all_pairs: dict[str, float]
@@ -108,14 +131,25 @@ class Importance:
 
 
 def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: int = 0) -> Importance:
-    """How much of the similarity of pairs goes with each component being the same or not.
+    """Measure how much of the similarity of pairs each component explains.
 
     Boosted trees learn the score of a pair from one bit per component: do the two networks share it?
+
+    Args:
+        matrix: How alike the networks are, by any measure.
+        components: A data frame, the path of a CSV file, or {network: {component: value}}.
+        seed: Draws trees, shuffles and the held-out pairs.
+
+    Returns:
+        The importance of each component, on all pairs and on held-out ones.
+
+    Raises:
+        InputError: The table lacks a network or names one twice.
     """
     table = _rows(components, matrix.names)
     first, second = np.triu_indices(len(table), 1)
-    values, known = table.to_numpy(dtype=str), table.notna().to_numpy()
-    shared = ((values[first] == values[second]) & known[first] & known[second]).astype(float)
+    values, filled = table.to_numpy(dtype=str), table.notna().to_numpy()
+    shared = ((values[first] == values[second]) & filled[first] & filled[second]).astype(float)
     scores = pairs(affinities(matrix))
     whole, r2 = _permuted(shared, scores, shared, scores, seed)
     held = np.random.default_rng(seed).permutation(len(scores)) < max(1, round(HELD_OUT * len(scores)))
@@ -124,20 +158,31 @@ def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: i
     return Importance(_ordered(names, whole), _ordered(names, apart), r2, r2_apart)
 
 
-def keywords(found: Clusters, components: Table, *, most: int = 5) -> list[list[str]]:
-    """The components each family has more often than others, as "component=value", the most telling first.
+def keywords(families: Clusters, components: Table, *, most: int = 5) -> list[list[str]]:
+    """Name the components each family has more often than others, the most typical first.
 
     Each network is a document of its components; a word counts ln((1 + N) / (1 + df)) + 1, df the networks that
     have it among N, averaged over the networks of the family.
+
+    Args:
+        families: The families.
+        components: A data frame, the path of a CSV file, or {network: {component: value}}.
+        most: How many components per family.
+
+    Returns:
+        One list per family, of entries "component=value".
+
+    Raises:
+        InputError: The table lacks a network or names one twice.
     """
-    table = _rows(components, found.names)
+    table = _rows(components, families.names)
     documents = [[f"{name}={value}" for name, value in row.dropna().items()] for _, row in table.iterrows()]
     have = Counter(word for document in documents for word in set(document))
     weight = {word: math.log((1 + len(documents)) / (1 + count)) + 1 for word, count in have.items()}
-    places = {name: place for place, name in enumerate(found.names)}
+    by_name = dict(zip(families.names, documents, strict=True))
     result = []
-    for group in found.groups():
-        counts = Counter(word for name in group for word in documents[places[name]])
+    for group in families.groups():
+        counts = Counter(word for name in group for word in by_name[name])
         ranked = sorted(counts, key=lambda word: (-counts[word] * weight[word], word))
         result.append(ranked[:most])
     return result
@@ -145,9 +190,9 @@ def keywords(found: Clusters, components: Table, *, most: int = 5) -> list[list[
 
 def _rows(components: Table, names: Any) -> pd.DataFrame:
     """The rows of these networks, by the index of the table or its first column; None where a cell is empty."""
-    given = as_frame(components)
-    by_index = bool(set(names) & set(given.index)) or not len(given.columns)
-    table = given if by_index else given.set_index(given.columns[0])
+    frame = as_frame(components)
+    by_index = bool(set(names) & set(frame.index)) or not len(frame.columns)
+    table = frame if by_index else frame.set_index(frame.columns[0])
     missing = [name for name in names if name not in table.index]
     if missing:
         hint = did_you_mean(missing[0], [str(name) for name in table.index])

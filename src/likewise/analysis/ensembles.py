@@ -1,6 +1,6 @@
 """Ensembles: how much of their members' error the mean of logits removes, for a few members or thousands of subsets.
 
-Whether an ensemble errs on an input depends only on classes that some network puts before the true one: a class
+Whether an ensemble errs on an input depends only on classes that some network ranks above the true one: a class
 that none of them prefers cannot win on average. So only these are kept, a few of a thousand classes, and the error of
 each subset is exact and quick.
 """
@@ -30,51 +30,63 @@ class Ensembles:
     """The answers of any subset of networks: each subset is a row of indices, all of one size."""
 
     def __init__(self, answers: Answers) -> None:
-        """`answers` as they are; nothing of them is kept but the margins of classes before the true one."""
+        """Keep the margins of classes that are ranked above the true one."""
         logits, labels = answers.logits, answers.labels
         rows = np.arange(answers.n)
-        own = logits[:, rows, labels].astype(np.float64)
+        true = logits[:, rows, labels].astype(np.float64)
         before = np.zeros(logits.shape[1:], dtype=bool)
         for one in logits:
             before |= one >= one[rows, labels][:, None]
         before[rows, labels] = False
         inputs, classes = np.nonzero(before)
         self.networks, self.n = len(answers), answers.n
-        self._margins = logits[:, inputs, classes] - own[:, inputs]  # (networks, pairs of an input and a class)
-        self._wins_ties = classes < labels[inputs]  # the first of equal classes is the answer
+        self._margins = logits[:, inputs, classes] - true[:, inputs]  # (networks, pairs of an input and a class)
+        self._wins_ties = classes < labels[inputs]  # ties: the first class
         self._inputs, self._starts = np.unique(inputs, return_index=True)
 
     def wrong(self, subsets: Any) -> Array:
         """Which inputs each ensemble gets wrong, (subsets, inputs)."""
         subsets = np.sort(np.atleast_2d(subsets), axis=1)  # sums do not depend on the order of members
-        found = np.zeros((len(subsets), self.n), dtype=bool)
+        wrong = np.zeros((len(subsets), self.n), dtype=bool)
         if len(self._inputs):
-            for part in self._parts(subsets):
-                total = self._margins[subsets[part]].sum(axis=1)
+            for chunk in self._chunks(subsets):
+                total = self._margins[subsets[chunk]].sum(axis=1)
                 wins = (total > 0) | (self._wins_ties & (total == 0))
-                found[part, self._inputs] = np.logical_or.reduceat(wins, self._starts, axis=1)
-        return found
+                wrong[chunk, self._inputs] = np.logical_or.reduceat(wins, self._starts, axis=1)
+        return wrong
 
     def errors(self, subsets: Any) -> Array:
         """The share of inputs each ensemble gets wrong, (subsets,)."""
         subsets = np.atleast_2d(subsets)
-        return np.concatenate([self.wrong(subsets[part]).mean(axis=1) for part in self._parts(subsets)])
+        return np.concatenate([self.wrong(subsets[chunk]).mean(axis=1) for chunk in self._chunks(subsets)])
 
-    def _parts(self, subsets: Array) -> Iterator[slice]:
+    def _chunks(self, subsets: Array) -> Iterator[slice]:
         step = max(1, AT_ONCE // max(self.n, subsets.shape[1] * self._margins.shape[1]))
         return (slice(start, start + step) for start in range(0, len(subsets), step))
 
 
 def error_reduction(answers: Answers, members: Sequence[str]) -> float:
-    """How much of its members' mean error an ensemble removes: 1 - Err(ensemble) / mean Err(member).
+    """Compute how much of its members' mean error an ensemble removes: 1 - Err(ensemble) / mean Err(member).
 
     The ensemble answers with the class of the largest mean logit. 0 is no gain over the members' mean, 1 no error
-    left; below 0 the ensemble is worse than its members are on average. Undefined where no member errs.
+    left; below 0 the ensemble is worse than its members are on average.
 
-    >>> from likewise.transfer import Answers
-    >>> found = Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [0, 3]]], [0, 1])
-    >>> error_reduction(found, ["a", "b"])  # a errs on the second input, b on the first, both together on none
-    1.0
+    Args:
+        answers: What networks answer to labelled inputs.
+        members: The names of the members.
+
+    Returns:
+        The share of the error that is removed.
+
+    Raises:
+        InputError: There is no member, or one is named twice.
+        UndefinedError: No member errs.
+
+    Example:
+        >>> from likewise.transfer import Answers
+        >>> answers = Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [0, 3]]], [0, 1])
+        >>> error_reduction(answers, ["a", "b"])  # a errs on the second input, b on the first, both together on none
+        1.0
     """
     subset = _members(answers, members)
     alone = 1 - float(answers.accuracies[subset].mean())
@@ -87,20 +99,40 @@ def error_reduction(answers: Answers, members: Sequence[str]) -> float:
 
 
 def all_wrong(answers: Answers, members: Sequence[str]) -> Array:
-    """The inputs that every member gets wrong, by their place among the inputs.
+    """List the inputs that every member gets wrong.
 
-    >>> from likewise.transfer import Answers
-    >>> all_wrong(Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [3, 0]]], [0, 1]), ["a", "b"]).tolist()
-    [1]
+    Args:
+        answers: What networks answer to labelled inputs.
+        members: The names of the members.
+
+    Returns:
+        The indices of the inputs.
+
+    Raises:
+        InputError: There is no member, or one is named twice.
+
+    Example:
+        >>> from likewise.transfer import Answers
+        >>> all_wrong(Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [3, 0]]], [0, 1]), ["a", "b"]).tolist()
+        [1]
     """
     return np.flatnonzero(~answers.right[_members(answers, members)].any(axis=0))
 
 
 def pair_reductions(answers: Answers) -> SimilarityMatrix:
-    """The error reduction of all pairs as a matrix, in which larger is less alike; `extra["error"]` is what is left.
+    """Compute the error reduction of all pairs.
 
-    So `agreement(matrix, pair_reductions(answers))` is above 0 where alike networks gain little from each other: the
-    plain correlation with its sign turned round.
+    `agreement(matrix, pair_reductions(answers))` is above 0 where alike networks gain little from each other: the
+    plain correlation with its sign flipped.
+
+    Args:
+        answers: What networks answer to labelled inputs.
+
+    Returns:
+        A matrix in which larger is less alike; `extra["error"]` is the error of each pair.
+
+    Raises:
+        InputError: There are fewer than two networks.
     """
     if len(answers) < 2:
         raise InputError(f"{answers!r} is too few for a pair. Give two networks or more.")

@@ -1,4 +1,4 @@
-"""Matrices and tables as people keep them: files that were saved, folders of a run, and CSV."""
+"""Read matrices and tables: saved files, folders of a run, and CSV."""
 
 from __future__ import annotations
 
@@ -20,14 +20,23 @@ CSV = (".csv", ".tsv")
 
 
 def read_matrix(path: str | os.PathLike[str], *, larger_is: str = "more alike") -> SimilarityMatrix:
-    """A matrix from a saved file, a folder that `likewise transfer` or `compare` wrote, or a square CSV.
+    """Read a similarity matrix.
 
-    A CSV has the names of the networks in its first row and column. It does not say how to read its numbers:
-    `larger_is` does.
+    Args:
+        path: A saved file, a folder that `likewise transfer` or `likewise compare` wrote, or a square CSV with the
+            names of the networks in its first row and column.
+        larger_is: What a larger number in a CSV means, "more alike" or "less alike".
+
+    Returns:
+        The matrix.
+
+    Raises:
+        InputError: The file is no square matrix of numbers, or the folder holds none or several.
+        StoreError: The file is damaged.
     """
     source = Path(path)
     if is_folder(source):
-        return _of_folder(source)
+        return _matrix_in_folder(source)
     if source.suffix.lower() not in CSV:
         return SimilarityMatrix.load(source)
     table = read_table(source)
@@ -44,7 +53,17 @@ def read_matrix(path: str | os.PathLike[str], *, larger_is: str = "more alike") 
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """A table from a CSV or TSV file, with one row per network, named in the first column."""
+    """Read a table with one row per network, named in the first column.
+
+    Args:
+        path: A CSV or TSV file.
+
+    Returns:
+        The table, with the names as its index.
+
+    Raises:
+        InputError: The file is no table, or empty.
+    """
     import pandas as pd
 
     source = Path(path)
@@ -57,14 +76,14 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     return table
 
 
-def _of_folder(folder: Path) -> SimilarityMatrix:
+def _matrix_in_folder(folder: Path) -> SimilarityMatrix:
     from likewise.transfer.matrix import ANSWERS, MATRIX, load
 
     if (folder / MATRIX).exists():
         return load(folder) if (folder / ANSWERS).exists() else SimilarityMatrix.load(folder / MATRIX)
-    place = folder / "matrices" if is_folder(folder / "matrices") else folder
-    found = sorted(path for kind in (SAFETENSORS, NPZ) for path in place.glob(f"*{kind}"))
-    if len(found) != 1:
-        holds = f"several matrices, {quoted_list([str(path) for path in found])}" if found else "no matrix"
+    inner = folder / "matrices" if is_folder(folder / "matrices") else folder
+    files = sorted(path for kind in (SAFETENSORS, NPZ) for path in inner.glob(f"*{kind}"))
+    if len(files) != 1:
+        holds = f"several matrices, {quoted_list([str(path) for path in files])}" if files else "no matrix"
         raise InputError(f"{folder} holds {holds}. Give the file of one.")
-    return SimilarityMatrix.load(found[0])
+    return SimilarityMatrix.load(files[0])

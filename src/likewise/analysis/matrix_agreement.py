@@ -1,4 +1,4 @@
-"""Do two matrices over the same networks say the same? Networks are permuted, since pairs share networks."""
+"""Whether two matrices over the same networks agree. Networks are permuted, since pairs share networks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from likewise._base.arrays import Array
-from likewise.analysis.affinity import pairs
+from likewise.analysis.families import pairs
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 
@@ -17,9 +17,15 @@ from likewise.matrices.similarity import SimilarityMatrix
 class Agreement:
     """The correlation of two matrices over all pairs of networks, and how often chance gives as much.
 
-    `p` is the share of permutations of the networks whose correlation is as far from 0 (Mantel's test), the one
-    given counted among them. The p of a plain correlation would take the pairs for independent, which they are not.
-    `low` and `high` are the 95 % interval by drawing networks with replacement.
+    Attributes:
+        correlation: 1 if the same pairs are alike.
+        low: The lower end of the 95 % interval by drawing networks with replacement.
+        high: The upper end.
+        p: The share of permutations of the networks whose correlation is as far from 0 (Mantel's test), the observed
+            one counted among them. The p of a plain correlation would take the pairs for independent, which they are
+            not.
+        permutations: How many permutations.
+        networks: How many networks.
     """
 
     correlation: float
@@ -45,14 +51,28 @@ def agreement(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
-    """How far two matrices agree on which pairs of networks are alike.
+    """Correlate two matrices: do they agree on which pairs of networks are alike?
 
-    The networks of both are matched by name. A distance is turned round, so that 1 always means: the same pairs
-    are alike. `permutations` are those of p, `resamples` those of the interval.
+    Networks are matched by name. A distance is sign-flipped, so that 1 always means that the same pairs are alike.
 
-    >>> a = SimilarityMatrix(["a", "b", "c", "d"], [[9, 3, 2, 1], [3, 9, 2, 1], [2, 2, 9, 1], [1, 1, 1, 9]])
-    >>> agreement(a, a).correlation
-    1.0
+    Args:
+        matrix: A matrix of four networks or more.
+        other: Another over the same networks.
+        how: "pearson" or "spearman".
+        permutations: How many permutations p is computed from.
+        resamples: How many draws the interval is computed from.
+        seed: Draws both.
+
+    Returns:
+        The correlation with its interval and p.
+
+    Raises:
+        InputError: The networks differ or are too few, or pairs have no score.
+
+    Example:
+        >>> a = SimilarityMatrix(["a", "b", "c", "d"], [[9, 3, 2, 1], [3, 9, 2, 1], [2, 2, 9, 1], [1, 1, 1, 9]])
+        >>> agreement(a, a).correlation
+        1.0
     """
     if set(matrix.names) != set(other.names):
         odd = sorted(set(matrix.names) ^ set(other.names))[0]
@@ -68,11 +88,11 @@ def agreement(
     if how == "spearman":
         one, two = _ranked(one), _ranked(two)
     draw = np.random.default_rng(seed)
-    found, drawn = mantel(one, two, permutations=permutations, draw=draw)
-    if np.isnan(found):
+    observed, drawn = mantel(one, two, permutations=permutations, draw=draw)
+    if np.isnan(observed):
         raise InputError("all pairs of one matrix are equally alike, so nothing can agree with it. Choose another.")
     low, high = _interval(one, two, resamples, draw)
-    return Agreement(round(found, 12), low, high, p_value(found, drawn), permutations, len(one))
+    return Agreement(round(observed, 12), low, high, p_value(observed, drawn), permutations, len(one))
 
 
 def mantel(
@@ -91,7 +111,7 @@ def mantel(
     """
     size = len(one)
     rows, columns = pairs = np.triu_indices(size, 1) if symmetric else np.nonzero(~np.eye(size, dtype=bool))
-    found = correlations(one[pairs], two[pairs][None], ranked=ranked)
+    observed = correlations(one[pairs], two[pairs][None], ranked=ranked)
     complete = not np.isnan([one[pairs], two[pairs]]).any()
     if complete:  # ranks, mean and size stay the same whatever the order
         one, two = (_standard(side, pairs, ranked, symmetric) for side in (one, two))
@@ -100,7 +120,7 @@ def mantel(
         orders = np.array([draw.permutation(size) for _ in range(min(step, permutations - start))])
         again = two[orders[:, rows], orders[:, columns]]
         drawn.append(again @ one[pairs] if complete else correlations(one[pairs], again, ranked=ranked))
-    return float(found[0]), np.concatenate(drawn)
+    return float(observed[0]), np.concatenate(drawn)
 
 
 def _standard(values: Array, pairs: tuple[Array, ...], ranked: bool, symmetric: bool) -> Array:
@@ -132,23 +152,23 @@ def _centred(values: Array, ranked: bool) -> Array:
     return np.where(defined & varied, values - mean, 0.0)
 
 
-def p_value(found: float, drawn: Array) -> float:
-    """The share of correlations as far from 0 as the one found, itself counted among them."""
-    return float(1 + (np.abs(drawn) >= abs(found) - 1e-12).sum()) / (len(drawn) + 1)
+def p_value(observed: float, drawn: Array) -> float:
+    """The share of correlations as far from 0 as the observed one, itself counted among them."""
+    return float(1 + (np.abs(drawn) >= abs(observed) - 1e-12).sum()) / (len(drawn) + 1)
 
 
 def _interval(one: Array, two: Array, resamples: int, draw: np.random.Generator) -> tuple[float, float]:
     """The middle 95 % of correlations over networks drawn with replacement; a network is no pair with itself."""
     upper = np.triu_indices(len(one), 1)
-    found = []
+    values = []
     for _ in range(resamples):
-        chosen = draw.integers(len(one), size=len(one))
-        rows, columns = chosen[upper[0]], chosen[upper[1]]
+        networks = draw.integers(len(one), size=len(one))
+        rows, columns = networks[upper[0]], networks[upper[1]]
         apart = rows != columns
         left, right = one[rows[apart], columns[apart]], two[rows[apart], columns[apart]]
         if apart.any() and np.ptp(left) and np.ptp(right):
-            found.append(np.corrcoef(left, right)[0, 1])
-    low, high = np.quantile(found, [0.025, 0.975]) if found else (np.nan, np.nan)
+            values.append(np.corrcoef(left, right)[0, 1])
+    low, high = np.quantile(values, [0.025, 0.975]) if values else (np.nan, np.nan)
     return float(low), float(high)
 
 

@@ -2,9 +2,8 @@
 
 The error of an ensemble is predicted from two things, its members' errors and how alike they are: pairs say how much
 the error reduction falls with similarity, and q members reduce what their pairs do, 2 (q - 1) / q as much (as far as
-errors average like independent noise around a shared part). Where similarity says nothing, accuracy decides. The subset
-with the least error itself would fit the inputs it is looked for on; `regrets` holds all such choices against each
-other.
+errors average like independent noise around a shared error). Where similarity predicts nothing, accuracy decides. The
+subset with the least error itself would overfit the inputs it is searched on; `regrets` compares all such choices.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from likewise._base.arrays import Array
-from likewise.analysis.affinity import checked, pairs
+from likewise._base.progress import Progress
 from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of
+from likewise.analysis.families import pairs, symmetric_scores
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -42,13 +42,18 @@ _WEIGHTS: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """How choices do on inputs that none of them was made on, by the name of the choice.
+    """How choices of members do on inputs that none of them was made on, by the name of the choice.
 
     "pick" is the one that was made, "accuracy" as many of the most accurate networks, "ensemble" the subset with the
-    least error on the inputs the choice was made on, and "random" the mean of random subsets. `regrets` are errors
-    above that of `best`, the best subset for these very inputs, which nobody can know beforehand; `gains` are by how
-    much the pick errs less than each. Ends hold 95 % over inputs; where only accuracies are known, and `inputs` is 0,
-    there are none.
+    least error on the inputs the choice was made on, and "random" the mean of random subsets. Intervals hold 95 % over
+    inputs; where only accuracies are known, there are none.
+
+    Attributes:
+        inputs: How many held-out inputs, 0 where only accuracies are known.
+        errors: The error of each choice.
+        regrets: Its error above that of `best`.
+        gains: By how much the pick errs less.
+        best: The best subset for these very inputs, which nobody can know beforehand.
     """
 
     inputs: int
@@ -62,11 +67,11 @@ class Trial:
         import pandas as pd
 
         columns = {"error": self.errors, "regret": self.regrets, "gain": self.gains}
-        rows = {}
+        rows: dict[str, dict[str, float]] = {}
         for choice in self.errors:
-            found = [(name, intervals[choice]) for name, intervals in columns.items()]
-            ends_of = {f"{name}_{end}": getattr(one, end) for name, one in found for end in ("value", "low", "high")}
-            rows[choice] = {name.removesuffix("_value"): value for name, value in ends_of.items()}
+            rows[choice] = {}
+            for name, intervals in columns.items():
+                rows[choice] |= _with_ends(name, *(getattr(intervals[choice], end) for end in ("value", "low", "high")))
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
 
     def record(self) -> dict[str, Any]:
@@ -78,7 +83,7 @@ class Trial:
         import pandas as pd
 
         columns = {"error": self.errors, "regret": self.regrets, "pick errs less by": self.gains}
-        text = {name: [_percent(each) for each in intervals.values()] for name, intervals in columns.items()}
+        text = {name: [_percent(interval) for interval in intervals.values()] for name, intervals in columns.items()}
         table = pd.DataFrame(text, index=list(self.errors)).to_string()
         heading = f"on {self.inputs} held-out inputs, with 95 % intervals" if self.inputs else "by the accuracies given"
         return f"{heading}, in percent:\n{table}"
@@ -86,7 +91,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Pick:
-    """Networks that were chosen, the evidence in numbers and in words, and how the choice does on held-out inputs."""
+    """Networks that were chosen, and why.
+
+    Attributes:
+        members: Their names.
+        rule: How they were chosen.
+        evidence: The evidence in numbers.
+        reasons: The evidence in words.
+        held_out: How the choice does on held-out inputs.
+    """
 
     members: tuple[str, ...]
     rule: str
@@ -100,34 +113,62 @@ class Pick:
 
     def record(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
-        own = {"members": list(self.members), "rule": self.rule, "evidence": dict(self.evidence)}
-        trial = None if self.held_out is None else self.held_out.record()
-        return own | {"reasons": list(self.reasons), "held_out": trial}
+        return {
+            "members": list(self.members),
+            "rule": self.rule,
+            "evidence": dict(self.evidence),
+            "reasons": list(self.reasons),
+            "held_out": None if self.held_out is None else self.held_out.record(),
+        }
 
 
 def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed: int = 0) -> Pick:
-    """The members of an ensemble, from how accurate the networks are and how alike.
+    """Choose the members of an ensemble by how accurate the networks are and how alike.
 
-    The choice is made on one half of the inputs, drawn by the seed, and tried on the other. The matrix is taken as it
-    is; if it was made on the same inputs, it has seen the held-out half too, though none of its ensembles.
+    The choice is made on one half of the inputs and tried on the other. The matrix is taken as it is; if it was made
+    on the same inputs, it has seen the held-out half too, though none of its ensembles.
+
+    Args:
+        matrix: How alike the networks are, by any measure.
+        answers: What they answer to labelled inputs.
+        size: How many members.
+        seed: Draws the half of the inputs that the choice is made on.
+
+    Returns:
+        The members, the evidence, and how they do on held-out inputs.
+
+    Raises:
+        InputError: Matrix and answers are of different networks, or there is no such choice.
+        UndefinedError: No network errs.
     """
     answers = matched(matrix, answers)
     check_size(size, len(answers))
     choosing, held = answers.split(0.5, seed)
     evidence = Evidence(matrix, choosing)
     members = evidence.choose(size)
-    trial = _trial(choosing, held, members, seed)
+    trial = _held_out_trial(choosing, held, members, seed)
     return Pick(_names(answers, members), "predicted error", *evidence.of(members), trial)
 
 
 def pick_diverse(
     matrix: SimilarityMatrix, k: int, rule: Rule = "inverse", *, seed: int = 0, answers: Answers | None = None
 ) -> Pick:
-    """Networks drawn one after another, each in inverse proportion to how alike it is to those drawn before.
+    """Draw diverse networks one after another, each in inverse proportion to how alike it is to those drawn before.
 
-    As in k-means++, the most alike of those drawn before counts. The rule "similar" draws in proportion to it,
-    "random" whatever it is. A distance counts as the inverse of a similarity. With answers, the networks are tried
-    as an ensemble on held-out inputs.
+    As in k-means++, the most alike of those drawn before counts. A distance counts as the inverse of a similarity.
+
+    Args:
+        matrix: How alike the networks are, by any measure.
+        k: How many to draw.
+        rule: "inverse"; "similar" draws in proportion to the similarity, "random" regardless of it.
+        seed: Draws the networks.
+        answers: What they answer to labelled inputs, to try them as an ensemble on held-out inputs.
+
+    Returns:
+        The networks and the evidence.
+
+    Raises:
+        InputError: There is no such rule or choice.
     """
     if rule not in _WEIGHTS:
         raise InputError(f"no rule named {rule!r}. Choose {', '.join(map(repr, _WEIGHTS))}.")
@@ -140,25 +181,87 @@ def pick_diverse(
         weights[members] = 0
         members.append(int(draw.choice(len(alike), p=weights / weights.sum())))
     numbers, words = _similarity(matrix, np.array(members))
-    trial = None if answers is None else _trial(*matched(matrix, answers).split(0.5, seed), np.array(members), seed)
+    trial = (
+        None
+        if answers is None
+        else _held_out_trial(*matched(matrix, answers).split(0.5, seed), np.array(members), seed)
+    )
     return Pick(tuple(matrix.names[i] for i in members), rule, numbers, (words,), trial)
 
 
+def regrets(
+    matrix: SimilarityMatrix,
+    answers: Answers,
+    size: int,
+    *,
+    zoos: int = 100,
+    zoo_size: int = 15,
+    seed: int = 0,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Compute the mean regret of `pick_ensemble` and of other choices, over zoos drawn from a larger one.
+
+    In each zoo a choice is made on a random half of the inputs and compared with the best subset for the other half.
+
+    Args:
+        matrix: How alike the networks are, by any measure.
+        answers: What they answer to labelled inputs.
+        size: How many members.
+        zoos: How many zoos are drawn.
+        zoo_size: How many networks each has.
+        seed: Draws zoos and inputs.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        One row per choice (see `Trial`): its mean `error` and `regret`, and `gain`, by how much the pick errs less.
+        Ends hold 95 % over zoos drawn like these from these networks and inputs, not for other networks.
+
+    Raises:
+        InputError: There is no such zoo or choice.
+    """
+    import pandas as pd
+
+    answers = matched(matrix, answers)
+    if not 3 <= zoo_size <= len(answers):
+        raise InputError(f"{len(answers)} networks make no zoo of {zoo_size}. Choose from 3 to {len(answers)}.")
+    check_size(size, zoo_size)
+    if zoos < 2:
+        raise InputError(f"zoos is {zoos}. Give at least 2.")
+    draw = np.random.default_rng(seed)
+    errors: list[dict[str, float]] = []
+    with Progress(zoos, "choosing ensembles", shown=progress) as bar:
+        for _ in range(zoos):
+            names = [matrix.names[i] for i in draw.choice(len(answers), zoo_size, replace=False)]
+            split_seed = int(draw.integers(2**31))
+            errors.append(_errors(matrix.reordered(names), answers.subset(names), size, split_seed))
+            bar.advance()
+    frame, weights = pd.DataFrame(errors), drawn_again(zoos, draw)
+    rows: dict[str, dict[str, float]] = {}
+    for choice in errors[0]:
+        columns = {"error": frame[choice], "regret": frame[choice] - frame["best"]}
+        columns["gain"] = frame[choice] - frame["pick"]
+        rows[choice] = {}
+        for name, values in columns.items():
+            mean, *again = values.to_numpy() @ weights
+            rows[choice] |= _with_ends(name, mean, *ends(again))
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
+
+
 class Evidence:
-    """What is known of networks before an ensemble is chosen: their errors, and how reductions go with similarity."""
+    """What is known of networks before an ensemble is chosen: their errors, and how reductions depend on similarity."""
 
     def __init__(self, matrix: SimilarityMatrix, answers: Answers) -> None:
         self.matrix, self.answers, self.errors = matrix, answers, 1 - answers.accuracies
         sign = 1 if matrix.larger_is == "more alike" else -1
-        alike = sign * checked(matrix)
+        alike = sign * symmetric_scores(matrix)
         reductions = pairs(pair_reductions(answers).values)
-        known = ~np.isnan(reductions)
-        if not known.any():
+        defined = ~np.isnan(reductions)
+        if not defined.any():
             raise UndefinedError(
                 f"no network errs on the {answers.n} inputs that the choice is made on, so there is no error to "
                 "reduce. Show them more inputs, or harder ones."
             )
-        x, y = pairs(alike)[known], reductions[known]
+        x, y = pairs(alike)[defined], reductions[defined]
         spread = float(((x - x.mean()) ** 2).sum())
         slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 0 else 0.0
         self.slope = sign * slope  # in the units of the matrix
@@ -170,8 +273,7 @@ class Evidence:
     def predicted(self, subsets: Array) -> Array:
         """The predicted error of each subset: mean error x (1 - 2 (q - 1) / q x mean reduction of its pairs)."""
         among = self.reductions[subsets[:, :, None], subsets[:, None, :]].sum(axis=(1, 2))
-        found: Array = self.errors[subsets].mean(axis=1) * (1 - 2 * among / subsets.shape[1] ** 2)
-        return found
+        return np.asarray(self.errors[subsets].mean(axis=1) * (1 - 2 * among / subsets.shape[1] ** 2))
 
     def choose(self, size: int) -> Array:
         """The subset with the least predicted error."""
@@ -184,12 +286,12 @@ class Evidence:
         numbers = {"accuracy": float(right[members].mean()), "accuracy_of_all": float(right.mean()), **similarity}
         numbers |= {"slope": self.slope, "correlation": self.correlation}
         numbers |= {"predicted_error": float(self.predicted(members[None])[0])}
-        moves = f"goes with it by {self.slope:+.3g} per unit (correlation {self.correlation:+.2f})"
+        slope = f"changes by {self.slope:+.3g} per unit of it (correlation {self.correlation:+.2f})"
         return numbers, (
             f"accuracy: {numbers['accuracy']:.2%} on average on {self.answers.n} inputs, all {len(right)} networks "
             f"{numbers['accuracy_of_all']:.2%}",
             words,
-            f"over {count} pairs, the error reduction {moves}"
+            f"over {count} pairs, the error reduction {slope}"
             + ("" if self.telling else ": alike pairs do not gain less, so that accuracy alone decides"),
             f"predicted error {numbers['predicted_error']:.2%}",
         )
@@ -200,18 +302,18 @@ def best_subset(value: Callable[[Array], Array], networks: int, size: int) -> Ar
     if math.comb(networks, size) <= EXHAUSTIVE:
         every = np.array(list(combinations(range(networks), size)))
         return np.asarray(every[value(every).argmin()])
-    chosen: list[int] = []
-    while len(chosen) < size:
-        tried = np.array([[*chosen, other] for other in range(networks) if other not in chosen])
-        chosen = tried[value(tried).argmin()].tolist()
-    least = float(value(np.array([chosen]))[0])
+    members: list[int] = []
+    while len(members) < size:
+        tried = np.array([[*members, other] for other in range(networks) if other not in members])
+        members = tried[value(tried).argmin()].tolist()
+    least = float(value(np.array([members]))[0])
     while True:
-        others = [other for other in range(networks) if other not in chosen]
-        tried = np.array([[*chosen[:i], other, *chosen[i + 1 :]] for i in range(size) for other in others])
+        others = [other for other in range(networks) if other not in members]
+        tried = np.array([[*members[:i], other, *members[i + 1 :]] for i in range(size) for other in others])
         values = value(tried)
         if values.min() >= least - 1e-12:
-            return np.sort(chosen)
-        chosen, least = tried[values.argmin()].tolist(), float(values.min())
+            return np.sort(members)
+        members, least = tried[values.argmin()].tolist(), float(values.min())
 
 
 def choices(choosing: Answers, size: int) -> dict[str, Array]:
@@ -220,16 +322,16 @@ def choices(choosing: Answers, size: int) -> dict[str, Array]:
     return {"accuracy": accurate, "ensemble": best_subset(Ensembles(choosing).errors, len(choosing), size)}
 
 
-def _trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial:
+def _held_out_trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial:
     draw, ensembles, size = np.random.default_rng(seed), Ensembles(held), len(members)
     best = best_subset(ensembles.errors, len(held), size)
     every = {"pick": members, **choices(choosing, size), "best": best}
     wrong = {name: ensembles.wrong(subset)[0].astype(float) for name, subset in every.items()}
     wrong["random"] = ensembles.wrong(subsets_of(len(held), size, RANDOM, draw)).mean(axis=0)
-    return trial_of(wrong, _names(held, best), draw)
+    return make_trial(wrong, _names(held, best), draw)
 
 
-def trial_of(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.Generator) -> Trial:
+def make_trial(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.Generator) -> Trial:
     """The trial of choices, from how far each is wrong on each held-out input, or on average where there is one."""
     above = {name: row - wrong["best"] for name, row in wrong.items()}
     less = {name: row - wrong["pick"] for name, row in wrong.items()}
@@ -241,14 +343,32 @@ def trial_of(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.
     return Trial(inputs if inputs > 1 else 0, errors, regrets, gains, best)
 
 
+def _errors(matrix: SimilarityMatrix, answers: Answers, size: int, seed: int) -> dict[str, float]:
+    """The error on held-out inputs of each choice."""
+    choosing, held = answers.split(0.5, seed)
+    ensembles = Ensembles(held)
+    subsets = {"pick": Evidence(matrix, choosing).choose(size), **choices(choosing, size)}
+    subsets["best"] = best_subset(ensembles.errors, len(held), size)
+    errors = dict(zip(subsets, ensembles.errors(np.array(list(subsets.values()))).tolist(), strict=True))
+    every = subsets_of(len(held), size, RANDOM, np.random.default_rng(seed))
+    return errors | {"random": float(ensembles.errors(every).mean())}
+
+
 def _interval(values: Array) -> Interval:
     low, high = ends(values[1:])
     return Interval("error", float(values[0]), low, high, LEVEL, method="bootstrap over inputs")
 
 
-def _percent(one: Interval) -> str:
-    text = f"{100 * one.value:.2f}"
-    return text if one.low != one.low else f"{text} [{100 * one.low:.2f}, {100 * one.high:.2f}]"
+def _with_ends(name: str, value: float, low: float, high: float) -> dict[str, float]:
+    """A value and the ends of its interval as columns of a table."""
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _percent(interval: Interval) -> str:
+    text = f"{100 * interval.value:.2f}"
+    if math.isnan(interval.low):
+        return text
+    return f"{text} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
 
 
 def matched(matrix: SimilarityMatrix, answers: Answers) -> Answers:
@@ -270,18 +390,18 @@ def check_size(size: Any, networks: int) -> None:
 
 
 def _positive(matrix: SimilarityMatrix) -> Array:
-    values = checked(matrix)
+    values = symmetric_scores(matrix)
     above = pairs(values)[pairs(values) > 0]
     values = np.maximum(values, FLOOR * float(above.mean()) if len(above) else 1.0)
     return values if matrix.larger_is == "more alike" else 1 / values
 
 
 def _similarity(matrix: SimilarityMatrix, members: Array) -> tuple[dict[str, float], str]:
-    values = checked(matrix)
-    own, whole = (float(pairs(part).mean()) for part in (values[np.ix_(members, members)], values))
+    values = symmetric_scores(matrix)
+    inner, outer = (float(pairs(scores).mean()) for scores in (values[np.ix_(members, members)], values))
     name = matrix.measure or "similarity"
-    words = f"{name}: {own:.3g} on average between members, {whole:.3g} between all (larger is {matrix.larger_is})"
-    return {"similarity": own, "similarity_of_all": whole}, words
+    words = f"{name}: {inner:.3g} on average between members, {outer:.3g} between all (larger is {matrix.larger_is})"
+    return {"similarity": inner, "similarity_of_all": outer}, words
 
 
 def _names(answers: Answers, members: Array) -> tuple[str, ...]:

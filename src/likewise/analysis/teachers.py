@@ -1,8 +1,8 @@
-"""Which network to learn from: the advice of one study, with how weak it is, and what it is worth where it was tried.
+"""Which network to learn from: the advice of one study, how weak its evidence is, and its regret where it was tried.
 
 25 teachers of one student (DeiT-Ti, hard distillation, ImageNet) are all the evidence there is for the advice: a
 teacher of another family, and of these the least alike. Within the student's own family, alike teachers did better. The
-accuracy of teachers, all within three points, said nothing; of teachers further apart nothing is known, so that those
+accuracy of teachers, all within three points, predicted nothing; nothing is known of teachers further apart, so those
 far below the best are left out.
 """
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.analysis.families import Clusters, clusters, family_labels
-from likewise.analysis.picks import Trial, matched, trial_of
+from likewise.analysis.matrix_agreement import p_value
+from likewise.analysis.picks import Trial, make_trial, matched
 from likewise.errors import InputError
 from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
@@ -37,19 +38,25 @@ PUBLISHED = {  # correlation with the student's accuracy, and its p
     "accuracy of the teacher": (0.049, 0.82),
 }
 WEAK = (
-    "weak evidence: over 25 teachers of one student, its accuracy went with similarity by -0.51 for teachers of other "
-    "families (p 0.03), +0.70 within its family (p 0.08), -0.32 over all (p 0.12)"
+    "weak evidence: over 25 teachers of one student, its accuracy correlated -0.51 with similarity for teachers of "
+    "other families (p 0.03), +0.70 within its family (p 0.08), -0.32 over all (p 0.12)"
 )
-UNTRIED = "untried here: with the accuracies of students that learned from these (outcomes=), its regret can be told"
+UNTRIED = "untried here: the accuracies of students that learned from these (outcomes=) would give its regret"
 
 
 @dataclass(frozen=True)
 class TeacherPick:
-    """A teacher for a student, the evidence in words, and all candidates in the order of the advice.
+    """A teacher for a student, and why.
 
-    `candidates` has one row per network: its similarity to the student, whether it is of the same family, its accuracy
-    where that is known, and whether it came into question. `held_out` is how the choice does among teachers whose
-    students' accuracies are known, beside the most accurate teacher and a random one.
+    Attributes:
+        teacher: The teacher.
+        student: The student.
+        rule: How it was chosen.
+        reasons: The evidence in words.
+        candidates: All candidates in the order of the advice, one row per network: its similarity to the student,
+            whether it is of the same family, its accuracy where that is known, and whether it was considered.
+        held_out: How the choice does among teachers whose students' accuracies are known, beside the most accurate
+            teacher and a random one.
     """
 
     teacher: str
@@ -65,9 +72,9 @@ class TeacherPick:
 
     def record(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
-        own = {"teacher": self.teacher, "student": self.student, "rule": self.rule, "reasons": list(self.reasons)}
+        facts = {"teacher": self.teacher, "student": self.student, "rule": self.rule, "reasons": list(self.reasons)}
         rows = json.loads(self.candidates.reset_index().to_json(orient="records", double_precision=15))
-        return own | {"candidates": rows, "held_out": None if self.held_out is None else self.held_out.record()}
+        return facts | {"candidates": rows, "held_out": None if self.held_out is None else self.held_out.record()}
 
 
 def pick_teacher(
@@ -80,21 +87,32 @@ def pick_teacher(
     outcomes: Answers | Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> TeacherPick:
-    """A teacher for a student: of another family, and of these the least alike.
+    """Choose a teacher for a student: of another family, and of these the least alike.
 
-    `student` is the network of the matrix that stands for it; `teachers` are those to choose from, without them all
-    others. `families` may be given by name (the base architecture is what the advice was found with), else they are
-    found in the matrix. `answers` tell accuracies, so that teachers more than 4 points below the best are left out.
-    `outcomes` are the accuracies of students by the name of their teacher, or their answers.
+    Args:
+        student: The network of the matrix that stands for the student.
+        matrix: How alike networks are, by any measure.
+        teachers: The networks to choose from, by default all others.
+        families: The family of each network by name (the base architecture is what the advice was found with), by
+            default those found in the matrix.
+        answers: What networks answer, so that teachers more than 4 points less accurate than the best are left out.
+        outcomes: The accuracies of students by the name of their teacher, or their answers.
+        seed: Draws the starts of k-means.
+
+    Returns:
+        The teacher, the evidence, and all candidates.
+
+    Raises:
+        InputError: There is no teacher to choose from, or the student is among them.
     """
     table = _candidates(student, matrix, teachers, families, answers, seed)
     first = table.iloc[0]
     rule = "most alike of its own family" if first["same_family"] else "least alike of another family"
-    reasons = [*_reasons(student, matrix, table, given=families is not None), WEAK]
+    reasons = [*_reasons(student, matrix, table, families_given=families is not None), WEAK]
     if outcomes is None:
         return TeacherPick(str(table.index[0]), student, rule, (*reasons, UNTRIED), table)
     tried, right = _tried(student, matrix, table, outcomes)
-    trial = _trial(tried, right, seed)
+    trial = _outcome_trial(tried, right, seed)
     return TeacherPick(str(table.index[0]), student, rule, tuple(reasons), table, trial)
 
 
@@ -107,11 +125,23 @@ def teacher_correlations(
     answers: Answers | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How the accuracy of students goes with how alike their teachers are, beside the published figures.
+    """Correlate the accuracy of students with how alike their teachers are, beside the published figures.
 
-    One row for all teachers, those of the student's family, those of others, and for the teachers' accuracy: the
-    correlation, above 0 where alike (or accurate) teachers are better, its p by permuting the teachers, and how many
-    there are.
+    Args:
+        student: The network of the matrix that stands for the students.
+        matrix: How alike networks are, by any measure.
+        outcomes: The accuracies of students by the name of their teacher, or their answers.
+        families: The family of each network by name, by default those found in the matrix.
+        answers: What networks answer, for the accuracies of teachers.
+        seed: Draws permutations and the starts of k-means.
+
+    Returns:
+        One row for all teachers, those of the student's family, those of others, and for the teachers' accuracy: the
+        correlation, above 0 where alike (or accurate) teachers are better, its p by permuting the teachers, and how
+        many there are.
+
+    Raises:
+        InputError: Outcomes are of fewer than two teachers, or not between 0 and 1.
     """
     import pandas as pd
 
@@ -120,13 +150,13 @@ def teacher_correlations(
     sign = 1 if matrix.larger_is == "more alike" else -1
     alike, same = sign * table["similarity"].to_numpy(), table["same_family"].to_numpy(dtype=bool)
     every = np.ones(len(table), dtype=bool)
-    parts = {"all": (alike, every), "same family": (alike, same), "other families": (alike, ~same)}
-    parts |= {"accuracy of the teacher": (table["accuracy"].to_numpy(), every)}
+    groups = {"all": (alike, every), "same family": (alike, same), "other families": (alike, ~same)}
+    groups |= {"accuracy of the teacher": (table["accuracy"].to_numpy(), every)}
     rows = {}
-    for name, (x, where) in parts.items():
-        found, p = _correlation(x[where], right[where], np.random.default_rng(seed))
+    for name, (x, where) in groups.items():
+        correlation, p = _correlation(x[where], right[where], np.random.default_rng(seed))
         published = dict(zip(("published", "published_p"), PUBLISHED[name], strict=True))
-        rows[name] = {"correlation": found, "p": p, "teachers": int(where.sum()), **published}
+        rows[name] = {"correlation": correlation, "p": p, "teachers": int(where.sum()), **published}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -141,9 +171,9 @@ def _candidates(
     """All teachers in the order of the advice."""
     import pandas as pd
 
-    own, names = position(matrix.names, student, "network"), _teachers(student, matrix, teachers)
+    index, names = position(matrix.names, student, "network"), _teachers(student, matrix, teachers)
     rows = [position(matrix.names, name, "network") for name in names]
-    alike = _row(matrix, own, rows)
+    alike = _row(matrix, index, rows)
     if families is None:
         families = clusters(matrix, seed=seed) if len(matrix) > 2 else {name: name for name in matrix.names}
     labels = family_labels(families, [student, *names])
@@ -156,8 +186,9 @@ def _candidates(
     table = pd.DataFrame(columns, index=pd.Index(names, name="teacher"))
     table["considered"] = ~(accuracy < np.nanmax(accuracy, initial=-np.inf) - CLOSE - 1e-9)
     sign = 1 if matrix.larger_is == "more alike" else -1
-    wanted = np.where(table["same_family"], -sign * alike, sign * alike)
-    return table.iloc[np.lexsort([wanted, *(part.to_numpy() for part in (table["same_family"], ~table["considered"]))])]
+    preference = np.where(table["same_family"], -sign * alike, sign * alike)
+    order = np.lexsort([preference, table["same_family"].to_numpy(), ~table["considered"].to_numpy()])
+    return table.iloc[order]
 
 
 def _teachers(student: str, matrix: SimilarityMatrix, teachers: Sequence[str] | None) -> list[str]:
@@ -176,13 +207,13 @@ def _teachers(student: str, matrix: SimilarityMatrix, teachers: Sequence[str] | 
     return names
 
 
-def _row(matrix: SimilarityMatrix, own: int, rows: Sequence[int]) -> Array:
-    """The scores of the student with its teachers, both ways."""
-    row = (np.asarray(matrix.values)[own] + np.asarray(matrix.values)[:, own])[rows] / 2
+def _row(matrix: SimilarityMatrix, student: int, rows: Sequence[int]) -> Array:
+    """The scores of the student with its teachers, both directions averaged."""
+    row = (np.asarray(matrix.values)[student] + np.asarray(matrix.values)[:, student])[rows] / 2
     if np.isnan(row).any():
         other = matrix.names[rows[int(np.isnan(row).argmax())]]
         raise InputError(
-            f"{matrix!r} has no score for {matrix.names[own]!r} and {other!r}. Leave the latter out: "
+            f"{matrix!r} has no score for {matrix.names[student]!r} and {other!r}. Leave the latter out: "
             "matrix.reordered([...]) with the names to keep."
         )
     return np.asarray(row)
@@ -190,25 +221,25 @@ def _row(matrix: SimilarityMatrix, own: int, rows: Sequence[int]) -> Array:
 
 def _check_others(student: str, names: Sequence[str], answers: Answers) -> None:
     """Refuse the student under another name."""
-    own = answers.logits[position(answers.names, student, "network")]
+    logits = answers.logits[position(answers.names, student, "network")]
     for name in names:
-        if np.array_equal(answers.logits[position(answers.names, name, "network")], own):
+        if np.array_equal(answers.logits[position(answers.names, name, "network")], logits):
             raise InputError(
                 f"{name!r} answers exactly as {student!r} does, and a student cannot be its own teacher. Leave it out."
             )
 
 
-def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame, *, given: bool) -> list[str]:
+def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame, *, families_given: bool) -> list[str]:
     first, measure = table.iloc[0], matrix.measure or "similarity"
     kin = table[table["considered"] & (table["same_family"] == first["same_family"])]
-    among = f"{len(kin)} that come into question" if len(kin) > 1 else "only one that comes into question"
     if first["same_family"]:
-        whose = f"of the family of {student!r}, as all that come into question are, and the most alike of {among}"
+        whose, order = f"of the family of {student!r}, as all candidates are", "most"
     else:
-        whose = f"of another family than {student!r}, and the least alike of the {among}"
+        whose, order = f"of another family than {student!r}", "least"
+    whose += f", and the {order} alike of {len(kin)} candidates" if len(kin) > 1 else ", and the only candidate"
     spread = f", from {kin['similarity'].min():.3g} to {kin['similarity'].max():.3g}" if len(kin) > 1 else ""
     words = f"{whose}: {measure} {first['similarity']:.3g}{spread} (larger is {matrix.larger_is})"
-    source = "families as given" if given else "families as found in the matrix"
+    source = "families as given" if families_given else "families as found in the matrix"
     if np.isnan(first["accuracy"]):
         return [words, source, "accuracies are not known: a teacher that is much worse would not be noticed (answers=)"]
     out = int((~table["considered"]).sum())
@@ -234,27 +265,26 @@ def _tried(
         raise InputError(f"{len(tried)} of the outcomes are of teachers to choose from. Give two or more.")
     if not isinstance(outcomes, Mapping):
         return tried, np.asarray(outcomes.subset(list(tried.index)).right, dtype=float)
-    found = np.array([[outcomes[name]] for name in tried.index], dtype=float)
-    if not ((found >= 0) & (found <= 1)).all():
+    accuracies = np.array([[outcomes[name]] for name in tried.index], dtype=float)
+    if not ((accuracies >= 0) & (accuracies <= 1)).all():
         raise InputError("an outcome is not between 0 and 1. Give the share of inputs that a student gets right.")
-    return tried, found
+    return tried, accuracies
 
 
-def _trial(table: pd.DataFrame, right: Array, seed: int) -> Trial:
+def _outcome_trial(table: pd.DataFrame, right: Array, seed: int) -> Trial:
     wrong = 1 - right
     best = int(wrong.mean(axis=1).argmin())
     rows = {"pick": wrong[0]}
     if not table["accuracy"].isna().any():
         rows["accuracy"] = wrong[int(table["accuracy"].to_numpy().argmax())]
     rows |= {"best": wrong[best], "random": wrong.mean(axis=0)}
-    return trial_of(rows, (str(table.index[best]),), np.random.default_rng(seed))
+    return make_trial(rows, (str(table.index[best]),), np.random.default_rng(seed))
 
 
 def _correlation(x: Array, y: Array, draw: np.random.Generator) -> tuple[float, float]:
-    """Pearson's, with the share of permutations that are as far from 0; NaN where nothing can be told."""
+    """Pearson's, with the share of permutations that are as far from 0; NaN where there is not enough data."""
     if len(x) < 3 or not np.ptp(x) > 0 or not np.ptp(y) > 0:
         return math.nan, math.nan
     x, y = ((v - v.mean()) / np.linalg.norm(v - v.mean()) for v in (x, y))
-    found = float(x @ y)
-    again = draw.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x
-    return found, (1 + int((np.abs(again) >= abs(found) - 1e-12).sum())) / (1 + PERMUTATIONS)
+    observed = float(x @ y)
+    return observed, p_value(observed, draw.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x)

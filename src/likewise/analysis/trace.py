@@ -1,7 +1,7 @@
 """What a network does in one pass: every call of a torch function and of a module, with shapes, in order.
 
-Functions show what modules do not: an activation or a pooling written into `forward`, whoever wrote the module.
-Modules show which functions belong together.
+Functions show what modules do not: an activation or a pooling written into `forward`. Modules show which functions
+belong together.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A function that was called: its name, what it was given and gave, and the innermost module around it.
+    """A torch function that was called: its name, the shapes it took and gave, and the innermost module around it.
 
     `arguments` are those that are no tensors, by position or name; `weight` the shape of the second tensor; `source`
-    tells the tensor it was given from others that exist at the same time.
+    identifies the tensor it took among those that exist at the same time.
     """
 
     name: str
-    given: Shape
+    takes: Shape
     gives: Shape
     weight: Shape
     arguments: Mapping[int | str, Any]
@@ -44,12 +44,12 @@ class Call:
 
 
 @dataclass
-class Run:
-    """A module that ran: its path, its class, what it was given and gave, and the calls within, first to last."""
+class ModuleCall:
+    """A module that ran: its path, its class, the shapes it took and gave, and the calls within, first to last."""
 
     path: str
     kind: str
-    given: Shape
+    takes: Shape
     source: int
     weights: int
     first: int
@@ -59,72 +59,71 @@ class Run:
 
 @dataclass
 class Trace:
-    """One pass over `batch` inputs of a `shape`: the calls of functions and the runs of modules, in order."""
+    """One pass over `batch` inputs of a `shape`: the calls of functions and of modules, in order."""
 
     shape: Shape
     batch: int
     calls: list[Call] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    modules: list[ModuleCall] = field(default_factory=list)
 
-    def around(self, place: int) -> list[Run]:
+    def around(self, index: int) -> list[ModuleCall]:
         """The modules that were running at a call, the innermost first."""
-        return [run for run in reversed(self.runs) if run.first <= place < run.last]
+        return [module for module in reversed(self.modules) if module.first <= index < module.last]
 
 
-def trace(network: nn.Module, batch: Batch, label: str) -> Trace:
+def record_pass(network: nn.Module, batch: Batch, label: str) -> Trace:
     """What a network does with a batch; it is left as it was."""
-    given = batch.inputs
-    found = Trace(tuple(given.shape[1:]) if isinstance(given, Tensor) else (), batch.size)
+    trace = Trace(tuple(batch.inputs.shape[1:]) if isinstance(batch.inputs, Tensor) else (), batch.size)
     hooks: list[Any] = []
-    running: list[Run] = []
+    running: list[ModuleCall] = []
 
     def enter(path: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, words: Any) -> None:
             tensor = first_tensor(args) if args else first_tensor(words)
             weights = sum(1 for _ in module.parameters())
-            kind, first = type(module).__name__, len(found.calls)
-            found.runs.append(Run(path, kind, _shape(tensor), id(tensor), weights, first))
-            running.append(found.runs[-1])
+            kind, first = type(module).__name__, len(trace.calls)
+            trace.modules.append(ModuleCall(path, kind, _shape(tensor), id(tensor), weights, first))
+            running.append(trace.modules[-1])
 
         return hook
 
     def leave(_module: nn.Module, _args: Any, output: Any) -> None:
-        run = running.pop()
-        run.gives, run.last = _shape(first_tensor(output)), len(found.calls)
+        call = running.pop()
+        call.gives, call.last = _shape(first_tensor(output)), len(trace.calls)
 
     try:
         for path, module in unwrapped(network).named_modules():
             hooks.append(module.register_forward_pre_hook(enter(path), with_kwargs=True))
             hooks.append(module.register_forward_hook(leave))
-        with at_rest(network) as alone, torch.no_grad(), _Recorder(found, running):
-            answer_to(alone, ready(alone, given), batch, 1, label)
+        with at_rest(network) as alone, torch.no_grad(), _Recorder(trace, running):
+            answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return trace
 
 
 class _Recorder(TorchFunctionMode):
-    """Writes down every torch function on its way."""
+    """Appends every torch function that is called to the trace."""
 
-    def __init__(self, found: Trace, running: list[Run]) -> None:
+    def __init__(self, trace: Trace, running: list[ModuleCall]) -> None:
         super().__init__()
-        self.found, self.running = found, running
+        self.trace, self.running = trace, running
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         words = kwargs or {}
         result = func(*args, **words)
-        gives = first_tensor(result) if isinstance(result, (Tensor, tuple, list)) else None
-        if gives is None:
+        output = first_tensor(result) if isinstance(result, (Tensor, tuple, list)) else None
+        if output is None:
             return result
         everything = {**dict(enumerate(args)), **words}
         tensors = [value for value in everything.values() if isinstance(value, Tensor)]
         plain = {key: value for key, value in everything.items() if not isinstance(value, Tensor)}
-        given, weight = (*tensors, None, None)[:2]
+        inputs, weight = (*tensors, None, None)[:2]
         name = getattr(func, "__name__", "").strip("_")
         module = self.running[-1].path if self.running else ""
-        call = Call(name, _shape(given), _shape(gives), _shape(weight), plain, id(given), module)
-        self.found.calls.append(call)
+        call = Call(name, _shape(inputs), _shape(output), _shape(weight), plain, id(inputs), module)
+        self.trace.calls.append(call)
         return result
 
 

@@ -19,7 +19,7 @@ import torch
 from likewise import __version__
 from likewise._base.files import make_folder, write_whole
 from likewise._base.hashing import facts_digest
-from likewise.analysis.affinity import sklearn
+from likewise.analysis.families import sklearn
 from likewise.classes.inspector import Inspector
 from likewise.comparison.compare import compare
 from likewise.comparison.influence import INPUTS, influence

@@ -151,6 +151,9 @@ def test_the_smallest_threshold_is_found_by_bisection() -> None:
         net, images, torch.tensor([0, 0, 0]), most=15, population=20, generations=40, attack="threshold"
     )
     assert found.tolist() == [4, 0, float("inf")]
+    with pytest.raises(InputError) as error:
+        smallest_threshold(net, images, attack="pgd")
+    assert str(error.value) == "'pgd' has no thresholds. Choose 'pixel' or 'threshold'."
 
 
 @pytest.mark.parametrize(
@@ -185,9 +188,3 @@ def test_answers_that_are_not_finite_are_said() -> None:
     with pytest.raises(InputError) as error:
         attacks.get("threshold")(Breaks(), grey(1, 1, 3, 3), population=8, generations=1)
     assert str(error.value) == "the answers of Breaks to changed images are not finite. Attack another network."
-
-
-def test_bisection_of_another_attack_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        smallest_threshold(Counts(torch.ones(1, 3, 3), 1e6), grey(1, 1, 3, 3), attack="pgd")
-    assert str(error.value) == "'pgd' has no thresholds. Choose 'pixel' or 'threshold'."

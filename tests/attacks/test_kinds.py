@@ -142,60 +142,42 @@ def test_momentum_attacks_succeed_as_often_as_in_torchattack(ours: str, theirs: 
     assert abs(success(net, made, labels) - success(net, other, labels)) <= 0.05
 
 
-@pytest.mark.parametrize("eps", [0, -0.1, float("nan")])
-def test_eps_has_to_be_above_0(eps: float) -> None:
+class Broken(nn.Module):
+    def forward(self, images: Tensor) -> Tensor:
+        flat = images.flatten(1)[:, :10]
+        return flat + (flat - flat).sqrt()  # the slope of a root at 0 is infinite
+
+
+THREE_CLASSES = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "net", "options", "sentence"),
+    [
+        ("pgd", None, {"norm": "L7"}, "pgd: norm is 'L7'. Give 'Linf' or 'L2'."),
+        (
+            "pgd",
+            None,
+            {"step": 0.1, "relative_step": 0.1},
+            "the step is given twice. Leave out step or relative_step.",
+        ),
+        (
+            "pgd",
+            Broken(),
+            {},
+            "the gradient of Broken is not finite for 4 of 4 images. Attack another network, or leave those images "
+            "out.",
+        ),
+        ("pgd", None, {"targeted": True}, "a targeted attack needs the labels to lead to. Pass labels."),
+        ("apgd-t", THREE_CLASSES, {}, "apgd-t needs four classes, and the network has 3. Choose apgd-ce."),
+    ],
+)
+def test_what_cannot_be_attacked_is_refused(
+    name: str, net: nn.Module | None, options: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(InputError) as error:
-        attacks.pgd(small(), *batch(4), eps=eps)
-    assert str(error.value) == (f"eps is {eps}, and nothing changes within that. Give a number above 0, like 8/255.")
-
-
-def test_a_norm_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        attacks.pgd(small(), *batch(4), norm="L7")
-    assert str(error.value) == "pgd: norm is 'L7'. Give 'Linf' or 'L2'."
-
-
-def test_two_steps_are_one_too_many() -> None:
-    with pytest.raises(InputError) as error:
-        attacks.pgd(small(), *batch(4), step=0.1, relative_step=0.1)
-    assert str(error.value) == "the step is given twice. Leave out step or relative_step."
-
-
-def test_a_gradient_that_is_not_finite_is_said() -> None:
-    class Broken(nn.Module):
-        def forward(self, images: Tensor) -> Tensor:
-            flat = images.flatten(1)[:, :10]
-            return flat + (flat - flat).sqrt()  # the slope of a root at 0 is infinite
-
-    with pytest.raises(InputError) as error:
-        attacks.pgd(Broken(), *batch(4))
-    assert str(error.value) == (
-        "the gradient of Broken is not finite for 4 of 4 images. Attack another network, or leave those images out."
-    )
-
-
-def test_labels_the_network_has_no_class_for_are_refused() -> None:
-    images, labels = batch(4)
-    with pytest.raises(InputError) as error:
-        attacks.pgd(small(), images, torch.full_like(labels, 12))
-    assert str(error.value) == (
-        "the labels run from 12 to 12, and the network has 10 classes. Give labels from 0, as the network counts its "
-        "classes."
-    )
-
-
-def test_a_target_needs_labels() -> None:
-    with pytest.raises(InputError) as error:
-        attacks.pgd(small(), batch(4)[0], targeted=True)
-    assert str(error.value) == "a targeted attack needs the labels to lead to. Pass labels."
-
-
-@pytest.mark.parametrize("name", ["apgd-t"])
-def test_the_ratio_of_logits_needs_four_classes(name: str) -> None:
-    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
-    with pytest.raises(InputError) as error:
-        attacks.get(name)(net, batch(4)[0])
-    assert str(error.value) == "apgd-t needs four classes, and the network has 3. Choose apgd-ce."
+        attacks.get(name)(net or small(), batch(4)[0], **options)
+    assert str(error.value) == sentence
 
 
 def test_autoattack_fools_no_fewer_than_apgd() -> None:
@@ -207,3 +189,54 @@ def test_autoattack_fools_no_fewer_than_apgd() -> None:
     assert float((moved - images).abs().max()) <= EPS + 1e-6
     alone = attacks.apgd_ce(net, images, labels, eps=EPS).images
     assert success(net, moved, labels) >= success(net, alone, labels)
+
+
+class Shift(nn.Module):
+    """Adds a number to every image while it is trained, and half of it at rest."""
+
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.by = nn.Parameter(torch.tensor(by))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return images + (self.by if self.training else self.by / 2)
+
+
+def test_what_the_generator_makes_is_brought_near_the_images() -> None:
+    images, labels = digits()
+    near = attacks.generator(small(), images, labels, generator=Shift(0.2), eps=0.5)
+    torch.testing.assert_close(near.images, (images + 0.1).clamp(0, 1))
+    far = attacks.generator(small(), images, labels, generator=Shift(-9.0), eps=0.05)
+    torch.testing.assert_close(far.images, (images - 0.05).clamp(0, 1))
+    assert torch.equal(far.labels, labels)
+
+
+def test_the_generator_is_left_as_it_was() -> None:
+    model = Shift(0.1)
+    attacks.generator(small(), digits()[0], generator=model)
+    assert model.training
+    assert model.by.requires_grad
+    assert model.by.grad is None
+
+
+def test_without_a_generator_there_is_nothing_to_run() -> None:
+    for generator in (None, "generator.pt"):
+        with pytest.raises(InputError) as error:
+            attacks.generator(small(), digits()[0], generator=generator)
+        assert str(error.value) == "the attack 'generator' needs a network that changes images. Pass generator=NETWORK."
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (nn.Flatten(), "Flatten makes (300, 64) of"),
+        (nn.Sequential(nn.Identity(), Shift(float("nan"))), "Sequential makes (300, 1, 8, 8) of"),
+    ],
+)
+def test_a_generator_that_makes_no_such_images_is_refused(kind: nn.Module, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        attacks.generator(small(), digits()[0], generator=kind)
+    assert str(error.value) == (
+        f"{words} images (300, 1, 8, 8). Give a generator whose images have the shape of those it is shown, and finite "
+        "values."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from typing import Any
@@ -21,6 +22,9 @@ def test_an_attack_is_found_by_its_name_and_as_an_attribute() -> None:
     assert (found.norm, found.source) == ("Linf", "Madry et al. 2018, arXiv:1706.06083")
     assert found.summary.startswith("Projected gradient descent:")
     assert "pgd" in dir(attacks)
+    assert repr(attacks.fgsm) == "<attack 'fgsm', Linf: One step of size `eps` along the sign of the gradient.>"
+    assert list(inspect.signature(attacks.fgsm).parameters) == ["net", "images", "labels", "eps", "targeted", "exact"]
+    assert attacks.fgsm.__doc__ == "One step of size `eps` along the sign of the gradient."
 
 
 def test_an_unknown_attack_is_refused_with_the_nearest() -> None:
@@ -54,32 +58,21 @@ def test_the_options_of_an_attack_are_those_of_its_function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("name", "options", "sentence"),
     [
-        ({"esp": 0.1}, "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted, exact."),
-        ({"eps": "8/255"}, "fgsm: eps is '8/255'. Give a number."),
-        ({"eps": None}, "fgsm: eps is None. Give a number."),
-        ({"eps": True}, "fgsm: eps is True. Give a number."),
-        ({"targeted": 1}, "fgsm: targeted is 1. Give true or false."),
+        ("fgsm", {"esp": 0.1}, "fgsm has no option 'esp'. Did you mean 'eps'? Its options are eps, targeted, exact."),
+        ("fgsm", {"eps": "8/255"}, "fgsm: eps is '8/255'. Give a number."),
+        ("fgsm", {"eps": None}, "fgsm: eps is None. Give a number."),
+        ("fgsm", {"eps": True}, "fgsm: eps is True. Give a number."),
+        ("fgsm", {"targeted": 1}, "fgsm: targeted is 1. Give true or false."),
+        ("pgd", {"iterations": 2.5}, "pgd: iterations is 2.5. Give a whole number."),
+        ("pgd", {"step": "none"}, "pgd: step is 'none'. Give a number."),
+        ("pgd", {"norm": "L1"}, "pgd: norm is 'L1'. Give 'Linf' or 'L2'."),
     ],
 )
-def test_options_that_an_attack_does_not_have_are_refused(options: dict[str, Any], sentence: str) -> None:
+def test_options_that_an_attack_does_not_have_are_refused(name: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises((InputError, OptionError)) as error:
-        attacks.fgsm.check(options)
-    assert str(error.value) == sentence
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"iterations": 2.5}, "pgd: iterations is 2.5. Give a whole number."),
-        ({"step": "none"}, "pgd: step is 'none'. Give a number."),
-        ({"norm": "L1"}, "pgd: norm is 'L1'. Give 'Linf' or 'L2'."),
-    ],
-)
-def test_values_of_another_kind_are_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        attacks.pgd.check(options)
+        attacks.get(name).check(options)
     assert str(error.value) == sentence
 
 

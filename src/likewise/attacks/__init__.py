@@ -1,7 +1,7 @@
 """Attacks: small changes of inputs that change what a network answers.
 
 Each is a function under `@attack`, one file per kind; `get("pgd")` looks one up, `names()` lists them, and
-`likewise.attacks.pgd` is the same by name. The room imports `_base` to `comparison`.
+`likewise.attacks.pgd` is the same by name. The room imports `_base` and `networks`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,20 @@ __all__ = ["ATTACKS", "Attack", "attack", "get", "names"]
 
 
 def get(name: str) -> Attack:
-    """The attack of that name.
+    """Look an attack up.
 
-    >>> get("PGD").norm
-    'Linf'
+    Args:
+        name: Its name or an alias; case and underscores do not matter.
+
+    Returns:
+        The attack, which can be called.
+
+    Raises:
+        UnknownNameError: There is no such attack.
+
+    Example:
+        >>> get("PGD")
+        <attack 'pgd', Linf: Projected gradient descent: steps along the sign of the gradient, kept near the images.>
     """
     return ATTACKS.get(name)
 
@@ -24,8 +34,15 @@ def get(name: str) -> Attack:
 def names(pattern: str = "*") -> list[str]:
     """The names of all attacks, or of those that match a pattern.
 
-    >>> names("pg*")
-    ['pgd']
+    Args:
+        pattern: A glob, such as "apgd*".
+
+    Returns:
+        The names.
+
+    Example:
+        >>> names("pg*")
+        ['pgd']
     """
     return ATTACKS.names(pattern)
 

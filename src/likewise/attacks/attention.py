@@ -56,14 +56,14 @@ def patch_fool(
         received = seen.maps[min(layer, len(seen.maps) - 1)].mean(dim=(1, 2))[:, prefix:]
         if patches > received.shape[1]:
             raise InputError(f"patches is {patches}, and the image has {received.shape[1]}. Give fewer.")
-        chosen = received.topk(patches, dim=1).indices
-        mask = _mask(chosen, grid, aim.clean)
+        tokens = received.topk(patches, dim=1).indices
+        mask = _mask(tokens, grid, aim.clean)
         noise = torch.rand(aim.clean.shape, generator=torch.Generator().manual_seed(seed), dtype=aim.clean.dtype)
         patch = noise.to(aim.clean.device)
         adam = torch.optim.Adam([patch], lr=rate, maximize=True)
         for number in range(iterations):
             adam.param_groups[0]["lr"] = rate * SHRINK ** (number // EVERY)
-            patch.grad = _slope(aim, torch.where(mask, patch, aim.clean), chosen + prefix, mask, weight)
+            patch.grad = _slope(aim, torch.where(mask, patch, aim.clean), tokens + prefix, mask, weight)
             adam.step()
             patch.clamp_(0, 1)
         return Adversarial(torch.where(mask, patch, aim.clean).detach(), aim.labels, aim.stalled)
@@ -159,14 +159,14 @@ def _tokens(aim: Target, maps: list[Tensor]) -> tuple[tuple[int, int], int]:
 
 def _patch_sides(net: nn.Module, images: Tensor) -> tuple[int, int] | None:
     """The sides of the patches that a convolution cuts an image into."""
-    for part in net.modules():
-        cuts = isinstance(part, nn.Conv2d) and part.kernel_size == part.stride and max(part.stride) > 1
-        if cuts and images.ndim == 4 and part.in_channels == images.shape[1]:
-            return part.stride[0], part.stride[1]  # type: ignore[index, return-value]
+    for module in net.modules():
+        cuts = isinstance(module, nn.Conv2d) and module.kernel_size == module.stride and max(module.stride) > 1
+        if cuts and images.ndim == 4 and module.in_channels == images.shape[1]:
+            return module.stride[0], module.stride[1]  # type: ignore[index, return-value]
     return None
 
 
-def _mask(chosen: Tensor, grid: tuple[int, int], images: Tensor) -> Tensor:
-    """True at the pixels of the chosen patches."""
-    places = torch.zeros(len(chosen), grid[0] * grid[1], device=images.device).scatter(1, chosen, 1)
-    return functional.interpolate(places.view(-1, 1, *grid), images.shape[2:], mode="nearest").bool().expand_as(images)
+def _mask(patches: Tensor, grid: tuple[int, int], images: Tensor) -> Tensor:
+    """True at the pixels of these patches."""
+    cells = torch.zeros(len(patches), grid[0] * grid[1], device=images.device).scatter(1, patches, 1)
+    return functional.interpolate(cells.view(-1, 1, *grid), images.shape[2:], mode="nearest").bool().expand_as(images)

@@ -1,7 +1,7 @@
 """Attacks that choose their own steps: APGD with two losses, and AutoAttack, which runs several attacks in turn.
 
-APGD starts with steps of 2 `eps`, halves them for an image whose loss has stopped rising, and goes on from that
-image's best point. What it gives for each image is the last point that fooled the network, else the best one.
+APGD starts with steps of 2 `eps`, halves them for an image whose loss has stopped rising, and continues from that
+image's best point. Its result for each image is the last point that fooled the network, else the best one.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ def apgd_t(
         if classes < 4:
             raise InputError(f"apgd-t needs four classes, and the network has {classes}. Choose apgd-ce.")
         wrong = answers.scatter(1, aim.labels[:, None], float("-inf")).argsort(dim=1, descending=True)
-        found, left = aim.clean.clone(), torch.ones(len(aim.clean), dtype=torch.bool, device=aim.clean.device)
+        changed, left = aim.clean.clone(), torch.ones(len(aim.clean), dtype=torch.bool, device=aim.clean.device)
         for rank in range(min(targets, classes - 1)):
             rows = left.nonzero()[:, 0]
             if not len(rows):
                 break
-            part = aim.only(rows)
-            start = Ball(eps, norm).random(part.clean, draw)
-            moved = _apgd(part, Ball(eps, norm), iterations, towards(wrong[rows, rank]), start)
-            aim.stalled[rows] += part.stalled
-            found[rows] = moved
-            left[rows] = part.answer(moved).argmax(dim=1) == part.labels
-        return Adversarial(found, aim.labels, aim.stalled)
+            rest = aim.only(rows)
+            start = Ball(eps, norm).random(rest.clean, draw)
+            moved = _apgd(rest, Ball(eps, norm), iterations, towards(wrong[rows, rank]), start)
+            aim.stalled[rows] += rest.stalled
+            changed[rows] = moved
+            left[rows] = rest.answer(moved).argmax(dim=1) == rest.labels
+        return Adversarial(changed, aim.labels, aim.stalled)
 
 
 @attack(name="autoattack", norm="Linf", source=CROCE, trains=False)
@@ -101,8 +101,7 @@ def autoattack(
             raise InputError(f"AutoAttack needs four classes, and the network has {classes}. Choose apgd-ce.")
         with torch.random.fork_rng():  # it sets the seed of everything
             suite = package.AutoAttack(aim.answer, norm=norm, eps=eps, seed=seed, device=aim.clean.device)
-            for part in (suite.apgd_targeted, suite.fab):
-                part.n_target_classes = min(9, classes - 1)
+            suite.apgd_targeted.n_target_classes = suite.fab.n_target_classes = min(9, classes - 1)
             moved, _ = suite.run_standard_evaluation(aim.clean, aim.labels, batch_size=len(aim.clean))
         return Adversarial(Ball(eps, norm).project(moved, aim.clean), aim.labels, aim.stalled)
 
@@ -126,11 +125,13 @@ def checkpoints(iterations: int) -> list[int]:
     [22, 41, 57, 70, 80, 87, 93, 99]
     """
     gap, least, shrink = (max(int(iterations * share), 1) for share in (0.22, 0.06, 0.03))
-    places = [gap]
-    while places[-1] < iterations:
+    steps = []
+    step = gap
+    while step < iterations:
+        steps.append(step)
         gap = max(gap - shrink, least)
-        places.append(places[-1] + gap)
-    return [place for place in places if place < iterations]
+        step += gap
+    return steps
 
 
 @dataclass

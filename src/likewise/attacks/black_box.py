@@ -3,7 +3,8 @@
 A search, CMA-ES or differential evolution, makes the label as improbable as it can. Candidates are answered in large
 batches, of several images where a generation has few, and the search of an image ends with the first generation whose
 best candidate fools the network: the next image takes its place. Images are taken as files hold them: values between
-two grey levels are rounded first. An image that is misclassified already is left as it is.
+two grey levels are rounded first. An image that is misclassified already is left as it is. A generator, a network
+trained elsewhere to change images, needs no search at all.
 """
 
 from __future__ import annotations
@@ -19,19 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.arrays import Array
-from likewise.attacks.encodings import (
-    BRIGHTEST,
-    PLACE,
-    change_all,
-    change_pixels,
-    pixel_bounds,
-    threshold_bounds,
-)
+from likewise.attacks.encodings import BRIGHTEST, POSITION, change_all, change_pixels, pixel_bounds, threshold_bounds
 from likewise.attacks.inference import layout
 from likewise.attacks.registry import Adversarial, attack
 from likewise.attacks.searches import Proposals, Search, Space
-from likewise.attacks.steps import Target, target
+from likewise.attacks.steps import Ball, Norm, Target, target
 from likewise.errors import InputError, brief
+from likewise.networks.forward import at_rest
 
 Searching = Literal["cma-es", "differential-evolution"]
 KOTYAN = "Kotyan and Vargas 2019, arXiv:1906.06026"
@@ -41,7 +36,7 @@ AT_ONCE = 200  # candidates shown in one pass: enough for small networks, few en
 
 
 @dataclass
-class Case:
+class ImageSearch:
     """An image under search: what was proposed last, and the best candidate so far, which makes the label least."""
 
     row: int
@@ -54,16 +49,16 @@ class Case:
     probability: float = float("inf")
 
     @classmethod
-    def of(cls, aim: Target, row: int, space: Callable[[Tensor], Space], search: Search) -> Case:
+    def of(cls, aim: Target, row: int, space: Callable[[Tensor], Space], search: Search) -> ImageSearch:
         """The search of one image, with its first candidates."""
         levels = (BRIGHTEST * aim.clean[row].cpu()).round()
-        where = space(levels)
-        proposals = search.start(where)
+        bounds = space(levels)
+        proposals = search.start(bounds)
         first = torch.from_numpy(next(proposals))
-        return cls(row, int(aim.labels[row]), levels, where, proposals, first, torch.from_numpy(where.start))
+        return cls(row, int(aim.labels[row]), levels, bounds, proposals, first, torch.from_numpy(bounds.start))
 
-    def goes_on(self, answers: Tensor, soft: Tensor) -> bool:
-        """Learn from the answers and propose anew; False where the network is fooled or all generations are over."""
+    def step(self, answers: Tensor, soft: Tensor) -> bool:
+        """Propose the next candidates from the answers; False if the network is fooled or the search is over."""
         probabilities = soft[:, self.label]
         first = int(probabilities.argmin())
         least = float(probabilities[first])
@@ -84,45 +79,45 @@ class Case:
 
 
 @dataclass
-class Panel:
+class CandidateBatches:
     """Shows a network the candidates of all images under search, in batches that are filled up."""
 
     aim: Target
     batch: Tensor
 
     @classmethod
-    def of(cls, aim: Target) -> Panel:
-        """With memory for one batch: to allocate it anew takes longer than to fill it."""
+    def of(cls, aim: Target) -> CandidateBatches:
+        """With memory for one batch: to allocate it again takes longer than to fill it."""
         shape, order = (AT_ONCE, *aim.clean.shape[1:]), layout(aim.net, aim.clean)
         return cls(aim, torch.empty(shape, dtype=aim.clean.dtype, memory_format=order))
 
-    def answers(self, cases: list[Case]) -> list[tuple[Tensor, Tensor]]:
+    def answers(self, searches: list[ImageSearch]) -> list[tuple[Tensor, Tensor]]:
         """What the network answers to each image's candidates, and as probabilities.
 
         Of a network that answers with probabilities or lengths, these are the answers themselves.
         """
-        found = torch.cat([self._answer(images) for images in self._batches(cases)])
-        if not bool(found.isfinite().all()):
+        answers = torch.cat([self._answer(images) for images in self._batches(searches)])
+        if not bool(answers.isfinite().all()):
             raise InputError(
                 f"the answers of {self.aim.name} to changed images are not finite. Attack another network."
             )
-        soft = found.softmax(dim=1) if self.aim.answers == "logits" else found
-        counts = [len(case.vectors) for case in cases]
-        return list(zip(torch.split(found, counts), torch.split(soft, counts), strict=True))
+        soft = answers.softmax(dim=1) if self.aim.answers == "logits" else answers
+        counts = [len(search.vectors) for search in searches]
+        return list(zip(torch.split(answers, counts), torch.split(soft, counts), strict=True))
 
     def _answer(self, images: Tensor) -> Tensor:
         with torch.no_grad():
             return self.aim.answer(images.div_(BRIGHTEST).to(self.aim.clean.device)).double().cpu()
 
-    def _batches(self, cases: list[Case]) -> Iterator[Tensor]:
+    def _batches(self, searches: list[ImageSearch]) -> Iterator[Tensor]:
         filled = 0
-        for case in cases:
-            for part in torch.split(case.vectors, len(self.batch)):
-                if filled + len(part) > len(self.batch):
+        for search in searches:
+            for vectors in torch.split(search.vectors, len(self.batch)):
+                if filled + len(vectors) > len(self.batch):
                     yield self.batch[:filled]
                     filled = 0
-                case.space.images(part, out=self.batch[filled : filled + len(part)])
-                filled += len(part)
+                search.space.images(vectors, out=self.batch[filled : filled + len(vectors)])
+                filled += len(vectors)
         yield self.batch[:filled]
 
 
@@ -140,7 +135,7 @@ def pixel(
 ) -> Adversarial:
     """A few pixels of any colour, found by answers alone: with `pixels=1` the one-pixel attack."""
     space = partial(_pixel_space, pixels=pixels)
-    return _attacked(net, images, labels, space, Search(search, generations, population, seed))
+    return _search_images(net, images, labels, space, Search(search, generations, population, seed))
 
 
 def _pixel_space(levels: Tensor, pixels: int) -> Space:
@@ -153,11 +148,11 @@ def _pixel_space(levels: Tensor, pixels: int) -> Space:
 def _first_pixels(levels: Tensor, pixels: int) -> Array:
     """The entries that leave an image as it is: its first pixels, row by row, with their own colours."""
     channels, _, wide = levels.shape
-    found = np.empty((pixels, PLACE + channels))
+    entries = np.empty((pixels, POSITION + channels))
     for number in range(pixels):
         row, column = divmod(number, wide)
-        found[number] = [row, column, *levels[:, row, column].tolist()]
-    return found.ravel()
+        entries[number] = [row, column, *levels[:, row, column].tolist()]
+    return entries.ravel()
 
 
 @attack(name="threshold", norm="Linf", source=KOTYAN, trains=False)
@@ -174,7 +169,7 @@ def threshold(
 ) -> Adversarial:
     """All values by up to `threshold` grey levels of 255, found by answers alone."""
     space = partial(_threshold_space, threshold=threshold)
-    return _attacked(net, images, labels, space, Search(search, generations, population, seed))
+    return _search_images(net, images, labels, space, Search(search, generations, population, seed))
 
 
 def _threshold_space(levels: Tensor, threshold: float) -> Space:
@@ -183,7 +178,7 @@ def _threshold_space(levels: Tensor, threshold: float) -> Space:
     return Space(start, SHARE * threshold, lower, upper, change, separate=True)
 
 
-def _attacked(
+def _search_images(
     net: nn.Module, images: Tensor, labels: Tensor | None, space: Callable[[Tensor], Space], search: Search
 ) -> Adversarial:
     """Every image by a search of its own; the draws are the same, so that images do not depend on each other."""
@@ -192,23 +187,24 @@ def _attacked(
             wrong = aim.answer(aim.clean).argmax(dim=1) != aim.labels
         moved = aim.clean.clone()
         rows = (~wrong).nonzero()[:, 0].tolist()
-        for case in _searched(aim, (Case.of(aim, row, space, search) for row in rows), AT_ONCE // search.population):
-            moved[case.row] = case.changed(aim.clean[case.row])
+        waiting = (ImageSearch.of(aim, row, space, search) for row in rows)
+        for done in _run_searches(aim, waiting, AT_ONCE // search.population):
+            moved[done.row] = done.changed(aim.clean[done.row])
         return Adversarial(moved, aim.labels, aim.stalled)
 
 
-def _searched(aim: Target, waiting: Iterator[Case], most: int) -> Iterator[Case]:
-    """Search up to `most` images at a time; each is given when it is done, and the next takes its place."""
-    panel = Panel.of(aim)
-    cases = list(islice(waiting, max(1, most)))
-    while cases:
-        going = []
-        for case, found in zip(cases, panel.answers(cases), strict=True):
-            if case.goes_on(*found):
-                going.append(case)
+def _run_searches(aim: Target, waiting: Iterator[ImageSearch], most: int) -> Iterator[ImageSearch]:
+    """Search up to `most` images at a time; each is yielded when it is done, and the next takes its place."""
+    batches = CandidateBatches.of(aim)
+    searches = list(islice(waiting, max(1, most)))
+    while searches:
+        running = []
+        for search, answers in zip(searches, batches.answers(searches), strict=True):
+            if search.step(*answers):
+                running.append(search)
             else:
-                yield case
-        cases = going + list(islice(waiting, max(1, most) - len(going)))
+                yield search
+        searches = running + list(islice(waiting, max(1, most) - len(running)))
 
 
 def smallest_threshold(
@@ -220,39 +216,76 @@ def smallest_threshold(
     most: int = 127,
     **options: Any,
 ) -> Tensor:
-    """The fewest pixels or grey levels found by bisection that fool a network, one number per image.
+    """The fewest pixels or grey levels found by bisection that fool a network.
 
-    0 where an image is misclassified already, infinity where `most` and all that were tried below do not fool. Success
-    need not grow with the threshold, nor is a search sure to find it, so a smaller one may exist.
+    Success need not grow with the threshold, nor is a search sure to find it, so a smaller one may exist.
+
+    Args:
+        net: The network.
+        images: Images `(n, channels, height, width)` in [0, 1].
+        labels: Their classes; by default what the network answers.
+        attack: "pixel" or "threshold".
+        most: The largest number of pixels or grey levels to try.
+        **options: Options of the attack.
+
+    Returns:
+        One number per image: 0 where it is misclassified already, infinity where nothing that was tried fools.
+
+    Raises:
+        InputError: The attack has no thresholds, or `most` is below 1.
     """
-    attacks = {"pixel": pixel, "threshold": threshold}
+    attacks = {"pixel": (pixel, "pixels"), "threshold": (threshold, "threshold")}
     if attack not in attacks:
         raise InputError(f"{brief(attack)} has no thresholds. Choose {' or '.join(map(repr, attacks))}.")
-    run, name = attacks[attack], {"pixel": "pixels", "threshold": "threshold"}[attack]
     if most < 1:
         raise InputError(f"most is {most}. Give at least 1.")
-
-    def fools(row: int, size: int) -> bool:
-        moved = run(net, images[row : row + 1], truth[row : row + 1], **{name: size}, **options)
-        return bool(_answers(net, moved.images)[0] != truth[row])
-
-    with target(net, images, labels) as aim:
-        truth = aim.labels
-    found = []
-    for row in range(len(images)):
+    run, size = attacks[attack]
+    smallest = []
+    for image, truth in zip(torch.split(images, 1), _predictions(net, images, labels), strict=True):
         low, high, best = 1, most, float("inf")
-        if int(_answers(net, images[row : row + 1])[0]) != int(truth[row]):
-            low, best = high + 1, 0.0
+        if _predictions(net, image)[0] != truth:
+            low, best = most + 1, 0.0
         while low <= high:
             middle = (low + high) // 2
-            if fools(row, middle):
+            moved = run(net, image, truth[None], **{size: middle}, **options).images
+            if _predictions(net, moved)[0] != truth:
                 best, high = float(middle), middle - 1
             else:
                 low = middle + 1
-        found.append(best)
-    return torch.tensor(found)
+        smallest.append(best)
+    return torch.tensor(smallest)
 
 
-def _answers(net: nn.Module, images: Tensor) -> Tensor:
-    with target(net, images, None) as aim:
+def _predictions(net: nn.Module, images: Tensor, labels: Tensor | None = None) -> Tensor:
+    """What the network answers, or the labels once they are checked."""
+    with target(net, images, labels) as aim:
         return aim.labels
+
+
+@attack(name="generator", norm="Linf", source="Zhang et al. 2022, arXiv:2201.11528", aliases=("BIA",), trains=False)
+def generate(
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor | None = None,
+    *,
+    generator: nn.Module | None = None,
+    eps: float = 10 / 255,
+    norm: Norm = "Linf",
+) -> Adversarial:
+    """What a generator of your own makes of the images, kept near them.
+
+    The `generator` takes images in [0, 1] and returns images of the same shape, which are brought within `eps` and
+    within [0, 1]. Of the network itself only answers are read.
+    """
+    if not isinstance(generator, nn.Module):
+        raise InputError("the attack 'generator' needs a network that changes images. Pass generator=NETWORK.")
+    ball = Ball(eps, norm)
+    with target(net, images, labels, exact=True) as aim, at_rest(generator) as model, torch.no_grad():
+        moved = model(aim.clean)
+        shape = tuple(moved.shape) if isinstance(moved, Tensor) else type(moved).__name__
+        if shape != tuple(aim.clean.shape) or not bool(moved.isfinite().all()):
+            raise InputError(
+                f"{type(model).__name__} makes {shape} of images {tuple(aim.clean.shape)}. Give a generator whose "
+                "images have the shape of those it is shown, and finite values."
+            )
+        return Adversarial(ball.project(moved, aim.clean), aim.labels, aim.stalled)

@@ -14,7 +14,7 @@ from torch import Tensor
 from likewise.errors import InputError
 
 BRIGHTEST = 255
-PLACE = 2  # numbers for the place of a pixel: its row and its column
+POSITION = 2  # numbers for the position of a pixel: its row and its column
 
 
 def pixel_bounds(image: Tensor, pixels: int) -> tuple[Tensor, Tensor]:
@@ -36,14 +36,14 @@ def change_pixels(image: Tensor, vectors: Tensor, out: Tensor | None = None) -> 
     """The image with some pixels changed, once per vector: `(candidates, c, h, w)`.
 
     A vector has one row, one column and one value per channel for every pixel. Rows and columns go round at the
-    edges; of two entries for one place the later counts. `out`, of as many images, is written to if given: new memory
+    edges; of two entries for one pixel the later counts. `out`, of as many images, is written to if given: new memory
     for many images takes longer than all the rest.
 
     >>> change_pixels(torch.zeros(1, 2, 2), torch.tensor([[1.9, 0.2, 7.5]])).tolist()
     [[[[0.0, 0.0], [7.0, 0.0]]]]
     """
     channels, high, wide = _checked(image).shape
-    length = PLACE + channels
+    length = POSITION + channels
     if vectors.ndim != 2 or not vectors.shape[1] or vectors.shape[1] % length:
         raise InputError(
             f"the vectors have shape {tuple(vectors.shape)}, and a pixel of {channels} channels takes {length} "
@@ -51,7 +51,7 @@ def change_pixels(image: Tensor, vectors: Tensor, out: Tensor | None = None) -> 
         )
     whole = _finite(vectors).double().trunc().clamp(-(2**53), 2**53).long().reshape(len(vectors), -1, length)
     rows, columns = whole[..., 0].remainder(high), whole[..., 1].remainder(wide)
-    colours = whole[..., PLACE:].clamp(0, BRIGHTEST).to(image.dtype)
+    colours = whole[..., POSITION:].clamp(0, BRIGHTEST).to(image.dtype)
     changed = image.new_empty(len(vectors), *image.shape) if out is None else out
     changed[:1] = image
     changed[1:] = changed[:1]  # much faster where images lie otherwise in memory than the one

@@ -36,10 +36,10 @@ def ascend_until_fooled(aim: Target, ball: Ball, step: float, iterations: int, s
     moved = aim.clean.clone() if start is None else start
     rows = torch.arange(len(moved), device=moved.device)
     for _ in range(iterations):
-        part = aim.only(rows)
-        slope, _, answers = part.slope_and_loss(moved[rows], cross_entropy)
-        aim.stalled[rows] += part.stalled
-        left = (answers.argmax(dim=1) == part.labels) != aim.targeted
+        rest = aim.only(rows)
+        slope, _, answers = rest.slope_and_loss(moved[rows], cross_entropy)
+        aim.stalled[rows] += rest.stalled
+        left = (answers.argmax(dim=1) == rest.labels) != aim.targeted
         rows, slope = rows[left], slope[left]
         if not len(rows):
             break
@@ -113,7 +113,7 @@ def mi_fgsm(
 ) -> Adversarial:
     """Steps along the sign of a momentum: the sum of all slopes so far, each divided by its mean size.
 
-    The step is `eps` / `iterations` where none is given.
+    The step is `eps` / `iterations` by default.
     """
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(Target.slope, decay))
@@ -148,12 +148,12 @@ def vmi_fgsm(
 
         def slope(aim: Target, moved: Tensor) -> Tensor:
             nonlocal variance
-            own, around = aim.slope(moved), torch.zeros_like(moved)
-            evened = own + variance
+            at_image, around = aim.slope(moved), torch.zeros_like(moved)
+            evened = at_image + variance
             for _ in range(neighbours):
                 noise = torch.rand(moved.shape, generator=draw, dtype=moved.dtype).to(moved.device)
                 around += aim.slope(moved + (2 * noise - 1) * beta * eps)
-            variance = around / neighbours - own
+            variance = around / neighbours - at_image
             return evened
 
         return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(slope, decay))
@@ -226,8 +226,8 @@ def _step(step: float | None, eps: float, iterations: int) -> float:
 
 def _low_pass(length: int, share: float, like: Tensor) -> Tensor:
     """The projection of `length` values onto their first frequencies, by the orthonormal cosine transform."""
-    place = torch.arange(length, dtype=like.dtype, device=like.device)
-    waves = torch.cos(torch.pi / length * (place + 0.5) * place[:, None])
+    numbers = torch.arange(length, dtype=like.dtype, device=like.device)
+    waves = torch.cos(torch.pi / length * (numbers + 0.5) * numbers[:, None])
     waves = waves / waves.norm(dim=1, keepdim=True)
     kept = waves[: max(1, int(length * share))]
     return kept.T @ kept

@@ -24,12 +24,12 @@ Pairs = list[tuple[nn.Module, nn.Module]]
 
 
 def fast(net: nn.Module, images: Tensor) -> tuple[nn.Module, Tensor]:
-    """A faster copy of a network at rest, and what the network answers to the images.
+    """A faster copy of a network in evaluation mode, and what the network answers to the images.
 
-    The network itself is given where it cannot be copied, has nothing to gain, or the copy answers otherwise.
+    The network itself is returned where it cannot be copied, has nothing to gain, or the copy answers otherwise.
     """
     answers, pairs = _trace(net, images)
-    maps = any(isinstance(part, nn.Conv2d) for part in net.modules())
+    maps = any(isinstance(module, nn.Conv2d) for module in net.modules())
     for layout in (torch.channels_last, torch.contiguous_format) if maps else (torch.contiguous_format,):
         if not pairs and layout is torch.contiguous_format:
             break
@@ -45,9 +45,10 @@ def fast(net: nn.Module, images: Tensor) -> tuple[nn.Module, Tensor]:
 
 
 def layout(net: nn.Module, images: Tensor) -> torch.memory_format:
-    """How images best lie in memory for a network at rest: channels last, if its weights do and its answers stay."""
+    """How images best lie in memory for a network: channels last, if its weights do and its answers stay."""
     last = torch.channels_last
-    if not any(isinstance(part, nn.Conv2d) and part.weight.is_contiguous(memory_format=last) for part in net.modules()):
+    maps = [module for module in net.modules() if isinstance(module, nn.Conv2d)]
+    if not any(module.weight.is_contiguous(memory_format=last) for module in maps):
         return torch.contiguous_format
     try:
         with torch.no_grad():
@@ -57,34 +58,34 @@ def layout(net: nn.Module, images: Tensor) -> torch.memory_format:
     return last if alike else torch.contiguous_format
 
 
-def agree(found: Tensor, expected: Tensor) -> bool:
+def agree(answers: Tensor, expected: Tensor) -> bool:
     """Whether logits are the same but for rounding."""
     scale = (expected - expected.mean(dim=1, keepdim=True)).abs().max()
-    return found.shape == expected.shape and bool((found - expected).abs().max() <= AGREE * scale)
+    return answers.shape == expected.shape and bool((answers - expected).abs().max() <= AGREE * scale)
 
 
 def _trace(net: nn.Module, images: Tensor) -> tuple[Tensor, Pairs]:
     """The answers, and each layer whose output one batch norm reads and nothing else does."""
-    made: list[tuple[nn.Module, Any]] = []
-    read: list[tuple[nn.Module, Any]] = []
+    outputs: list[tuple[nn.Module, Any]] = []
+    inputs: list[tuple[nn.Module, Any]] = []
 
-    def layer_ran(part: nn.Module, _: Any, output: Tensor) -> None:
-        if output.ndim == 2 or not isinstance(part, nn.Linear):  # else a batch norm would count along another axis
-            made.append((part, output.grad_fn))
+    def layer_ran(layer: nn.Module, _: Any, output: Tensor) -> None:
+        if output.ndim == 2 or not isinstance(layer, nn.Linear):  # else a batch norm would count along another axis
+            outputs.append((layer, output.grad_fn))
 
-    def norm_ran(part: nn.Module, inputs: tuple[Tensor, ...], _: Any) -> None:
-        read.append((part, inputs[0].grad_fn if inputs else None))
+    def norm_ran(norm: nn.Module, args: tuple[Tensor, ...], _: Any) -> None:
+        inputs.append((norm, args[0].grad_fn if args else None))
 
-    handles = [part.register_forward_hook(layer_ran) for part in net.modules() if _is_foldable(part)]
-    handles += [part.register_forward_hook(norm_ran) for part in net.modules() if _rest(part) is not None]
+    handles = [module.register_forward_hook(layer_ran) for module in net.modules() if _is_foldable(module)]
+    handles += [module.register_forward_hook(norm_ran) for module in net.modules() if _rest(module) is not None]
     try:
         answers = logits(net, images.detach().requires_grad_(True))
     finally:
         for handle in handles:
             handle.remove()
-    readers, runs = _readers(answers.grad_fn), Counter(part for part, _ in [*made, *read])
-    layers = {node: part for part, node in made if runs[part] == 1 and readers[node] == 1}
-    pairs = [(layers[node], norm) for norm, node in read if runs[norm] == 1 and node in layers]
+    readers, runs = _readers(answers.grad_fn), Counter(module for module, _ in [*outputs, *inputs])
+    layers = {node: layer for layer, node in outputs if runs[layer] == 1 and readers[node] == 1}
+    pairs = [(layers[node], norm) for norm, node in inputs if runs[norm] == 1 and node in layers]
     return answers.detach(), pairs
 
 
@@ -101,9 +102,9 @@ def _readers(last: Any) -> Counter[Any]:
     return readers
 
 
-def _is_foldable(part: nn.Module) -> bool:
+def _is_foldable(layer: nn.Module) -> bool:
     """Whether a layer is a plain product with its weight, of exactly that class and seen by nobody."""
-    return type(part) in _LAYERS and not _has_hooks(part)
+    return type(layer) in _LAYERS and not _has_hooks(layer)
 
 
 def _rest(norm: Any) -> tuple[nn.Module, ...] | None:
@@ -117,8 +118,8 @@ def _rest(norm: Any) -> tuple[nn.Module, ...] | None:
     return None
 
 
-def _has_hooks(part: nn.Module) -> bool:
-    return any(getattr(part, kind) for kind in _HOOKS)
+def _has_hooks(module: nn.Module) -> bool:
+    return any(getattr(module, kind) for kind in _HOOKS)
 
 
 def _copy(net: nn.Module, pairs: Pairs, layout: torch.memory_format) -> nn.Module:

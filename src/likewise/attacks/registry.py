@@ -14,13 +14,16 @@ from torch import Tensor, nn
 from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief, did_you_mean
 
-_KINDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+_TYPES = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
 
 
 class Adversarial(NamedTuple):
-    """What an attack made of a batch: the changed images, the labels it led away from (or towards).
+    """What an attack made of a batch.
 
-    `stalled` counts, per image, the steps at which the loss had no gradient.
+    Attributes:
+        images: The changed images.
+        labels: The classes it led away from, or towards.
+        stalled: Per image, the number of steps at which the loss had no gradient.
     """
 
     images: Tensor
@@ -28,12 +31,17 @@ class Adversarial(NamedTuple):
     stalled: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attack:
-    """One attack: `run(net, images, labels, **options)` gives an `Adversarial`.
+    """One attack, called as `attack(net, images, labels, **options)`.
 
-    `norm` is what keeps the change small; the first line of the docstring is the summary. One that does not `train`
-    makes no examples to train a network on.
+    Attributes:
+        name: Its name.
+        run: The function `(net, images, labels, **options)` that runs it.
+        norm: What keeps the change small: "Linf", "L2", "L0" or "patch".
+        source: The paper.
+        summary: The first line of its docstring.
+        trains: Whether it makes examples to train a network on.
     """
 
     name: str
@@ -43,6 +51,12 @@ class Attack:
     summary: str
     trains: bool = True
 
+    def __post_init__(self) -> None:
+        vars(self).update(__doc__=self.run.__doc__, __signature__=inspect.signature(self.run))
+
+    def __repr__(self) -> str:
+        return f"<attack {self.name!r}, {self.norm}: {self.summary}>"
+
     @property
     def options(self) -> dict[str, Any]:
         """Its options and their defaults, read from the signature."""
@@ -50,18 +64,41 @@ class Attack:
         return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that it does not have, and values of another kind than theirs."""
-        own, kinds = self.options, get_type_hints(self.run)
+        """Refuse options that it does not have, and values of another type than theirs.
+
+        Args:
+            options: The options of a call, by name.
+
+        Raises:
+            OptionError: It has no such option.
+            InputError: A value is of another type.
+        """
+        names, hints = self.options, get_type_hints(self.run)
         for name, value in options.items():
-            if name not in own:
-                has = f"Its options are {', '.join(own)}." if own else "It has none."
-                raise OptionError(f"{self.name} has no option {name!r}.{did_you_mean(str(name), own)} {has}")
-            allowed = _alternatives(kinds.get(name, Any))
-            if not any(_is_a(value, kind) for kind in allowed):
-                words = [_KINDS[kind] if kind in _KINDS else repr(kind) for kind in allowed if kind is not type(None)]
+            if name not in names:
+                has = f"Its options are {', '.join(names)}." if names else "It has none."
+                raise OptionError(f"{self.name} has no option {name!r}.{did_you_mean(str(name), names)} {has}")
+            allowed = _alternatives(hints.get(name, Any))
+            if not any(_is_a(value, hint) for hint in allowed):
+                words = [_TYPES[hint] if hint in _TYPES else repr(hint) for hint in allowed if hint is not type(None)]
                 raise InputError(f"{self.name}: {name} is {brief(value)}. Give {' or '.join(words)}.")
 
     def __call__(self, net: nn.Module, images: Tensor, labels: Tensor | None = None, **options: Any) -> Adversarial:
+        """Attack a batch of images.
+
+        Args:
+            net: The network.
+            images: Images as floats in [0, 1], one per row.
+            labels: Their classes; by default what the network answers.
+            **options: Options of the attack, as `options` lists them.
+
+        Returns:
+            The changed images, the labels, and how often there was no gradient.
+
+        Raises:
+            OptionError: It has no such option.
+            InputError: The images, the labels or a value cannot be used.
+        """
         self.check(options)
         return self.run(net, images, labels, **options)
 
@@ -72,7 +109,18 @@ ATTACKS: Registry[Attack] = Registry("attack", group="likewise.attacks", modules
 def attack(
     *, name: str, norm: str, source: str, aliases: tuple[str, ...] = (), trains: bool = True
 ) -> Callable[[Callable[..., Adversarial]], Attack]:
-    """Declare an attack `f(net, images, labels=None, *, ...) -> Adversarial`."""
+    """Declare an attack `f(net, images, labels=None, *, ...) -> Adversarial`.
+
+    Args:
+        name: Its name, lower-case kebab.
+        norm: What keeps the change small.
+        source: The paper.
+        aliases: Other names.
+        trains: Whether it makes examples to train a network on.
+
+    Returns:
+        A decorator; the decorated name is the attack.
+    """
 
     def declare(run: Callable[..., Adversarial]) -> Attack:
         summary = (run.__doc__ or "").split("\n")[0]
@@ -84,14 +132,14 @@ def attack(
 def _alternatives(hint: Any) -> list[Any]:
     """The types a value may have, and the values of a `Literal`."""
     if get_origin(hint) in (Union, UnionType):
-        return [kind for one in get_args(hint) for kind in _alternatives(one)]
+        return [type_ for one in get_args(hint) for type_ in _alternatives(one)]
     return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
 
 
-def _is_a(value: Any, kind: Any) -> bool:
+def _is_a(value: Any, hint: Any) -> bool:
     """Whether a value is of a plain type; of any other type, the attack judges itself."""
-    if kind in (int, float):  # also those of numpy
-        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if kind in (bool, str, type(None)):
-        return isinstance(value, kind)
-    return value == kind if isinstance(kind, str) else True
+    if hint in (int, float):  # also those of numpy
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    if hint in (bool, str, type(None)):
+        return isinstance(value, hint)
+    return value == hint if isinstance(hint, str) else True

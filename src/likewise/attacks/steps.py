@@ -1,4 +1,4 @@
-"""What gradient attacks share: the ball around an image, the slope of the loss, and the checks of what is given.
+"""What gradient attacks share: the ball around an image, the slope of the loss, and the checks of arguments.
 
 All work on floats in [0, 1]; a network that normalises does so inside. The loss is the cross-entropy. Where that
 has no gradient at all, as in a network so sure that its probabilities are exactly 0 and 1, the margin between the
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from likewise._base.arrays import check_labels
 from likewise.attacks.inference import fast
 from likewise.errors import InputError
 from likewise.networks.anatomy.output_kind import Answers, answers_with
@@ -29,7 +30,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per
 
 @dataclass(frozen=True)
 class Ball:
-    """All images within `eps` of given ones, in the largest or the Euclidean norm, with values in [0, 1]."""
+    """All images within `eps` of others, in the largest or the Euclidean norm, with values in [0, 1]."""
 
     eps: float
     norm: Norm = "Linf"
@@ -72,10 +73,15 @@ def lengths(change: Tensor) -> Tensor:
 
 @dataclass
 class Target:
-    """A network at rest with the images and labels of one attack.
+    """A network in evaluation mode with the images and labels of one attack.
 
-    With `targeted` the labels are led towards, else away from. `stalled` counts steps without a gradient. `answers` is
-    what the network answers with.
+    Attributes:
+        net: The network.
+        clean: Its images, unchanged.
+        labels: Their classes.
+        targeted: Whether the attack leads towards the labels, else away from them.
+        stalled: Per image, the number of steps without a gradient.
+        answers: What the network answers with.
     """
 
     net: nn.Module
@@ -130,15 +136,15 @@ class Target:
         return self._gradient(self._sign * margin(answer(self.net, images), labels), images)
 
     def _gradient(self, values: Tensor, images: Tensor, keep_graph: bool = False) -> Tensor:
-        found = None
+        gradient = None
         if values.requires_grad:
-            found = torch.autograd.grad(values.sum(), images, allow_unused=True, retain_graph=keep_graph)[0]
-        if found is None:
+            gradient = torch.autograd.grad(values.sum(), images, allow_unused=True, retain_graph=keep_graph)[0]
+        if gradient is None:
             raise InputError(
                 f"the answers of {self.name} have no gradient, so nothing says how to change the images. "
                 "Give a network that computes them from the images in torch, without detach or numpy."
             )
-        return found
+        return gradient
 
     @property
     def _sign(self) -> int:
@@ -149,7 +155,7 @@ class Target:
 def target(
     net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False, exact: bool = False
 ) -> Iterator[Target]:
-    """The network at rest for an attack, as a faster copy unless `exact`; without labels, away from what it answers."""
+    """The network in evaluation mode, as a faster copy unless `exact`; without labels, away from what it answers."""
     _check_images(images)
     if targeted and labels is None:
         raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
@@ -157,10 +163,9 @@ def target(
         clean = images.detach().clone()
         attacked, answers = (resting, _answers(resting, clean)) if exact else fast(resting, clean)
         _check_answers(resting, answers, clean)
-        truth = answers.argmax(dim=1) if labels is None else labels.detach().to(answers.device).clone()
-        _check_labels(truth, answers)
+        truth = answers.argmax(dim=1) if labels is None else check_labels(labels, *answers.shape).to(answers.device)
         none = torch.zeros(len(clean), dtype=torch.long, device=clean.device)
-        yield Target(attacked, clean, truth, targeted, none, answers_with(resting))
+        yield Target(attacked, clean, truth.clone(), targeted, none, answers_with(resting))
 
 
 def _check_images(images: Tensor) -> None:
@@ -182,19 +187,6 @@ def _check_answers(net: nn.Module, answers: Tensor, images: Tensor) -> None:
         )
 
 
-def _check_labels(labels: Tensor, answers: Tensor) -> None:
-    n, classes = answers.shape
-    if labels.shape != (n,) or labels.is_floating_point():
-        raise InputError(
-            f"the labels are {tuple(labels.shape)} of {labels.dtype} for {n} images. Give one whole number per image."
-        )
-    if not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise InputError(
-            f"the labels run from {int(labels.min())} to {int(labels.max())}, and the network has {classes} classes. "
-            "Give labels from 0, as the network counts its classes."
-        )
-
-
 def _answers(net: nn.Module, images: Tensor) -> Tensor:
     with torch.no_grad():
         return answer(net, images)
@@ -207,6 +199,6 @@ def cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:
 
 def margin(answers: Tensor, labels: Tensor) -> Tensor:
     """By how much the best other class leads the label, for each image."""
-    own = answers.gather(1, labels[:, None])[:, 0]
+    of_label = answers.gather(1, labels[:, None])[:, 0]
     others = answers.scatter(1, labels[:, None], float("-inf"))
-    return others.max(dim=1).values - own
+    return others.max(dim=1).values - of_label

@@ -1,7 +1,7 @@
 """Attacks as a part of training: what `adversarial=dict(attack="pgd", eps=8/255, iterations=10)` means.
 
-Examples are made from the network as it is at each batch, at rest, so that the attack moves no statistics of batch
-normalisation. What is not said follows the usual practice of adversarial training (Madry et al. 2018): `eps` 8/255, 10
+Examples are made from the network as it is at each batch, in evaluation mode, so that the attack moves no statistics
+of batch normalisation. Defaults follow the usual practice of adversarial training (Madry et al. 2018): `eps` 8/255, 10
 iterations, and steps that reach 2.5 times as far as `eps`. The network itself is attacked; `exact=False` attacks a
 faster copy, whose rounding then shows in the weights.
 """
@@ -36,8 +36,8 @@ class AttackedBatch:
     @property
     def record(self) -> dict[str, Any]:
         """The attack and those of its options that are not its defaults, eps and iterations always."""
-        own = self.attack.options | EXACT
-        kept = {name: value for name, value in self.options.items() if name in USUAL or value != own[name]}
+        defaults = self.attack.options | EXACT
+        kept = {name: value for name, value in self.options.items() if name in USUAL or value != defaults[name]}
         return {"attack": self.attack.name} | kept
 
     def __call__(self, net: nn.Module, images: Tensor, labels: Tensor, generator: Generator) -> Tensor:
@@ -49,27 +49,27 @@ class AttackedBatch:
 
 def attacked_batch(options: Mapping[str, Any]) -> AttackedBatch:
     """The attack these options name, all of them checked; `steps` is another word for `iterations`."""
-    given = dict(options)
-    name = given.pop("attack", "pgd")
+    settings = dict(options)
+    name = settings.pop("attack", "pgd")
     if not isinstance(name, str):
         raise InputError(f"the attack to train against is {brief(name)}. Give its name, such as 'pgd'.")
-    chosen = ATTACKS.get(name)
-    if not chosen.trains:
-        raise InputError(f"{chosen.name} makes no examples to train on. Choose another attack, such as 'pgd'.")
-    if "steps" in given and "steps" not in chosen.options and "iterations" not in given:
-        given["iterations"] = given.pop("steps")
-    chosen.check(given)
+    attack = ATTACKS.get(name)
+    if not attack.trains:
+        raise InputError(f"{attack.name} makes no examples to train on. Choose another attack, such as 'pgd'.")
+    if "steps" in settings and "steps" not in attack.options and "iterations" not in settings:
+        settings["iterations"] = settings.pop("steps")
+    attack.check(settings)
     for option, reason in _SETTLED.items():
-        if option in given:
+        if option in settings:
             raise OptionError(f"{option} {reason}. Leave it out of adversarial.")
-    usual = {option: value for option, value in (USUAL | EXACT).items() if option in chosen.options}
-    whole = usual | given
-    missing = [option for option, value in chosen.options.items() if value is Parameter.empty and option not in whole]
+    usual = {option: value for option, value in (USUAL | EXACT).items() if option in attack.options}
+    whole = usual | settings
+    missing = [option for option, value in attack.options.items() if value is Parameter.empty and option not in whole]
     if missing:
-        raise OptionError(f"{chosen.name} needs the option {missing[0]!r}. Give it in adversarial.")
-    if "relative_step" in chosen.options and whole.get("step") is None and whole.get("relative_step") is None:
+        raise OptionError(f"{attack.name} needs the option {missing[0]!r}. Give it in adversarial.")
+    if "relative_step" in attack.options and whole.get("step") is None and whole.get("relative_step") is None:
         whole["relative_step"] = REACH / max(whole["iterations"], 1)
-    return AttackedBatch(chosen, whole)
+    return AttackedBatch(attack, whole)
 
 
 ADVERSARIES.add("attack", attacked_batch, module=__name__)

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
-from likewise.comparison.schedule import attempt, representations
+from likewise.comparison.pairs import attempt, representations
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select

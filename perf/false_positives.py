@@ -16,7 +16,7 @@ import torch
 
 import likewise
 from likewise.comparison.null import Orders, null_groups
-from likewise.comparison.schedule import attempt, representations
+from likewise.comparison.pairs import attempt, representations
 from likewise.comparison.significance import calibration_grids
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair

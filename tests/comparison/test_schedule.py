@@ -8,7 +8,8 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.comparison.schedule import MANY, prepare, score_items
+from likewise.comparison.pairs import score_items
+from likewise.comparison.schedule import MANY, prepare
 from likewise.errors import FailedMeasureWarning, MeasureError
 from likewise.measures.kernels import Linear
 from likewise.measures.representation import Representation

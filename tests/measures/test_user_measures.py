@@ -13,7 +13,7 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.comparison.keys import measure_key
+from likewise.comparison.schedule import measure_key
 from likewise.measures.registry import select
 from likewise.work.store import Store
 
@@ -219,7 +219,7 @@ def test_options_that_are_functions_go_by_their_code() -> None:
 SCRIPT = """
 import functools, numpy as np
 from likewise.measures.registry import select
-from likewise.comparison.keys import measure_key
+from likewise.comparison.schedule import measure_key
 TABLE = {"b": {"x", "y", "z"}, "a": np.arange(3)}
 class Tool:
     def __init__(self): self.names = {"p", "q", "r"}

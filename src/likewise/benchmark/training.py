@@ -28,7 +28,7 @@ from likewise.networks import network as load_network
 from likewise.networks.training.checkpoints import CHECKPOINT
 from likewise.views import Activations
 from likewise.work.engines import Engine, Local
-from likewise.work.engines.base import Lost
+from likewise.work.engines.base import WorkerDied
 
 RECORD = "network.json"
 CHECKS = ("fit", "shortcut", "augmented")
@@ -123,7 +123,7 @@ def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str,
     with Progress(len(tasks), "training", shown=progress) as bar:
         bar.advance(len(tasks) - len(todo))
         for task, record in _made(todo, engine):
-            if isinstance(record, Lost):
+            if isinstance(record, WorkerDied):
                 lost.append(f"{task.spec.name} ({record.reason})")
             else:
                 records[task.spec.key] = record
@@ -136,7 +136,7 @@ def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str,
     return records
 
 
-def _made(tasks: Iterable[Task], engine: Engine) -> Iterator[tuple[Task, Record | Lost]]:
+def _made(tasks: Iterable[Task], engine: Engine) -> Iterator[tuple[Task, Record | WorkerDied]]:
     if isinstance(engine, Local):
         yield from ((task, make(task)) for task in tasks)
         return

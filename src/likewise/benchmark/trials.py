@@ -28,8 +28,8 @@ from likewise.benchmark.groundings import GROUNDINGS, Grounding
 from likewise.benchmark.results.frame import COLUMNS
 from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
-from likewise.comparison.keys import measure_key
-from likewise.comparison.schedule import outcome
+from likewise.comparison.pairs import outcome
+from likewise.comparison.schedule import measure_key
 from likewise.errors import InputError
 from likewise.matrices.similarity import Comparison
 from likewise.measures.facts import Measure

@@ -24,7 +24,7 @@ from likewise._base.files import reading
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import Extraction, as_views, check_count, check_networks, extract_all, seeded
-from likewise.comparison.schedule import representations, score_table
+from likewise.comparison.pairs import representations, score_table
 from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
 from likewise.measures.facts import Measure

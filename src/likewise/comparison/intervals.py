@@ -17,7 +17,7 @@ import torch
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import check_count, prepare
-from likewise.comparison.schedule import attempt, representations, score_table
+from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from likewise import __version__
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import check_choices, choices_of, seeded
-from likewise.comparison.schedule import score_items
+from likewise.comparison.pairs import score_items
 from likewise.data import Data, as_data
 from likewise.data.objects import read_once
 from likewise.errors import InputError

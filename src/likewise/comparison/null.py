@@ -23,7 +23,7 @@ from torch import Tensor
 
 from likewise._base.arrays import plain_tensor
 from likewise._base.machine import one_thread
-from likewise.comparison.schedule import attempt
+from likewise.comparison.pairs import attempt
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import svd
 from likewise.measures.facts import Measure

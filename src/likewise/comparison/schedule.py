@@ -1,43 +1,42 @@
-"""The one loop over pairs: what is to be scored, in which order and from which shared work, and what has been.
+"""What is to be scored for a set of networks, what has been, and where: in this process or in workers.
 
-Per-network work is shared by all pairs and measures through one workspace; measures that are inner products
-of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair, several at a time, each on
-one thread. Scores stand in arrays: with many networks, an object per pair would outweigh the views.
+Measures that are inner products of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair,
+several at a time, each on one thread. Scores stand in arrays: with many networks, an object per pair would outweigh
+the views. In a store, a score lies under a hash of all that it depends on.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from likewise import __version__
-from likewise._base.machine import is_out_of_memory, single_threaded
+from likewise._base.arrays import Array
+from likewise._base.hashing import digest, value_digest
+from likewise._base.machine import single_threaded
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.comparison.keys import measure_key, pair_key, score_key, view_key
-from likewise.errors import (
-    FailedMeasureWarning,
-    InputError,
-    LikewiseError,
-    MeasureError,
-    UndefinedError,
+from likewise.comparison.blocks import score_in_workers
+from likewise.comparison.pairs import (
+    Item,
+    Outcome,
+    items_of,
+    kernels_of,
+    score_items,
+    tile_order,
+    unordered_pairs,
+    want_distances,
 )
+from likewise.errors import FailedMeasureWarning, InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.facts import Measure
-from likewise.measures.kernels import (
-    Distance,
-    InnerProducts,
-    Kernel,
-    Linear,
-    can_prepare,
-    groups_in_memory,
-    inner_products,
-)
+from likewise.measures.kernels import Kernel, can_prepare, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -47,50 +46,15 @@ from likewise.views.cache import VIEWS, put_view
 from likewise.work.engines import Engine, Local
 from likewise.work.store import Store
 
-Networks = Mapping[int, Representation] | Sequence[Representation]
-Item = tuple[int, int, int]  # which measure, of which network, to which
 MANY = 1000  # inputs from which what follows from one network is worth the start of threads
-
-
-class Outcome(NamedTuple):
-    """A score, or NaN and the reason why there is none.
-
-    `final` says that the inputs are the reason. A function that failed may be mended, or what it
-    calls, and a worker may be killed by anything: such pairs are not stored, and tried again.
-    """
-
-    value: float
-    reason: str = ""
-    final: bool = True
-
-
-def outcome(measure: Measure, pair: Pair) -> Outcome:
-    """Score a pair; only a lack of memory, an interrupt or a missing part ends the run."""
-    try:
-        return Outcome(measure.score(pair))
-    except (UndefinedError, InputError) as error:
-        return Outcome(float("nan"), str(error))
-    except MeasureError as error:
-        return Outcome(float("nan"), str(error), final=False)
-    except LikewiseError:
-        raise
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        reason = f"{measure.key} failed on {pair}: {type(error).__name__}: {error}"
-        return Outcome(float("nan"), reason, final=False)
-
-
-def attempt(measure: Measure, pair: Pair) -> tuple[float, str]:
-    """A score, or NaN and the reason why there is none."""
-    return outcome(measure, pair)[:2]
 
 
 def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
     """One score, from the store where it is there, else kept there."""
     if store is None:
         return measure.score(pair)
-    key = score_key(pair.a.view, pair.b.view, measure)
+    a, b = (view_key(rep.view, measure) for rep in (pair.a, pair.b))
+    key = pair_key(a, b, measure_key(measure), measure.info.symmetric)
     value, reason = store.find([key]).get(key, (None, ""))
     if value is None:
         try:
@@ -103,25 +67,30 @@ def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
     return value
 
 
-def score_items(
-    items: Iterable[Item],
-    measures: Sequence[Measure],
-    left: Networks,
-    right: Networks | None = None,
-    tables: dict[Kernel, InnerProducts] | None = None,
-) -> Iterator[tuple[Item, Outcome]]:
-    """The one loop over pairs: measure k of network i on the left and network j on the right, for every (k, i, j).
+def view_key(view: Activations, measure: Measure) -> str:
+    """A hash of what a measure looks at."""
+    return view.digest_with_network if measure.info.on == "networks" else view.digest
 
-    Items of one pair, in both directions, belong next to each other: what they share is computed once. Without
-    `right`, both networks are on the left.
-    """
-    place, pair = (-1, -1), None
-    for k, i, j in items:
-        if pair is None or place != (i, j):
-            back = right is None and place == (j, i)
-            pair = pair.swapped if pair is not None and back else Pair(left[i], (right or left)[j], tables)
-            place = (i, j)
-        yield (k, i, j), outcome(measures[k], pair)
+
+def pair_key(a: str, b: str, measure: str, symmetric: bool) -> str:
+    """The key of a score from the digests of both views and the measure's key."""
+    first, second = (b, a) if symmetric and b < a else (a, b)
+    return digest([f"{first} {second} {measure}"])
+
+
+def measure_key(measure: Measure) -> str:
+    """A hash of everything about a measure that its scores depend on: name or code, variant, options, version."""
+    options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
+    # a function of the user's goes by what it computes, for want of a version; its name says nothing
+    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.given))
+    facts = [name, measure.info.variant, measure.info.version, options, code]
+    return digest([json.dumps(facts, sort_keys=True)])
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value_digest(value)
 
 
 class Job:
@@ -137,9 +106,9 @@ class Job:
         self.reasons: dict[Item, str] = {}
         self.failed: dict[Item, str] = {}
         self.files: list[tuple[Path, ...]] = []  # of the views, once they are in a store
-        self.wanted = np.stack([self._wanted(measure) for measure in measures])
+        self.todo = np.stack([self._todo(measure) for measure in measures])
 
-    def _wanted(self, measure: Measure) -> np.ndarray:
+    def _todo(self, measure: Measure) -> Array:
         """Ordered pairs to compute; the diagonal too where it is not known beforehand."""
         m = len(self.views)
         pairs = np.triu(np.ones((m, m), dtype=bool), 1)
@@ -151,8 +120,8 @@ class Job:
 
     @property
     def total(self) -> int:
-        """How many scores are wanted."""
-        return int(self.wanted.sum())
+        """How many scores there will be."""
+        return int(self.todo.sum())
 
     def record(self, item: Item, result: Outcome) -> None:
         """Write a score, or why it is undefined, into the matrix of its measure."""
@@ -188,18 +157,18 @@ class Job:
 
     def _saturated(self, measure: Measure, k: int) -> dict[tuple[str, str], str]:
         """Pairs whose score any network of their widths would get, with the reason."""
-        found = {}
+        reasons = {}
         for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
             a, b = self.views[i], self.views[j]
             reason = saturated(measure, float(self.values[k, i, j]), (a.n, a.d, b.d))
             if i != j and reason:
-                found[self.names[i], self.names[j]] = reason
-        return found
+                reasons[self.names[i], self.names[j]] = reason
+        return reasons
 
-    def undefined_alone(self) -> np.ndarray:
+    def undefined_diagonals(self) -> Array:
         """Diagonals to look at: a network undefined with every other may be so with itself."""
         m = len(self.views)
-        undefined = np.zeros_like(self.wanted)
+        undefined = np.zeros_like(self.todo)
         for k, measure in enumerate(self.measures):
             if measure.info.identity is not None and m > 1:
                 missing = np.isnan(self.values[k]) | np.eye(m, dtype=bool)
@@ -212,13 +181,13 @@ class Job:
             mine = [reason for (which, _, _), reason in self.failed.items() if which == k]
             if mine:
                 warn(
-                    f"{measure.key} gave no score for {len(mine)} of {int(self.wanted[k].sum())} "
+                    f"{measure.key} gave no score for {len(mine)} of {int(self.todo[k].sum())} "
                     f"pairs, and the run went on. The first reason: {mine[0]}",
                     FailedMeasureWarning,
                 )
 
 
-class Ledger:
+class ScoreWriter:
     """Writes down every score as it comes: in the job, in the store, on the bar."""
 
     def __init__(self, job: Job, store: Store | None, bar: Progress | None) -> None:
@@ -232,7 +201,7 @@ class Ledger:
         a, b = (view_key(self.job.views[at], measure) for at in (i, j))
         return pair_key(a, b, self._keys[k], measure.info.symmetric)
 
-    def take_stored(self, todo: np.ndarray) -> None:
+    def take_stored(self, todo: Array) -> None:
         """Scores that are in the store already; they are no longer to do."""
         if self.store is None:
             return
@@ -240,10 +209,10 @@ class Ledger:
         for start in range(0, len(open_items), 5000):
             items = [(int(k), int(i), int(j)) for k, i, j in open_items[start : start + 5000]]
             keys = [self._key(item) for item in items]
-            known = self.store.find(keys)
+            stored = self.store.find(keys)
             for item, key in zip(items, keys, strict=True):
-                if key in known:
-                    self.job.record(item, Outcome(*known[key]))
+                if key in stored:
+                    self.job.record(item, Outcome(*stored[key]))
                     todo[item] = False
                     self._advance()
 
@@ -266,122 +235,56 @@ def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Pr
     """Score what is not in the store, pair by pair, and keep each score as it comes."""
     if store is not None:
         job.files = [put_view(store.artifacts(VIEWS), view) for view in job.views]
-    todo = job.wanted.copy()
-    ledger = Ledger(job, store, bar)
-    ledger.take_stored(todo)
-    _score(todo, engine, limit, ledger)
-    _score(job.undefined_alone(), engine, limit, Ledger(job, None, None))
+    todo = job.todo.copy()
+    scores = ScoreWriter(job, store, bar)
+    scores.take_stored(todo)
+    _score(todo, engine, limit, scores)
+    _score(job.undefined_diagonals(), engine, limit, ScoreWriter(job, None, None))
     job.warn_of_failures()
 
 
-def _score(todo: np.ndarray, engine: Engine, limit: int, ledger: Ledger) -> None:
+def _score(todo: Array, engine: Engine, limit: int, scores: ScoreWriter) -> None:
     if not todo.any():
         return
+    job = scores.job
     if isinstance(engine, Local):
-        _score_here(todo, engine, limit, ledger)
-        return
-    from likewise.comparison.blocks import score_remotely
-
-    score_remotely(todo, engine, limit, ledger)
+        _score_here(todo, engine, limit, scores)
+    else:
+        score_in_workers(todo, job.views, job.measures, engine, limit=limit, files=job.files, record=scores.record)
 
 
-def _score_here(todo: np.ndarray, engine: Local, limit: int, ledger: Ledger) -> None:
-    job, pairs = ledger.job, unordered_pairs(todo)
+def _score_here(todo: Array, engine: Local, limit: int, scores: ScoreWriter) -> None:
+    job, pairs = scores.job, unordered_pairs(todo)
     used = [int(i) for i in np.unique(pairs)]
-    measures = [m for k, m in enumerate(job.measures) if todo[k].any()]
+    measures = [measure for k, measure in enumerate(job.measures) if todo[k].any()]
     workspace = Workspace(limit, networks=len(used), distances=want_distances(measures))
     reps = {i: Representation(job.views[i], workspace) for i in used}
-    side_by_side = workspace.keeps_squares(reps[used[0]].n)
-    place = engine if side_by_side else Local(1)  # where memory is short, one at a time on all cores
     networks = list(reps.values())
+    side_by_side = workspace.keeps_squares(networks[0].n)
+    if not side_by_side:
+        engine = Local(1)  # where memory is short, one at a time on all cores
     kernels = kernels_of(measures, len(pairs), networks)
     if side_by_side and networks[0].n >= MANY:
-        prepare(kernels, networks, place)
+        prepare(kernels, networks, engine)
     with single_threaded() if side_by_side else nullcontext():
         tables = inner_products(kernels, networks)
 
     def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
-        return list(score_items(items_of(todo, *pair), job.measures, reps, tables=tables))
+        return list(score_items(items_of(todo, [pair]), job.measures, reps, tables=tables))
 
-    with closing(place.run(score, _tiled(pairs, reps))) as results:
-        for _, scores in results:
-            for item, result in scores:
-                ledger.record(item, result)
+    with closing(engine.run(score, _tiled(pairs, networks))) as results:
+        for _, outcomes in results:
+            for item, result in outcomes:
+                scores.record(item, result)
 
 
-def prepare(kernels: Iterable[Kernel], networks: Iterable[Representation], place: Local) -> None:
+def prepare(kernels: Iterable[Kernel], networks: Iterable[Representation], engine: Local) -> None:
     """Compute what each network's kernels are made from, several networks at a time."""
-    with closing(place.run(lambda rep: [can_prepare(kernel, rep) for kernel in kernels], networks)) as done:
+    with closing(engine.run(lambda rep: [can_prepare(kernel, rep) for kernel in kernels], networks)) as done:
         deque(done, maxlen=0)
 
 
-def unordered_pairs(todo: np.ndarray) -> np.ndarray:
-    """The pairs of networks with something to do, (pairs, 2), the smaller number first."""
-    some = todo.any(axis=0)
-    return np.argwhere(np.triu(some | some.T))
-
-
-def items_of(todo: np.ndarray, i: int, j: int) -> list[Item]:
-    """What is to do for two networks, in both directions."""
-    items = [(int(k), i, j) for k in np.flatnonzero(todo[:, i, j])]
-    return items + [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
-
-
-def want_distances(measures: Iterable[Measure]) -> bool:
-    """Whether some measure reads the distances of every network."""
-    return any(Distance() in m.kernels for m in measures)
-
-
-def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:
-    """Kernels whose inner products are best taken for many pairs at once."""
-    kernels = {kernel for m in measures for kernel in m.kernels}
-    if Linear() in kernels and _cross_is_cheaper(measures, pairs, views):
-        kernels.discard(Linear())
-    return kernels
-
-
-def _cross_is_cheaper(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> bool:
-    """Whether linear inner products should come from the pairs' cross-covariances."""
-    some = views[0]
-    if any(view.d > view.n for view in views):
-        return False
-    if any(m.info.cross and Linear() not in m.kernels for m in measures):
-        return True  # they are computed anyway
-    return pairs * some.d < len(views) * some.n
-
-
-def _tiled(pairs: np.ndarray, reps: Mapping[int, Representation]) -> Iterator[tuple[int, int]]:
-    """Pairs by blocks of networks, so that what was moved to disk comes back seldom."""
-    block = max(1, len(groups_in_memory(list(reps.values()))[0]) // 2)
-    return ((int(i), int(j)) for i, j in tile_order(pairs, block))
-
-
-def tile_order(pairs: np.ndarray, side: int) -> np.ndarray:
-    """Pairs of networks in the order of tiles that many networks wide."""
-    i, j = pairs.T
-    return pairs[np.lexsort((j, i, j // side, i // side))]
-
-
-def representations(views: list[Activations], limit: int) -> list[Representation]:
-    """The networks in one workspace that keeps what shuffles and draws take by index."""
-    workspace = Workspace(limit, networks=len(views), resampled=True)
-    return [Representation(view, workspace) for view in views]
-
-
-def score_table(
-    measure: Measure,
-    left: Sequence[Representation],
-    right: Sequence[Representation],
-    tables: dict[Kernel, InnerProducts],
-) -> np.ndarray:
-    """Scores of all pairs of different networks; the diagonal is the network with itself."""
-    m, both = len(left), not measure.info.symmetric
-    values = np.full((m, m), np.nan)
-    items = [(0, i, j) for i in range(m) for j in range(m) if i < j or (both and i > j)]
-    for (_, i, j), result in score_items(items, [measure], left, right, tables):
-        values[i, j] = result.value
-        if not both:
-            values[j, i] = result.value
-    if measure.info.identity is not None:
-        np.fill_diagonal(values, measure.info.identity)
-    return values
+def _tiled(pairs: Array, networks: Sequence[Representation]) -> Iterator[tuple[int, int]]:
+    """Pairs by tiles of networks, so that what was moved to disk comes back seldom."""
+    side = max(1, len(groups_in_memory(networks)[0]) // 2)
+    return ((int(i), int(j)) for i, j in tile_order(pairs, side))

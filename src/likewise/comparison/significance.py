@@ -21,7 +21,7 @@ from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import as_views, check_count, prepare
 from likewise.comparison.null import Orders, null_draws, null_groups, shuffled_networks
-from likewise.comparison.schedule import attempt, representations, score_table
+from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import LikewiseError, UndefinedError
 from likewise.matrices.score import Score, sentence
 from likewise.matrices.similarity import SimilarityMatrix

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 import torch
@@ -24,9 +24,6 @@ from torch import Tensor
 
 from likewise._base.machine import free_memory
 from likewise.errors import InputError, brief
-
-if TYPE_CHECKING:
-    from likewise.measures.transport import SharedFolder
 
 T = TypeVar("T")
 LEAST = 10**7  # the smallest limit there may be
@@ -62,7 +59,7 @@ class Workspace:
 
     `once` says that a single measure of a single pair is all that will be asked for; `resampled` that the
     inputs will be shuffled or drawn, so that whole matrices are worth keeping; `distances` that those of every
-    network will be asked for. What was costly to compute can be `shared` with other processes.
+    network will be asked for.
     """
 
     def __init__(
@@ -73,9 +70,7 @@ class Workspace:
         once: bool = False,
         resampled: bool = False,
         distances: bool = False,
-        shared: SharedFolder | None = None,
     ) -> None:
-        self.shared = shared
         self._limit = limit
         self.networks = networks
         self.once = once
@@ -140,10 +135,7 @@ class Workspace:
         with lock:
             if key in self._held:
                 return self._held[key]
-            if key in self._on_disk:
-                value = self._reload(key)
-            else:
-                value = compute() if self.shared is None else self.shared.get(key, compute)
+            value = self._reload(key) if key in self._on_disk else compute()
             self._held[key] = value
             if size := _size(value):
                 self._count(key, size)

@@ -19,7 +19,7 @@ from likewise.data import Data, held_out
 from likewise.errors import InputError, WorkerError, brief
 from likewise.networks.anatomy.output_kind import check_answers
 from likewise.networks.training.settings import SettingsDict
-from likewise.work.engines import Engine, Local, Lost, engine_of
+from likewise.work.engines import Engine, Local, WorkerDied, engine_of
 from likewise.work.store import Store, open_store
 from likewise.zeroshot.folds import Fold, Network, Source, check_network, read_answers, run_fold, with_key
 from likewise.zeroshot.presets import preset_of
@@ -196,7 +196,7 @@ def _engine(given: Any) -> tuple[Engine, int | None]:
 def _run_all(folds: Sequence[Fold], engine: Engine, name: str, progress: bool) -> None:
     with Progress(len(folds), f"training {name}", shown=progress) as bar:
         for fold, done in engine.run(run_fold, folds):
-            if isinstance(done, Lost):
+            if isinstance(done, WorkerDied):
                 what = f"without {fold.without[0]!r}" if fold.without else "on all classes"
                 raise WorkerError(f"{name} {what} was not trained: {done.reason}. Run again with the store to resume.")
             bar.advance()

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from likewise.errors import InputError, MissingDependencyError, WorkerError
-from likewise.work.engines import Local, Lost, engine_of
+from likewise.work.engines import Local, WorkerDied, engine_of
 
 
 def cube(number):
@@ -24,7 +24,7 @@ def test_every_engine_runs_any_tasks(engine) -> None:
 
 def test_a_task_that_ends_its_worker_is_named_and_all_others_are_run() -> None:
     results = dict(engine_of("processes:2").run(cube, range(8)))
-    assert results.pop(3) == Lost("the process that computed it was killed, twice")
+    assert results.pop(3) == WorkerDied("the process that computed it was killed, twice")
     assert results == {i: i**3 for i in (0, 1, 2, 4, 5, 6, 7)}
 
 

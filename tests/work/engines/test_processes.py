@@ -15,7 +15,8 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.errors import FailedMeasureWarning, InputError
+from likewise.errors import FailedMeasureWarning, InputError, WorkerError
+from likewise.work.engines import engine_of, processes
 from likewise.work.store import Store
 
 RNG = np.random.default_rng(0)
@@ -149,87 +150,26 @@ def test_a_killed_run_leaves_no_workers_behind(tmp_path) -> None:
     assert [child.cmdline() for child in left] == []
 
 
-def test_a_script_without_a_guard_is_told_about_it(tmp_path) -> None:
+def test_a_script_needs_no_guard_and_later_calls_find_the_workers_of_earlier_ones(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
-        import numpy as np, likewise
+        import os, numpy as np, likewise
+        from likewise.work.engines import engine_of
         views = {str(i): np.random.default_rng(i).normal(size=(20, 3)) for i in range(3)}
         def mine(x, y):
-            return 1.0
-        likewise.compare(views, mine, engine="processes:1", progress=False)
+            return float(os.getpid())
+        first, second = (likewise.compare(views, mine, engine="processes:1", progress=False) for _ in range(2))
+        print(len({os.getpid(), *first.values.flat, *second.values.flat}))
         """)
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == (
-        "likewise.errors.WorkerError: the worker processes ended as they started. In a script, put the "
-        "call under `if __name__ == '__main__':`, since workers import the script; or leave the engine "
-        "out."
-    )
+    assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
 
 
-COPIES = """
-import threading
-from multiprocessing.forkserver import _forkserver
-import numpy as np, torch, likewise
-
-def mine(x, y):
-    return 1.0
-
-if __name__ == "__main__":
-    torch.set_num_threads(2)
-    torch.randn(900, 900) @ torch.randn(900, 900)  # wakes threads that copies do not have
-    np.ones((900, 900)) @ np.ones((900, 900))
-    views = {str(i): np.random.default_rng(i).normal(size=(200, 30)) for i in range(6)}
-    names = ["cka", "pwcca", "rsa", "jaccard", "procrustes", "soft-correlation"]
-    alone = likewise.compare(views, names, progress=False)
-    found = likewise.compare(views, names, engine="processes:2", progress=False)
-    print(all(np.array_equal(found[name].values, alone[name].values) for name in names))
-    print(_forkserver._forkserver_pid is None)
-    over = threading.Event()
-    other = threading.Thread(target=over.wait)
-    other.start()
-    likewise.compare(views, "cka", engine="processes:2", progress=False)
-    print(_forkserver._forkserver_pid is None)
-    over.set()
-    other.join()
-    likewise.compare(views, ["cka", mine], engine="processes:2", progress=False)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
-def test_measures_of_ours_run_in_copies_unless_another_thread_is_alive(tmp_path) -> None:
-    script = tmp_path / "copies.py"
-    script.write_text(COPIES)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout.split() == ["True", "True", "False"], done.stderr
-    assert done.returncode == 0
-
-
-ENDLESS = """
-import os, time
-from likewise.work.engines import engine_of
-
-def sleep(seconds):
-    os.write(1, b"started\\n")  # in one piece: both write at once
-    time.sleep(seconds)
-
-engine = engine_of("processes:2")
-engine.prepare(True)
-list(engine.run(sleep, [60, 60]))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
-def test_copies_end_when_the_process_they_are_of_is_killed(tmp_path) -> None:
-    script = tmp_path / "endless.py"
-    script.write_text(ENDLESS)
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline().strip() for _ in range(2)] == ["started", "started"]
-        workers = psutil.Process(process.pid).children()
-        assert len(workers) == 2
-        process.kill()
-    _, alive = psutil.wait_procs(workers, timeout=5)
-    assert alive == []
+def test_workers_that_cannot_start_are_said(monkeypatch) -> None:
+    monkeypatch.setattr(processes, "_begin", lambda parent: os._exit(1))
+    with pytest.raises(WorkerError) as caught:
+        list(engine_of("processes:3").run(abs, [1]))
+    assert str(caught.value).startswith("worker processes cannot be started: ")
+    assert str(caught.value).endswith(". Leave the engine out.")

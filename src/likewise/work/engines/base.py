@@ -26,7 +26,7 @@ _GAVE_UP = ("KilledWorker", "WorkerCrashedError")  # what Dask and Ray raise for
 
 
 @dataclass(frozen=True)
-class Lost:
+class WorkerDied:
     """Stands for the result of a task that ended its worker, the second time while it ran alone."""
 
     reason: str
@@ -37,7 +37,7 @@ class Engine(Protocol):
 
     workers: int
 
-    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | WorkerDied], None, None]:
         """Tasks with their results, as they come. Close it to stop."""
         ...
 
@@ -47,7 +47,7 @@ ENGINES: Registry[Maker] = Registry("engine", group="likewise.engines", modules=
 
 
 def engine(name: str) -> Callable[[Maker], Maker]:
-    """Name a function that makes an engine; it is given what follows the name and a colon, if anything does."""
+    """Name a function that makes an engine; it receives what follows the name and a colon, if anything does."""
 
     def register(make: Maker) -> Maker:
         return ENGINES.add(name, make, module=make.__module__)
@@ -55,23 +55,23 @@ def engine(name: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def engine_of(given: Any) -> Engine:
+def engine_of(engine: Any) -> Engine:
     """None, "processes[:N]", "dask[:ADDRESS]", "ray[:ADDRESS]", a Dask client, any executor, or an engine."""
-    if given is None:
+    if engine is None:
         return Local()
-    if isinstance(given, str):
-        name, colon, argument = given.partition(":")
+    if isinstance(engine, str):
+        name, colon, argument = engine.partition(":")
         if name not in ENGINES:
             *names, last = ENGINES.names()
-            raise InputError(f"no engine named {given!r}. There are {', '.join(names)} and {last}.")
+            raise InputError(f"no engine named {engine!r}. There are {', '.join(names)} and {last}.")
         return ENGINES.get(name)(argument if colon else None)
-    if isinstance(given, (Local, Remote)):
-        return given
-    if hasattr(given, "get_executor"):  # a Dask client
-        return Remote(given.get_executor().submit, max(1, len(given.nthreads())))
-    if hasattr(given, "submit"):
-        return Remote(given.submit, int(getattr(given, "_max_workers", 4)))
-    raise InputError(f"{brief(given)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.")
+    if isinstance(engine, (Local, Remote)):
+        return engine
+    if hasattr(engine, "get_executor"):  # a Dask client
+        return Remote(engine.get_executor().submit, max(1, len(engine.nthreads())))
+    if hasattr(engine, "submit"):
+        return Remote(engine.submit, int(getattr(engine, "_max_workers", 4)))
+    raise InputError(f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.")
 
 
 class Local:
@@ -110,22 +110,16 @@ class Remote:
     """Other processes, here or elsewhere: `submit` hands them a task, `close` ends those that were started for it.
 
     Where a worker is lost, every task that was under way runs again, alone: the one that ends its worker a second
-    time yields `Lost`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
-    `prepare` is told whether the tasks to come are safe in a copy of this process: they start no threads, take no
-    gradients and run no code but ours. It answers whether such copies will run them.
+    time yields `WorkerDied`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
     """
 
     def __init__(
-        self,
-        submit: Callable[..., Future[Any]],
-        workers: int,
-        close: Callable[[bool], None] | None = None,
-        prepare: Callable[[bool], bool] = lambda copyable: False,
+        self, submit: Callable[..., Future[Any]], workers: int, close: Callable[[bool], None] = lambda finished: None
     ) -> None:
         self.workers = workers
-        self._submit, self._close, self.prepare = submit, close, prepare
+        self._submit, self._close = submit, close
 
-    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | Lost], None, None]:
+    def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | WorkerDied], None, None]:
         """Tasks with their results, as they come. Close it to stop, and the workers started for it."""
         fresh, again = iter(tasks), deque[S]()
         running: dict[Future[T], S] = {}
@@ -142,18 +136,17 @@ class Remote:
                     if error is None:
                         yield task, future.result()
                     elif type(error).__name__ in _GAVE_UP:
-                        yield task, Lost(f"its worker was lost ({type(error).__name__}: {error})")
+                        yield task, WorkerDied(f"its worker was lost ({type(error).__name__}: {error})")
                     elif not isinstance(error, BrokenExecutor):
                         raise error
                     elif alone:
-                        yield task, Lost("the process that computed it was killed, twice")
+                        yield task, WorkerDied("the process that computed it was killed, twice")
                     else:
                         again.append(task)
         finally:
             for future in running:
                 future.cancel()
-            if self._close is not None:
-                self._close(finished)
+            self._close(finished)
 
     def _send(self, function: Callable[[S], T], tasks: Iterator[S], running: dict[Future[T], S]) -> None:
         """Have one task more under way than there are workers, so that none of them waits."""

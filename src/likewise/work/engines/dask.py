@@ -27,11 +27,11 @@ class Cluster:
         self.client: Any = None
         self._open()
 
-    def submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand a task to the cluster."""
         if self.client is None:
             self._open()
-        future: Future[Any] = self._executor.submit(function, *given)
+        future: Future[Any] = self._executor.submit(function, *arguments)
         return future
 
     def close(self, finished: bool) -> None:

@@ -17,8 +17,8 @@ def ray(address: str | None) -> Engine:
     if not library.is_initialized():
         library.init(address, log_to_driver=False)
 
-    def submit(function: Callable[..., Any], *given: Any) -> Future[Any]:
-        future: Future[Any] = library.remote(function).remote(*given).future()
+    def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = library.remote(function).remote(*arguments).future()
         return future
 
     return Remote(submit, workers=8)

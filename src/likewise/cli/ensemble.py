@@ -1,4 +1,4 @@
-"""`likewise ensemble`: which networks of a run to put into an ensemble, and what that is worth."""
+"""`likewise ensemble`: which networks of a run to put into an ensemble, and how that does on held-out inputs."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def ensemble(
 
     matrix = load(run)
     answers = cast("Answers", matrix.answers)  # a run has them
-    found = pick_ensemble(matrix, answers, size, seed=seed)
+    pick = pick_ensemble(matrix, answers, size, seed=seed)
     table = None
     if by_families:
         sizes = range(2, min(max(size, 2), len(matrix)) + 1)
         table = errors_by_clusters(answers, clusters(matrix, seed=seed), sizes, seed=seed)
     if as_json:
         rows = None if table is None else json.loads(table.to_json(orient="records", double_precision=15))
-        typer.echo(json.dumps(found.record() | ({} if rows is None else {"by_families": rows})))
+        typer.echo(json.dumps(pick.record() | ({} if rows is None else {"by_families": rows})))
         return
-    typer.echo(str(found))
+    typer.echo(str(pick))
     if table is not None:
         _print(table)
 
 
 def _print(table: pd.DataFrame) -> None:
-    shown = table.astype(object)
+    formatted = table.astype(object)
     for name in table.columns.drop(["size", "families", "samples"]):
-        shown[name] = table[name].map(("{:.3g}" if name == "p" else "{:.2%}").format)
+        formatted[name] = table[name].map(("{:.3g}" if name == "p" else "{:.2%}").format)
     typer.echo("\nerror reduction by number of families; gain over random members; p by permuting families")
-    typer.echo(shown.to_string(index=False, line_width=get_terminal_size().columns))
+    typer.echo(formatted.to_string(index=False, line_width=get_terminal_size().columns))

@@ -13,7 +13,9 @@ import typer
 
 def families(
     matrix: Annotated[Path, typer.Argument(help="A saved matrix, the folder of a run, or a square CSV.")],
-    k: Annotated[int | None, typer.Option("--k", help="How many families; without it, as many as stand apart.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="How many families; by default the number that separates best.")
+    ] = None,
     components: Annotated[
         Path | None, typer.Option(help="CSV, one row per network and one column per component: adds keywords.")
     ] = None,
@@ -25,23 +27,24 @@ def families(
     """Find families of alike networks in a matrix. Names the components they share."""
     from likewise.analysis import clusters, keywords, plot_families, read_matrix, read_table
 
-    given = read_matrix(matrix, larger_is="less alike" if distance else "more alike")
+    similarities = read_matrix(matrix, larger_is="less alike" if distance else "more alike")
     table = None if components is None else read_table(components)
-    found = clusters(given, "auto" if k is None else k, seed=seed)
-    words = None if table is None else keywords(found, table)
+    grouped = clusters(similarities, "auto" if k is None else k, seed=seed)
+    words = None if table is None else keywords(grouped, table)
     if plot is not None:
-        plot_families(found, plot, seed=seed)
+        plot_families(grouped, plot, seed=seed)
     rows: list[dict[str, Any]] = []
-    for label, group in enumerate(found.groups()):
-        row = {"family": label, "members": group, **found.spread(label)}
+    for label, group in enumerate(grouped.groups()):
+        row = {"family": label, "members": group, **grouped.spread(label)}
         rows.append(row if words is None else row | {"keywords": words[label]})
-    about = {"measure": given.measure, "larger_is": given.larger_is, "networks": len(given), "k": found.k}
+    about = {"measure": similarities.measure, "larger_is": similarities.larger_is}
+    about |= {"networks": len(similarities), "k": grouped.k}
     if as_json:
-        typer.echo(json.dumps({**about, "stability": found.stability, "families": rows}))
+        typer.echo(json.dumps({**about, "stability": grouped.stability, "families": rows}))
         return
     typer.echo(
-        f"{found.k} families of {len(given)} networks by {given.measure} (larger is {given.larger_is}); other starts "
-        f"agree to {found.stability:.2f} (1: always the same families)"
+        f"{grouped.k} families of {len(similarities)} networks by {similarities.measure} (larger is "
+        f"{similarities.larger_is}); other starts agree to {grouped.stability:.2f} (1: always the same families)"
     )
     for row in rows:
         _print(row)

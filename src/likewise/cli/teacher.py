@@ -30,7 +30,7 @@ def teacher(
     from likewise.analysis import pick_teacher, read_matrix
 
     matrix = read_matrix(run, larger_is="less alike" if distance else "more alike")
-    found = pick_teacher(
+    pick = pick_teacher(
         student,
         matrix,
         teachers=teachers or None,
@@ -40,10 +40,10 @@ def teacher(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(found.record()))
+        typer.echo(json.dumps(pick.record()))
         return
-    typer.echo(str(found))
-    table = found.candidates.dropna(axis=1, how="all").rename_axis(None)
+    typer.echo(str(pick))
+    table = pick.candidates.dropna(axis=1, how="all").rename_axis(None)
     typer.echo("\n" + table.to_string(float_format="{:.4g}".format, line_width=get_terminal_size().columns))
 
 

@@ -1,11 +1,11 @@
-"""`likewise transfer`: which networks fall together, by attacking each and showing all the examples."""
+"""`likewise transfer`: which networks are fooled by the same attacks."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,7 +31,7 @@ def transfer(
     seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Score how far networks fall together. This is similarity by attack transferability (SAT)."""
+    """Score how far networks are fooled by the same attacks. This is similarity by attack transferability (SAT)."""
     from likewise import transfer as room
     from likewise.errors import InputError
 
@@ -43,9 +43,8 @@ def transfer(
         return
     if data is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
-    chosen = networks or room.preset(str(preset))
-    how: dict[str, Any] = {"seed": seed, "device": device, "batch_size": batch_size}
-    matrix = room.sat(chosen, data, name, store=out and out / "store", **how, **options)
+    options |= {"seed": seed, "device": device, "batch_size": batch_size}
+    matrix = room.sat(networks or room.preset(str(preset)), data, name, store=out and out / "store", **options)
     if out is not None:
         matrix.save_run(out)
         matrix.plot(out / "sat.png")
@@ -70,8 +69,8 @@ def _print_plan(frame: pd.DataFrame, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
         return
-    shown = frame.round({"parameters": 1, "gmacs": 2, "tmacs": 0, "gb": 2})
-    typer.echo(shown.to_string(index=False))
+    rounded = frame.round({"parameters": 1, "gmacs": 2, "tmacs": 0, "gb": 2})
+    typer.echo(rounded.to_string(index=False))
     tmacs, steps, passes, size = (float(frame[name].sum()) for name in ("tmacs", "steps", "passes", "gb"))
     typer.echo(
         f"\n{len(frame)} networks: {steps:,.0f} steps of attacks, {passes:,.0f} forward passes, {tmacs:,.0f} · 10¹² "

@@ -36,7 +36,7 @@ from likewise.errors import LikewiseError
 from likewise.networks import unwrapped
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.classifier import head
-from likewise.networks.anatomy.layers import named_layers, named_parts
+from likewise.networks.anatomy.layers import named_layers, submodules
 from likewise.networks.forward import shown_to
 from studies.network_answers import TEXTS, Subject, sounds, subjects
 
@@ -120,7 +120,7 @@ def _ask_blocks(row: Row, subject: Subject, net: nn.Module, _: Any) -> None:
     found = blocks(named_layers(net))
     row.seen_blocks = f"{len(found)}: {found[0]} … {found[-1]}" if found else "none"
     inside = unwrapped(net)
-    plain = not any(named_parts(inside.get_submodule(name)) for name in found)
+    plain = not any(submodules(inside.get_submodule(name)) for name in found)
     right = None if subject.blocks is None or plain else subject.blocks(inside, found)
     if subject.name in SETTLED:
         row.remark += f"blocks: {SETTLED[subject.name]} "

@@ -84,7 +84,8 @@ def test_without_inputs_the_one_layer_that_no_other_takes_up_is_the_classifier()
 
 def test_where_several_layers_could_be_the_classifier_none_is_guessed() -> None:
     assert refused(lambda: from_weights(TwoHeads())) == (
-        "TwoHeads has no classifier that could be found: 'fc', 'aux' could each be it, and only a "
+        "TwoHeads has no classifier that could be found: by the shapes of its layers, "
+        "'fc', 'aux' could each be it, and only a "
         "forward pass tells which. Name the layer yourself: head='name' where it is asked for, or "
         "net.head_layer = 'name'. Or take class means: from_features(net, data), on the command line --data."
     )

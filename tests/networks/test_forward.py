@@ -12,7 +12,8 @@ from torch import nn
 
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
-from likewise.networks.forward import at_rest, call, first_tensor, takes
+from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.forward import at_rest, call, takes
 
 ANSWERS = torch.arange(6.0).reshape(2, 3)
 STATES = torch.zeros(2, 4, 3)

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from likewise.networks.forward import at_rest, first_tensor, ready
+from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.forward import at_rest, ready
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.batches import Batch
 from likewise.views.hooks import answer_to

@@ -19,7 +19,7 @@ from torch.nn import functional
 from likewise._base.arrays import check_labels
 from likewise.attacks.inference import fast
 from likewise.errors import InputError
-from likewise.networks.anatomy.output_kind import Answers, answers_with
+from likewise.networks.anatomy.outputs import OutputKind, output_kind
 from likewise.networks.forward import at_rest
 from likewise.networks.forward import logits as answer
 from likewise.networks.inputs.normalisation import unwrapped
@@ -89,7 +89,7 @@ class Target:
     labels: Tensor
     targeted: bool
     stalled: Tensor
-    answers: Answers = "logits"
+    answers: OutputKind = "logits"
 
     @property
     def name(self) -> str:
@@ -165,7 +165,7 @@ def target(
         _check_answers(resting, answers, clean)
         truth = answers.argmax(dim=1) if labels is None else check_labels(labels, *answers.shape).to(answers.device)
         none = torch.zeros(len(clean), dtype=torch.long, device=clean.device)
-        yield Target(attacked, clean, truth.clone(), targeted, none, answers_with(resting))
+        yield Target(attacked, clean, truth.clone(), targeted, none, output_kind(resting))
 
 
 def _check_images(images: Tensor) -> None:

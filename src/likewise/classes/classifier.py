@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from likewise.data import Data, as_data
 from likewise.errors import InputError, LikewiseError, NoClassifierError
 from likewise.networks import network as load_network
+from likewise.networks.anatomy.classifier import answering_call, declared_head, find_call
 from likewise.networks.anatomy.classifier import head as find_head
-from likewise.networks.anatomy.layers import named_head, watch, weighted_parts
-from likewise.networks.anatomy.penultimate import answering_call, find_call, same
+from likewise.networks.anatomy.layers import watch, weighted_layers
+from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.anatomy.passes import same_numbers
 from likewise.networks.class_names import class_rows
-from likewise.networks.forward import at_rest, call, first_tensor
+from likewise.networks.forward import at_rest, call
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import Activations
 from likewise.views.extract import extract
@@ -116,7 +118,7 @@ class Tap:
         self._returned: tuple[Any, Callable[[], Any]] | None = None
         self._call, self._last = 1, deque[Tensor | None](maxlen=1)
         try:
-            named = named_head(net, head)
+            named = declared_head(net, head)
         except LikewiseError:
             if head is not None:
                 raise
@@ -136,7 +138,7 @@ class Tap:
         """The features of the last batch, once; `logits` are what the network answered to it."""
         if self._learns and isinstance(logits, Tensor):
             returned, ask = self._returned or (None, None)
-            is_answer = same(first_tensor(returned), logits)
+            is_answer = same_numbers(first_tensor(returned), logits)
             self._settle(logits, ask if is_answer else None)
         whole = len(self._last) == self._last.maxlen
         features = self._last[self._call - 1] if whole else None
@@ -151,7 +153,7 @@ class Tap:
     def _learn(self) -> None:
         """Record every layer with weights until the answer of a pass is known."""
         self._learns = True
-        parts = weighted_parts(self._net)
+        parts = weighted_layers(self._net)
         inputs_of = {f"{_INPUT}{name}": part for name, part in parts.items()}
         self._new_pass = self._hooks.enter_context(watch(parts, self._record, inputs_of))
         before = self._net.register_forward_pre_hook(lambda _net, _args: self.start())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 import torch
@@ -15,9 +13,9 @@ from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError
-from likewise.networks.anatomy.classifier import head as find_head
-from likewise.networks.anatomy.layers import classifiers_of_timm
+from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.networks.anatomy.classifier import answer_field
+from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
 from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped
 from likewise.networks.inputs.transforms import as_shown, from_callable
@@ -38,10 +36,6 @@ _EXAMPLES = {
     "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
 }
 _LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
-
-# the fields of an output, as transformers names them, that are an embedding
-POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
-STATES = ("encoder_last_hidden_state", "last_hidden_state")
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
     "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
@@ -240,101 +234,6 @@ def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
             f"{name} failed on {shown}: {type(error).__name__}: {reason}. Check that the network takes inputs of this "
             "shape and type."
         ) from error
-
-
-def first_tensor(output: Any) -> Tensor | None:
-    """The tensor an output means: itself, its logits or last states by name, else the first within.
-
-    >>> first_tensor({"loss": None, "last_hidden_state": torch.zeros(2, 3), "logits": (torch.ones(2), 0)})
-    tensor([1., 1.])
-    """
-    if isinstance(output, Tensor):
-        return output
-    parts = fields(output)
-    named = [parts[name] for name in ("logits", "last_hidden_state") if name in parts]
-    tensors = (first_tensor(field) for field in [*named, *parts.values()])
-    return next((tensor for tensor in tensors if tensor is not None), None)
-
-
-def tensor_at(output: Any, field: Any) -> Tensor | None:
-    """The tensor of one field of an output; None stands for the one `first_tensor` finds."""
-    return first_tensor(output if field is None else fields(output).get(field))
-
-
-def possible_answers(output: Any) -> dict[Any, Tensor]:
-    """The rows `(n, k)` in an output that may each be its answer; empty where it is clear which is.
-
-    It is where one is named logits, and where the first tensor is rows and all rows are of one width.
-
-    >>> list(possible_answers((torch.zeros(2, 16), torch.zeros(2, 10))))
-    [0, 1]
-    """
-    parts = {} if isinstance(output, Tensor) else fields(output)
-    if "logits" in parts or "last_hidden_state" in parts:
-        return {}
-    tensors = {k: v for k, v in parts.items() if isinstance(v, Tensor) and v.ndim > 1 and v.is_floating_point()}
-    rows = {field: value for field, value in tensors.items() if value.ndim == 2}
-    one_width = len({value.shape[1] for value in rows.values()}) == 1
-    return {} if one_width and next(iter(tensors)) in rows else rows
-
-
-def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = None) -> Any:
-    """The field of an output that holds the answer: that of as many columns as there are classes.
-
-    None stands for what `first_tensor` finds. Refused where nothing says which of several it is.
-    """
-    rows = possible_answers(output)
-    if not rows or hasattr(unwrapped(net), "main_input_name"):  # those of transformers give their answer first
-        return None
-    try:
-        classes = len(find_head(net, layer).weight)
-    except LikewiseError:
-        classes = None
-    for field, value in rows.items():
-        if value.shape[1] == classes:
-            return field
-    given = ", ".join(f"{field!r} {tuple(value.shape)}" for field, value in rows.items())
-    raise InputError(
-        f"{label} gives several tensors and nothing says which is its answer: {given}. Name the layer "
-        "that gives it: head='name' where it is asked for, or net.head_layer = 'name'."
-    )
-
-
-def gives_logits(net: nn.Module, output: Any) -> bool:
-    """Whether what a network gives may be logits, as far as that is known."""
-    try:
-        classifiers_of_timm(unwrapped(net))
-    except NoClassifierError:
-        return False
-    return not why_no_logits(net, output)
-
-
-def why_no_logits(net: nn.Module, output: Any) -> str:
-    """Why what a network gives are no logits, where that is known; else nothing."""
-    if isinstance(output, Tensor):
-        return ""
-    if gives_stages(unwrapped(net), output):
-        return "it gives the maps of its stages"
-    parts = fields(output)
-    named = [name for name in (*POOLED, *STATES) if parts.get(name) is not None]
-    return f"it gives {named[0]!r} and no logits" if named and "logits" not in parts else ""
-
-
-def gives_stages(net: nn.Module, output: Any) -> bool:
-    """Whether this is a network of timm made with `features_only`."""
-    listed = getattr(net, "feature_info", None)
-    return isinstance(output, (list, dict)) and callable(getattr(listed, "channels", None))
-
-
-def fields(output: Any) -> Mapping[Any, Any]:
-    """What an output is made of, by name or by position."""
-    if isinstance(output, Mapping):
-        return output
-    if isinstance(output, (list, tuple)):
-        return output._asdict() if hasattr(output, "_asdict") else dict(enumerate(output))
-    if dataclasses.is_dataclass(output) or isinstance(output, SimpleNamespace):
-        return vars(output)
-    return {"logits": output.logits} if hasattr(output, "logits") else {}
 
 
 @contextmanager

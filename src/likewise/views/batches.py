@@ -24,7 +24,7 @@ from likewise.data.images import Transformed
 from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
 from likewise.errors import ForwardError, InputError, LikewiseError, brief
 from likewise.networks.anatomy.layers import named_layers, watch
-from likewise.networks.forward import first_tensor
+from likewise.networks.anatomy.outputs import first_tensor
 from likewise.views.hooks import answer_to
 
 READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take

@@ -29,7 +29,8 @@ from likewise.errors import ForwardError, InputError, LikewiseError, UnknownName
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.channel_axis import default_axis
 from likewise.networks.anatomy.layers import named_layers
-from likewise.networks.forward import call, first_tensor, padding_mask
+from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.forward import call, padding_mask
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import wrong_rank
 from likewise.views.reduction import reduced

@@ -18,7 +18,8 @@ from likewise.networks import network as load_network
 from likewise.networks.address import is_checkpoint, is_untrained, parse
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.layers import named_layers, watch
-from likewise.networks.forward import at_rest, first_tensor, ready, shown_to, takes
+from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.forward import at_rest, ready, shown_to, takes
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.names import network_and_name
 from likewise.views.batches import Batch, batches

@@ -20,10 +20,12 @@ from torch import Tensor, nn
 from likewise._base.warnings import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
 from likewise.networks.anatomy.channel_axis import ChannelAxes, input_axis
+from likewise.networks.anatomy.classifier import answer_field, answering_call, declared_classifiers, gives_logits
 from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction
-from likewise.networks.anatomy.layers import declared_classifiers, watch
-from likewise.networks.anatomy.penultimate import answer_among, answering_call, join_inputs, recorded_calls
-from likewise.networks.forward import answer_field, at_rest, first_tensor, gives_logits, ready, tensor_at
+from likewise.networks.anatomy.layers import watch
+from likewise.networks.anatomy.outputs import first_tensor, tensor_at
+from likewise.networks.anatomy.passes import join_inputs, record_calls
+from likewise.networks.forward import at_rest, ready
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.precision import check_dtype, in_precision
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
@@ -268,9 +270,9 @@ class FirstBatch:
         try:
             place = answer_field(net, answer, self.label, self.watcher.head)
         except InputError as error:
-            calls, whole = recorded_calls(net, partial(self._answer_to, self._few()))
+            calls, whole = record_calls(net, partial(self._answer_to, self._few()))
             try:
-                place = answer_among(net, calls, whole, self.label)
+                place = answer_field(net, whole, self.label, calls=calls)
             except InputError:
                 is_decided = False
                 if LOGITS in asked:

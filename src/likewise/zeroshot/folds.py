@@ -22,7 +22,7 @@ from likewise.data.changes import without_class
 from likewise.errors import InputError, brief
 from likewise.networks import Settings, evaluate, network, train, unwrapped
 from likewise.networks.address import is_checkpoint, parse
-from likewise.networks.anatomy.output_kind import answers_with
+from likewise.networks.anatomy.outputs import output_kind
 from likewise.networks.forward import at_rest, checked_logits, shown_to
 from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.work.artifacts import Artifacts, read
@@ -135,7 +135,7 @@ def run_fold(fold: Fold) -> str:
         splits = {"train": seen} if test is None else {"test": test}
         scored = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
     facts = {
-        "answers": answers_with(net),
+        "answers": output_kind(net),
         "accuracy": scored,
         "parameters": sum(weight.numel() for weight in net.parameters()),
         "depth": sum(isinstance(part, (nn.modules.conv._ConvNd, nn.Linear)) for part in net.modules()),

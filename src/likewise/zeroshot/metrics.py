@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError, did_you_mean, quoted_list
-from likewise.networks.anatomy.output_kind import check_answers
+from likewise.networks.anatomy.outputs import check_output_kind
 from likewise.zeroshot.soft_labels import by_class, check, soft_labels
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def dbi(
     >>> float(dbi([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))  # each √½ from (½, ½, 0)
     0.7071067811865476
     """
-    kind = check_answers(answers)
+    kind = check_output_kind(answers)
     if reading not in _SPREADS:
         raise InputError(f"DBI has no reading {reading!r}.{did_you_mean(reading, _SPREADS)} Give {_list(_SPREADS)}.")
     how, bound = _SPREADS[reading]
@@ -234,7 +234,7 @@ def amalgam(
     >>> amalgam(full, [[[0.5, 0.5]], [[1.0, 0.0]], [[0.25, 0.75]]]).per_class
     {'0': 0.0, '1': 0.5, '2': 0.25}
     """
-    kind = check_answers(answers)
+    kind = check_output_kind(answers)
     if scaling not in _SCALINGS:
         raise InputError(f"AM has no scaling {scaling!r}.{did_you_mean(scaling, _SCALINGS)} Give {_list(_SCALINGS)}.")
     pairs = _pairs(by_class(full, classes, "full"), by_class(held_out, classes, "held_out"), kind)
@@ -287,7 +287,7 @@ def davies_bouldin(held_out: Mapping[str, Any], *, answers: str = "probabilities
     >>> round(davies_bouldin({"a": [[1.0, 0.0], [0.8, 0.2]], "b": [[0.0, 1.0], [0.2, 0.8]]}), 6)  # 0.2 √2 / (0.8 √2)
     0.25
     """
-    kind = check_answers(answers)
+    kind = check_output_kind(answers)
     named = by_class(held_out, None, "soft labels")
     if len(named) < 2:
         raise InputError("clusters are held against each other, and there is one class. Give two or more.")

@@ -17,7 +17,7 @@ from likewise._base.arrays import Array
 from likewise._base.progress import Progress
 from likewise.data import Data, held_out
 from likewise.errors import InputError, WorkerError, brief
-from likewise.networks.anatomy.output_kind import check_answers
+from likewise.networks.anatomy.outputs import check_output_kind
 from likewise.networks.training.settings import SettingsDict
 from likewise.work.engines import Engine, Local, WorkerDied, engine_of
 from likewise.work.store import Store, open_store
@@ -100,7 +100,7 @@ def unseen(
         tensors, facts = read_answers(fold.answers)
         shown = job.train if split == "train" else job.test
         assert shown is not None
-        kind = check_answers(facts["answers"])
+        kind = check_output_kind(facts["answers"])
         found = soft_labels(tensors[split].numpy().astype(np.float64), kind)
     numbers = [shown.classes.index(name) for name in names]
     labels = shown.labels[torch.isin(shown.labels, torch.tensor(numbers))].numpy()
@@ -227,7 +227,7 @@ def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: 
         **{name: facts[name] for name in ("parameters", "depth")},
     }
     accuracy = np.array(scores)
-    answers = check_answers(facts["answers"])
+    answers = check_output_kind(facts["answers"])
     return ZeroShot(
         job.name, shown.classes, tuple(full), tuple(parts), answers, split, accuracy[:, -1], accuracy[:, :-1], about
     )

@@ -19,7 +19,7 @@ from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.tables import fitted
-from likewise.networks.anatomy.output_kind import Answers, check_answers
+from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
 from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
 from likewise.zeroshot.soft_labels import soft_labels
@@ -47,14 +47,14 @@ class ZeroShot:
     classes: tuple[str, ...]
     full: BothArrays
     held_out: BothArrays
-    answers: Answers = "probabilities"
+    answers: OutputKind = "probabilities"
     split: str = "train"
     accuracy: Array = field(default_factory=lambda: np.array([np.nan]))
     accuracies: Array | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_answers(self.answers)
+        check_output_kind(self.answers)
         check_classes(self.network, self.classes)
         for of_seed in (*self.full, *self.held_out):
             if len(of_seed) != len(self.classes):
@@ -210,7 +210,7 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
         classes,
         (tuple(both[0]),),
         (tuple(both[1]),),
-        check_answers(facts.get("answers", "probabilities")),
+        check_output_kind(facts.get("answers", "probabilities")),
         str(facts.get("split", "")),
         np.array([float(facts.get("accuracy", np.nan))]),
     )

@@ -15,14 +15,14 @@ import numpy as np
 from likewise._base.arrays import Array, as_array
 from likewise._base.warnings import warn
 from likewise.errors import InputError
-from likewise.networks.anatomy.output_kind import Answers, check_answers
+from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
 
 TOLERANCE = 1e-3  # by which probabilities may miss the sum of one
 
 
 def check(values: Any, answers: str, what: str) -> Array:
     """Answers `(samples, classes)` as float64, or a sentence that says what is wrong with them."""
-    kind = check_answers(answers)
+    kind = check_output_kind(answers)
     found: Array = np.asarray(as_array(values, what), dtype=np.float64)
     if found.ndim != 2 or found.shape[1] < 2:
         raise InputError(f"{what} are {found.shape}, not (samples, classes) of two classes or more. Give one row each.")
@@ -41,7 +41,7 @@ def check(values: Any, answers: str, what: str) -> Array:
 
 
 def soft_labels(
-    values: Array, answers: Answers, *, without: int | None = None, scaled: bool = True, what: str = "soft labels"
+    values: Array, answers: OutputKind, *, without: int | None = None, scaled: bool = True, what: str = "soft labels"
 ) -> Array:
     """Checked answers as soft labels; if not `scaled`, what is left need not sum to one."""
     if not scaled:

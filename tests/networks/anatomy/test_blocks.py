@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.networks.anatomy.blocks import blocks
-from likewise.networks.anatomy.layers import named_layers, named_parts
+from likewise.networks.anatomy.layers import named_layers, submodules
 from likewise.views.extract import extract
 
 PAGE = Path(__file__).parents[3] / "docs" / "layers.md"
@@ -191,4 +191,4 @@ def test_cells_of_a_stem_are_no_blocks() -> None:
     net = nn.Module()
     for name in ("cell_stem_0", "cell_stem_1", "cell_0", "cell_1", "cell_2"):
         net.add_module(name, cell())
-    assert blocks(named_parts(net)) == ["cell_0", "cell_1", "cell_2"]
+    assert blocks(submodules(net)) == ["cell_0", "cell_1", "cell_2"]

@@ -185,7 +185,8 @@ def test_where_two_layers_answer_both_are_named_and_each_can_be_chosen() -> None
 
     net = transformers.DeiTForImageClassificationWithTeacher(config(transformers.DeiTConfig, {}))
     assert refused(lambda: head(net)) == (
-        "DeiTForImageClassificationWithTeacher has no classifier that could be found: 'cls_classifier', "
+        "DeiTForImageClassificationWithTeacher has no classifier that could be found: by the shapes of its layers, "
+        "'cls_classifier', "
         f"'distillation_classifier' could each be it, and only a forward pass tells which. {REMEDY}"
     )
     for layer in ("cls_classifier", "distillation_classifier"):
@@ -229,7 +230,8 @@ def test_heads_of_timm_that_answer_together_are_named(name: str, layers: tuple[s
     with torch.device("meta"):
         net = timm.create_model(name, num_classes=7)
     assert refused(lambda: head(net)) == (
-        f"{type(net).__name__} has no classifier that could be found: {layers[0]!r}, {layers[1]!r} answer "
+        f"{type(net).__name__} has no classifier that could be found: by its get_classifier, "
+        f"{layers[0]!r}, {layers[1]!r} answer "
         f"together, so that no one layer is it. {REMEDY}"
     )
     for layer in layers:
@@ -269,7 +271,8 @@ def test_a_part_that_holds_the_class_layer_can_be_named_too() -> None:
 def test_the_two_class_layers_of_lraspp_are_named_and_each_can_be_chosen() -> None:
     net = of_torchvision("lraspp_mobilenet_v3_large", classes=5)
     assert refused(lambda: head(net)) == (
-        "LRASPP has no classifier that could be found: 'classifier.low_classifier', "
+        "LRASPP has no classifier that could be found: by the names its library gives to layers, "
+        "'classifier.low_classifier', "
         f"'classifier.high_classifier' answer together, so that no one layer is it. {REMEDY}"
     )
     for layer, width in (("classifier.low_classifier", 40), ("classifier.high_classifier", 128)):

@@ -217,7 +217,7 @@ def test_networks_of_timm_without_classes_give_their_pooled_features(name: str, 
         view = shown(WRAPPERS[wrap](net), images)
     torch.testing.assert_close(view.values.float(), expected, atol=1e-5, rtol=1e-4)
     assert view.outputs is None  # features are no logits
-    assert "its layer 'head' is an Identity" in refused(
+    assert "by its get_classifier it is 'head', which is an Identity" in refused(
         lambda: shown(timm.create_model("test_vit", num_classes=0), images, "penultimate")
     )
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from torch import nn
 
-from likewise.networks.anatomy.layers import has_matrix, named_parts
+from likewise.networks.anatomy.layers import has_matrix, submodules
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 _BESIDE = re.compile(
@@ -37,10 +37,10 @@ _MOST = 0.6  # the share of a stage's layers that is in its row
 def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     """The repeated parts a network is built of: residual blocks, transformer layers, else its layers.
 
-    >>> from likewise.networks.anatomy.layers import named_parts
-    >>> blocks(named_parts(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
+    >>> from likewise.networks.anatomy.layers import submodules
+    >>> blocks(submodules(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))))
     ['0', '2']
-    >>> blocks(named_parts(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)))
+    >>> blocks(submodules(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)))
     ['layers.0', 'layers.1']
     """
     own = {name: part for name, part in modules.items() if not _BESIDE.search(name)}
@@ -109,7 +109,7 @@ class _Tree:
         return [name for name, part in self.modules.items() if self._is_able(part)]
 
     def _is_able(self, part: nn.Module) -> bool:
-        if not named_parts(part) or _is_container(part) or _layers(part) < self.least:
+        if not submodules(part) or _is_container(part) or _layers(part) < self.least:
             return False
         return self.least > 1 or type(part) not in _CONTAINERS
 
@@ -172,12 +172,12 @@ class _Tree:
 
 def _layers(part: nn.Module) -> int:
     """How many linear layers and convolutions a module holds."""
-    return sum(_is_layer(inside) for inside in {part: None, **dict.fromkeys(named_parts(part).values())})
+    return sum(_is_layer(inside) for inside in {part: None, **dict.fromkeys(submodules(part).values())})
 
 
 def _deep_layers(part: nn.Module) -> int:
     """The same without depthwise convolutions, which go with the one that mixes their channels."""
-    inside = {part: None, **dict.fromkeys(named_parts(part).values())}
+    inside = {part: None, **dict.fromkeys(submodules(part).values())}
     return sum(_is_layer(layer) and not _is_depthwise(layer) for layer in inside)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from likewise.networks.forward import first_tensor
+from likewise.networks.anatomy.outputs import first_tensor
 
 _CHANNELS_FIRST = (
     nn.modules.conv._ConvNd,

@@ -1,41 +1,56 @@
-"""Every network's classifier, with its rows: the layer whose input is the penultimate representation.
+"""Every network's classifier: the layer whose input is the penultimate representation, and its rows, one per class.
 
-It is found by what a network declares, by the names of its layers, then by their shapes: the one linear layer whose
-output no other layer takes. A person may name it.
+Which layer it is, a person may say. Otherwise `RULES` are asked in turn: the first that answers wins, and is named
+where its answer is refused. What a network declares is believed. Where nothing is declared, a pass shows the call that
+answers; without inputs for a pass there is the order of a Sequential, then the shapes of layers.
+
+Detectors and segmenters answer more than once: one layer says what a thing is, its neighbours where it is, and others
+help in training only. A detector may also have one such layer per block of its decoder, of which the last answers, or a
+small network in its place, whose last layer answers. It may have several rows per class, one per anchor of a place, or
+one layer per size of feature map. They are answers of their own, so a class is all its rows side by side: what two
+classes have in common is then the sum of what they have in common at each anchor.
+
+Several classifiers of timm answer together: then all their inputs are penultimate, and no one layer has the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from likewise.errors import quoted_list
-from likewise.networks.anatomy.layers import (
-    classifier_within,
-    declared_head,
-    declared_layers,
-    distinct,
-    has_weights,
-    is_linear,
-    matrix,
-    named_parts,
-    no_classifier,
-    only_one,
-    rows_of,
-    weighted_parts,
-    width_taken,
+from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError, quoted_list
+from likewise.networks.anatomy.layers import has_matrix, is_linear, weighted_layers, weights, windows
+from likewise.networks.anatomy.outputs import possible_answers, why_no_logits
+from likewise.networks.anatomy.passes import Ask, Calls, call_that_answers, no_classifier, record_calls, same_numbers
+from likewise.networks.anatomy.rules import (
+    Hints,
+    by_attribute,
+    by_get_classifier,
+    by_library,
+    by_name,
+    by_order,
+    by_shape,
+    configured_counts,
+    from_get_classifier,
+    named_classifier,
+    whole_heads,
 )
 from likewise.networks.inputs.normalisation import unwrapped
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A linear classifier: `weight` is (classes, width), `bias` is (classes,) or None.
+    """A linear classifier.
 
-    Of a detector with anchors, `weight` is (classes, anchors x width) and there is no `bias`.
+    Attributes:
+        weight: One row per class, (classes, width); of a detector with anchors (classes, anchors x width).
+        bias: One number per class, or None; a detector with anchors has none.
+        layer_name: The name of the layer in the network.
     """
 
     weight: Tensor
@@ -51,114 +66,184 @@ def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -
     (with as many rows as there are `classes`, where that is known) whose output no other layer
     takes; several such are refused, since only a forward pass tells which of them answers.
 
-    >>> head(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))).layer_name
-    '2'
+    Args:
+        net: The network.
+        layer: The name of the layer, or of a module that holds it.
+        classes: How many classes there are, where that is known.
+
+    Returns:
+        The classifier with its rows.
+
+    Raises:
+        NoClassifierError: There is none, or several layers could be it.
+        UnknownNameError: The network has no layer of that name.
+
+    Example:
+        >>> head(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))).layer_name
+        '2'
     """
     net = unwrapped(net)
-    name = _layer_name(net, classes) if layer is None else classifier_within(net, layer)
+    name = find(net, RULES, Hints(classes)) if layer is None else named_classifier(net, layer)
     weight, bias = rows_of(net, name)
     return Head(weight.detach(), bias.detach() if isinstance(bias, Tensor) else None, name)
 
 
-def last_that_matters(net: nn.Module, called: Iterable[str], matters: Callable[[str], bool]) -> str:
-    """Of the calls of layers in their order (`fc`, `fc#2`), the one the answer comes from."""
-    for call in reversed(list(called)):
-        if matters(call):
-            name = call.partition("#")[0]
-            part = net.get_submodule(name)
-            if getattr(matrix(part), "ndim", 0) != 2 or isinstance(part, nn.Embedding):
-                kind = type(part).__name__
-                raise no_classifier(net, f"the last layer its answer needs, {name!r}, is a {kind}")
-            return call
-    raise no_classifier(net, "its answer changes with none of its layers")
+def declared_head(net: nn.Module, layer: str | None = None) -> str | None:
+    """The classifier that is named, or that the network declares; None where neither is, or it declares several."""
+    net = unwrapped(net)
+    if layer is None:
+        names = next(filter(None, (rule(net, Hints()) for rule in DECLARED)), [])
+        if len(names) != 1:
+            return None
+        if hasattr(net.get_submodule(names[0]), "num_columns"):
+            raise no_classifier(net, f"{names[0]!r} is one layer per size of feature map")
+    name = names[0] if layer is None else named_classifier(net, layer)
+    rows_of(net, name)  # refused where it has none
+    return name
 
 
-def _layer_name(net: nn.Module, classes: int | None) -> str:
-    if hasattr(net, "head_layer"):
-        return classifier_within(net, str(declared_head(net)))
-    layers = declared_layers(net)
-    if layers:
-        return only_one(net, layers)
-    weighted = weighted_parts(net)
-    if not weighted:
-        raise no_classifier(net, "it has no layers with weights")
-    end = _end_of_row(net)
-    if end is not None:
-        return end
-    found = _candidates(net, weighted, classes)
-    if not found:
-        last, counts = next(reversed(weighted)), _declared_counts(net)[:2]
-        reason = f"its last layer with weights, {last!r}, is a {type(weighted[last]).__name__}"
-        if counts and is_linear(weighted[last]):
-            reason = f"its configuration says {counts[0]} classes, and none of its layers has as many rows"
-        raise no_classifier(net, reason)
-    if len(found) > 1:
-        raise no_classifier(net, f"{quoted_list(found)} could each be it, and only a forward pass tells which")
-    return found[0]
+def declared_classifiers(net: nn.Module, layer: str | None = None) -> tuple[str, ...]:
+    """The same with all classifiers of timm, none where nothing is declared."""
+    whole = () if layer is not None or hasattr(unwrapped(net), "head_layer") else whole_heads(unwrapped(net))
+    name = None if whole else declared_head(net, layer)
+    return whole if name is None else (name,)
 
 
-def _end_of_row(net: nn.Module) -> str | None:
-    """The last layer of a Sequential, whose layers are called as they are written down."""
-    if not isinstance(net, nn.Sequential):
-        return None
-    for name, child in reversed(list(net.named_children())):
-        if any(map(has_weights, child.modules())):
-            if not named_parts(child):
-                if not is_linear(child):
-                    kind = type(child).__name__
-                    raise no_classifier(net, f"its last layer with weights, {name!r}, is a {kind}")
-                return name
-            within = _end_of_row(child)
-            return None if within is None else f"{name}.{within}"
+def answering_call(network: nn.Module, ask: Ask) -> str:
+    """The call of the layer that answers: the layer the network declares, else found by a pass that `ask` runs."""
+    return declared_head(network) or find(unwrapped(network), INFERRED, Hints(ask=ask))
+
+
+def find(net: nn.Module, rules: Collection[Rule], hints: Hints) -> str:
+    """The layer that the first of the rules that answers gives, refused where that gives several."""
+    for rule in rules:
+        names = rule(net, hints)
+        if len(names) > 1:
+            verb = "answer together, so that no one layer is it"
+            if rule in INFERRED:
+                verb = "could each be it, and only a forward pass tells which"
+            raise no_classifier(net, f"by {RULES[rule]}, {quoted_list(names)} {verb}")
+        if names:
+            return names[0]
+    raise no_classifier(net, _why_none(net))
+
+
+def by_pass(net: nn.Module, hints: Hints) -> list[str]:
+    """The call that answers in a pass, where one can be run."""
+    call = None
+    if hints.ask is not None:
+        with suppress(ForwardError):  # where this fails, the pass itself will, and says so better
+            calls, output = record_calls(net, hints.ask)
+            call = find_call(net, calls, output, hints.ask)
+    return [] if call is None else [call]
+
+
+Rule = Callable[[nn.Module, Hints], list[str]]
+DECLARED: dict[Rule, str] = {
+    by_attribute: "its head_layer",
+    by_get_classifier: "its get_classifier",
+    by_name: "the names of its layers",
+    by_library: "the names its library gives to layers",
+}
+INFERRED: dict[Rule, str] = {
+    by_pass: "a forward pass",
+    by_order: "the order of its layers",
+    by_shape: "the shapes of its layers",
+}
+RULES = DECLARED | INFERRED
+
+
+def _why_none(net: nn.Module) -> str:
+    layers = weighted_layers(net)
+    if not layers:
+        return "it has no layers with weights"
+    (last, layer), counts = list(layers.items())[-1], configured_counts(net)
+    if counts and is_linear(layer):
+        return f"its configuration says {counts[0]} classes, and none of its layers has as many rows"
+    return f"its last layer with weights, {last!r}, is a {type(layer).__name__}"
+
+
+# The rows of a classifier.
+
+
+def rows_of(net: nn.Module, name: str) -> tuple[Tensor, Any]:
+    """The rows of a classifier, one per class, and its bias where it has one; refused where it has no such rows."""
+    layer = net.get_submodule(name)
+    rows = _rows_by_anchor(net, name)
+    if rows is not None:
+        return rows, None
+    weight, bias = windows(layer), weights(layer)[1]
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise no_classifier(net, f"its layer {name!r} is a {type(layer).__name__}")
+    return weight, bias
+
+
+def _rows_by_anchor(net: nn.Module, name: str) -> Tensor | None:
+    """The rows of each class side by side, of a layer of torchvision that answers once per anchor; else None.
+
+    Such a layer gives all classes of the first anchor, then all of the second.
+    """
+    layer: Any = net.get_submodule(name)
+    columns = getattr(layer, "num_columns", None)
+    if isinstance(columns, int):  # SSD: one layer per size of feature map
+        layers = [list(weighted_layers(entry).values())[-1:] or [entry] for entry in layer.module_list]
+        return torch.cat([_side_by_side(last, columns) for [last] in layers], dim=1)
+    owner: Any = net.get_submodule(name.rpartition(".")[0])
+    if isinstance(getattr(owner, "num_anchors", None), int) and isinstance(getattr(owner, "num_classes", None), int):
+        return _side_by_side(layer, owner.num_classes)
     return None
 
 
-def _declared_counts(net: nn.Module) -> list[int]:
-    """How many rows a classifier has by the configuration of transformers, the likeliest first."""
-    config: Any = getattr(net, "config", None)
-    labels, words = (getattr(config, name, None) for name in ("num_labels", "vocab_size"))
-    if not isinstance(labels, int):
-        return []
-    return [labels, labels + 1, *([words] if isinstance(words, int) else [])]  # one more: no object
+def _side_by_side(layer: nn.Module, classes: int) -> Tensor:
+    weight: Tensor = windows(layer)
+    return weight.reshape(-1, classes, weight.shape[1]).movedim(0, 1).flatten(1)
 
 
-def _candidates(net: nn.Module, weighted: Mapping[str, nn.Module], classes: int | None) -> list[str]:
-    """The linear layers whose output no other layer takes, the outermost ones where there are more.
+# The answer of a pass.
 
-    As many rows as `classes`, or as a configuration says, are evidence; where a configuration says it
-    and no layer has as many, there is no classifier.
+
+def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = None, calls: Calls | None = None) -> Any:
+    """The field of an output that holds the answer: that of as many columns as there are classes.
+
+    With the calls of a pass, it may also be what a layer made of another field. None stands for what `first_tensor`
+    finds. Refused where nothing says which of several it is.
     """
-    widths = {name: matrix(part).shape[0] for name, part in weighted.items() if is_linear(part)}
-    widths = {name: width for name, width in widths.items() if not _says_where(name)}
-    widths = {name: width for name, width in widths.items() if not _is_auxiliary(name)} or widths
-    counts = _declared_counts(net)
-    by_count = [[name for name, width in widths.items() if width == count] for count in (classes, *counts)]
-    fitting = next(filter(None, by_count[:3]), [] if counts else list(widths))
-    if classes is None:  # some are trained to name words beside
-        fitting += [name for names in by_count[3:] for name in names if name not in fitting]
-    taken = {name: width_taken(part) for name, part in weighted.items()}
-    free = [
-        name for name in fitting if not any(widths[name] == given for other, given in taken.items() if other != name)
-    ]
-    found = free or fitting
-    least = min(map(_depth, found), default=(0, 0))
-    outer = [name for name in found if _depth(name) == least]
-    named = [name for name in outer if "classif" in name] if counts else []
-    return distinct(net, named or outer)
+    rows = possible_answers(output)
+    if not rows or hasattr(unwrapped(net), "main_input_name"):  # those of transformers give their answer first
+        return None
+    classes = None
+    with suppress(LikewiseError):
+        classes = len(head(net, layer).weight)
+    for field, value in rows.items():
+        if value.shape[1] == classes:
+            return field
+    for field, value in rows.items():
+        widths = {other.shape[1] for key, other in rows.items() if key != field}
+        names = [call.partition("#")[0] for call, given in (calls or {}).items() if same_numbers(given, value)]
+        makers = [unwrapped(net).get_submodule(name) for name in names]
+        if any(has_matrix(layer) and getattr(layer, "in_features", None) in widths for layer in makers):
+            return field
+    shapes = ", ".join(f"{field!r} {tuple(value.shape)}" for field, value in rows.items())
+    raise InputError(
+        f"{label} gives several tensors and nothing says which is its answer: {shapes}. Name the layer "
+        "that gives it: head='name' where it is asked for, or net.head_layer = 'name'."
+    )
 
 
-def _depth(name: str) -> tuple[int, int]:
-    """How deep in rows of blocks a layer is; within rows, how deep at all."""
-    steps = name.split(".")
-    rows = sum(step.isdigit() for step in steps)
-    return rows, len(steps) if rows else 0
+def find_call(network: nn.Module, calls: Calls, output: Any, ask: Ask | None) -> str | None:
+    """The call that answered in a pass, from what was recorded of it and its output; None where there is no tensor."""
+    net = unwrapped(network)
+    reason = why_no_logits(net, output)
+    if reason:
+        raise no_classifier(net, reason)
+    field = answer_field(net, output, type(net).__name__, calls=calls)
+    return call_that_answers(net, calls, output, field, ask)
 
 
-def _says_where(name: str) -> bool:
-    """Whether a layer of a detector gives places rather than names."""
-    return any(word in name for word in ("bbox", "box_", "regression"))
-
-
-def _is_auxiliary(name: str) -> bool:
-    """Whether a layer helps in training only, by its name: `aux_classifier`, `AuxLogits`, `auxiliary_head`."""
-    return any(step.lower().startswith("aux") and len(step) > 3 for step in name.split("."))
+def gives_logits(net: nn.Module, output: Any) -> bool:
+    """Whether what a network gives may be logits, as far as that is known."""
+    try:
+        from_get_classifier(unwrapped(net))
+    except NoClassifierError:
+        return False
+    return not why_no_logits(net, output)

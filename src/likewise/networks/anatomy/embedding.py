@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError
-from likewise.networks.forward import POOLED, STATES, fields, gives_stages
+from likewise.networks.anatomy.outputs import POOLED, STATES, fields, gives_stages
 from likewise.networks.inputs.normalisation import unwrapped
 
 _ROUNDING = 1e-5  # experts add up the same numbers in another order

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.errors import InputError
-from likewise.networks.anatomy.output_kind import answers_with
+from likewise.networks.anatomy.outputs import output_kind
 from likewise.networks.forward import checked_logits
 from likewise.networks.inputs.normalisation import unwrapped
 
@@ -58,7 +58,7 @@ def summed_loss(net: nn.Module, logits: Tensor, labels: Tensor, asked: Mapping[s
 
 
 def _as_logits(net: nn.Module, answers: Tensor) -> Tensor:
-    return answers.clamp(min=_SMALLEST).log() if answers_with(net) == "probabilities" else answers
+    return answers.clamp(min=_SMALLEST).log() if output_kind(net) == "probabilities" else answers
 
 
 def _own(net: nn.Module) -> Callable[..., Any] | None:

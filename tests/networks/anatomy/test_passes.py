@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import InputError
 from likewise.networks import head, logits
-from likewise.networks.forward import fields
+from likewise.networks.anatomy.outputs import fields
 from likewise.views.extract import extract
 from tests.views.helpers import (
     ROWS,

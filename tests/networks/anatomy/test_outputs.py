@@ -7,26 +7,26 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks.anatomy.output_kind import answers_with
+from likewise.networks.anatomy.outputs import output_kind
 
 
 def test_a_network_that_says_nothing_answers_with_logits() -> None:
-    assert answers_with(likewise.network("zoo:lenet")) == "logits"
+    assert output_kind(likewise.network("zoo:lenet")) == "logits"
     quiz = nn.Linear(2, 2)
     quiz.answers = ["yes", "no"]  # of its own, and no word about its numbers
-    assert answers_with(quiz) == "logits"
+    assert output_kind(quiz) == "logits"
 
 
 def test_capsules_answer_with_lengths_however_they_are_wrapped() -> None:
     net = likewise.network("zoo:capsnet", data=likewise.dataset("digits:test[:10]"))
-    assert answers_with(nn.DataParallel(net)) == "lengths"
+    assert output_kind(nn.DataParallel(net)) == "lengths"
 
 
 def test_another_word_is_refused_with_the_known_ones() -> None:
     net = nn.Linear(2, 2)
     net.answers = "probability"
     with pytest.raises(InputError) as error:
-        answers_with(net)
+        output_kind(net)
     assert str(error.value) == (
         "networks do not answer with 'probability'. Did you mean 'probabilities'? Give logits, probabilities or "
         "lengths."

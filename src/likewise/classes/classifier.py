@@ -1,6 +1,6 @@
 """The classifier of a network: the rows of its weights, and what it is given, recorded as it passes.
 
-No second forward pass is needed for the features. Which layer classifies is what `networks/anatomy/penultimate.py`
+No second forward pass is needed for the features. Which layer classifies is what `networks/anatomy/classifier.py`
 says: the layer that was named or that the network declares, else the one whose output is the answer in the
 first batch. Loops that call parts of a network rather than the network itself (a step of Lightning may) say
 what the answer was when they take the features.

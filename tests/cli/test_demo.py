@@ -16,7 +16,7 @@ pytest.importorskip("sklearn")
 
 def test_the_demo_prints_findings_and_the_path_of_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MEASURES", ("cka-debiased",))
-    monkeypatch.setattr(room, "LOOKED_INTO", ("pnka",))
+    monkeypatch.setattr(room, "INPUT_MEASURES", ("pnka",))
     monkeypatch.setattr(room, "ATTACK", {"attack": "fgsm", "eps": 0.1})
     monkeypatch.setattr(room, "SHUFFLES", 19)
     monkeypatch.setattr(room.demo, "__kwdefaults__", {**room.demo.__kwdefaults__, "students": FEW})

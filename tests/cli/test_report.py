@@ -35,8 +35,8 @@ def test_a_run_of_compare_becomes_a_report(run: Path, tmp_path: Path) -> None:
     assert invoke(report, str(run), str(tmp_path / "layers"), "-o", str(path)) == f"{path}\n"
     text = path.read_text(encoding="utf-8")
     found = data_of(text)
-    assert list(found["panels"]) == ["likeness", "map", "views", "layers", "inputs"]
-    measures = {measure["label"]: measure for measure in found["panels"]["likeness"]["measures"]}
+    assert list(found["panels"]) == ["matrix", "map", "disagreement", "layers", "inputs"]
+    measures = {measure["label"]: measure for measure in found["panels"]["matrix"]["measures"]}
     assert all({"null", "q", "low", "high"} <= set(measure) for measure in measures.values())
     assert "likewise compare " in text
     assert "--measure cka --measure pnka --calibrate --intervals --inputs --out" in text

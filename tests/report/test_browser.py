@@ -68,12 +68,12 @@ def choose(browser: Browser, panel: str, label: str, option: int) -> None:
 
 
 def test_a_report_is_clicked_through_without_an_error_or_a_request(opened: Browser, page: Path) -> None:
-    ticks = "[...document.querySelectorAll('#likeness .xaxislayer-above text')].map(t => t.textContent)"
-    title = "document.querySelector('#likeness .readout').textContent"
+    ticks = "[...document.querySelectorAll('#matrix .xaxislayer-above text')].map(t => t.textContent)"
+    title = "document.querySelector('#matrix .readout').textContent"
     before, order = opened.run(title), opened.run(ticks)
-    choose(opened, "likeness", "Measure", 1)
+    choose(opened, "matrix", "Measure", 1)
     assert opened.run(title) != before
-    choose(opened, "likeness", "Order", 1)
+    choose(opened, "matrix", "Order", 1)
     assert opened.run(ticks) != order
     assert sorted(opened.run(ticks)) == sorted(order)
     epoch = "document.querySelector('#classes .wide b').textContent"
@@ -91,15 +91,15 @@ def test_a_report_is_clicked_through_without_an_error_or_a_request(opened: Brows
     ]:
         choose(opened, panel, label, option)
     opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    until(lambda: opened.run("document.querySelectorAll('#likeness tbody tr').length > 10"), "the table")
+    until(lambda: opened.run("document.querySelectorAll('#matrix tbody tr').length > 10"), "the table")
     assert opened.errors == []
     assert [url for url in opened.requests if not url.startswith("data:")] == [page.absolute().as_uri()]
 
 
 def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Browser) -> None:
-    opened.run("document.querySelector('#likeness .nsewdrag').scrollIntoView({block: 'center', behavior: 'instant'})")
+    opened.run("document.querySelector('#matrix .nsewdrag').scrollIntoView({block: 'center', behavior: 'instant'})")
     box = opened.run(
-        "(r => [r.x, r.y, r.width, r.height])(document.querySelector('#likeness .nsewdrag').getBoundingClientRect())"
+        "(r => [r.x, r.y, r.width, r.height])(document.querySelector('#matrix .nsewdrag').getBoundingClientRect())"
     )
     tip = "document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
 
@@ -115,7 +115,7 @@ def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Brow
     text = seen[-1]
     for part in ("cka = ", "interval ", "chance ", "q = ", "of pairs"):
         assert part in text, text
-    opened.run("document.querySelector('#likeness [role=application]').focus()")
+    opened.run("document.querySelector('#matrix [role=application]').focus()")
     opened.key("ArrowRight")
     assert opened.run(tip) == text  # the second cell of the first row
     opened.key("ArrowDown")
@@ -125,7 +125,7 @@ def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Brow
 
 
 def test_a_click_on_a_cell_shows_the_pair(opened: Browser) -> None:
-    head = "document.querySelector('#likeness [data-block=pair] h3').textContent"
+    head = "document.querySelector('#matrix [data-block=pair] h3').textContent"
     names = opened.run("NETS.map(net => net.name)")
     opened.run("pickPair(2, 4)")
     assert opened.run(head) == f"{names[2]} and {names[4]}, by all measures"
@@ -134,7 +134,7 @@ def test_a_click_on_a_cell_shows_the_pair(opened: Browser) -> None:
 
 def test_names_are_text_in_every_chart_and_table(opened: Browser) -> None:
     opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    until(lambda: opened.run("document.querySelectorAll('#likeness tbody tr').length > 10"), "the table")
+    until(lambda: opened.run("document.querySelectorAll('#matrix tbody tr').length > 10"), "the table")
     pictures = "[...document.querySelectorAll('img')].filter(i => !i.src.startsWith('data:image/png')).length"
     assert opened.run(pictures) == 0
     assert opened.run("document.querySelectorAll('b b, svg b, svg a, svg img, td b, li b').length") == 0
@@ -160,7 +160,7 @@ def test_nothing_sticks_out_of_the_page(opened: Browser, width: int) -> None:
 
 def test_dark_and_light_follow_the_reader(opened: Browser) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
-    ink = "document.querySelector('#likeness .xtick text').style.fill"
+    ink = "document.querySelector('#matrix .xtick text').style.fill"
     found = {}
     for scheme in ("light", "dark"):
         opened.scheme(scheme)
@@ -178,13 +178,11 @@ def test_seventy_networks_by_twenty_measures_are_ready_within_two_seconds(browse
     assert path.stat().st_size < 15e6
     browser.send("Performance.enable", timeDomain="threadTicks")  # seconds of work, whatever else the machine does
     browser.open(path)
-    ticks = "document.querySelectorAll('#likeness .ytick text').length"
+    ticks = "document.querySelectorAll('#matrix .ytick text').length"
     until(lambda: browser.run(ticks) >= 70, "the matrix")
     spent = {metric["name"]: metric["value"] for metric in browser.send("Performance.getMetrics")["metrics"]}
     assert spent["TaskDuration"] < 2.0
-    sizes = browser.run(
-        "[...document.querySelectorAll('#likeness .ytick text')].map(t => parseFloat(t.style.fontSize))"
-    )
+    sizes = browser.run("[...document.querySelectorAll('#matrix .ytick text')].map(t => parseFloat(t.style.fontSize))")
     assert min(sizes[:70]) >= 9
-    shown = browser.run("[...document.querySelectorAll('#likeness .ytick text')].slice(0, 70).map(t => t.textContent)")
+    shown = browser.run("[...document.querySelectorAll('#matrix .ytick text')].slice(0, 70).map(t => t.textContent)")
     assert len(set(shown)) == 70

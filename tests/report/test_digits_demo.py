@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def first(folder: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(room, "MEASURES", ("cka-debiased", "disagreement", "class-alignment"))
-        patch.setattr(room, "LOOKED_INTO", ("pnka",))
+        patch.setattr(room, "INPUT_MEASURES", ("pnka",))
         patch.setattr(room, "ATTACK", {"attack": "fgsm", "eps": 0.1})
         patch.setattr(room, "SHUFFLES", 19)
         lines: list[str] = []
@@ -43,9 +43,9 @@ def first(folder: Path) -> list[str]:
 
 def test_every_view_is_in_the_report(first: list[str], folder: Path) -> None:
     found = data_of((folder / "report.html").read_text(encoding="utf-8"))
-    panels = ["likeness", "map", "views", "layers", "inputs", "classes", "attacks", "unseen"]
+    panels = ["matrix", "map", "disagreement", "layers", "inputs", "classes", "attacks", "unseen"]
     assert list(found["panels"]) == panels
-    kinds = {measure["view"] for measure in found["panels"]["likeness"]["measures"]}
+    kinds = {measure["view"] for measure in found["panels"]["matrix"]["measures"]}
     assert kinds == {"representations", "answers", "attacks", "classes"}
     assert {net["components"]["training"] for net in found["networks"]} == {"digits", "random labels"}
     assert "zoo:" not in found["panels"]["layers"]["layers"][0]["a"]
@@ -66,7 +66,7 @@ def test_the_network_of_random_labels_knows_nothing(first: list[str]) -> None:
     assert right["random"] < 40 < right["mlp-0"]
 
 
-def test_the_zoo_of_the_demo_is_as_told() -> None:
+def test_the_demo_has_networks_of_every_kind() -> None:
     assert 8 <= len(STUDENTS) <= 10
     assert len({student.address for student in STUDENTS}) >= 4
     assert {"random labels", "shortcut", "against attacks"} <= {student.training for student in STUDENTS}

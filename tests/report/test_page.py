@@ -11,7 +11,7 @@ import pytest
 
 import likewise
 from likewise.errors import InputError, StoreError
-from likewise.report import report
+from likewise.report import Runs, report
 from tests.report.helpers import EVIL, compared, data_of, unpacked
 
 
@@ -69,7 +69,7 @@ def test_the_policy_of_a_page_runs_its_own_scripts_only(page: str) -> None:
 def test_a_pair_of_networks_has_a_report(tmp_path: Path) -> None:
     compared(2).save(tmp_path / "run")
     found = data_of(report(tmp_path / "run", out=tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert list(found["panels"]) == ["likeness"]  # a map and ranks of pairs need more networks
+    assert list(found["panels"]) == ["matrix"]  # a map and ranks of pairs need more networks
     assert "How alike are net-0 and net-1?" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -78,7 +78,7 @@ def test_numbers_of_the_page_are_those_of_the_matrix(tmp_path: Path) -> None:
     made.save(tmp_path / "run")
     found = data_of(report(tmp_path / "run", out=tmp_path / "r.html").read_text(encoding="utf-8"))
     names = [net["name"] for net in found["networks"]]
-    shown = next(m for m in found["panels"]["likeness"]["measures"] if m["label"] == "cka")
+    shown = next(m for m in found["panels"]["matrix"]["measures"] if m["label"] == "cka")
     values = unpacked(shown["values"])
     for i, a in enumerate(names):
         for j, b in enumerate(names):
@@ -119,3 +119,9 @@ def test_json_inside_a_page_ends_no_element() -> None:
     text = as_json(given)
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == given
+
+
+def test_runs_are_reported_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        report(Runs(), tmp_path)
+    assert str(error.value) == "a Runs is reported alone, and 2 arguments were given. Give read_runs all paths."

@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likewise.benchmark.results.paper import paper_results
-from likewise.benchmark.results.ranks import ranks
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 from likewise.report import read_runs, report
-from likewise.report.panels.unseen import benchmark_panel
-from tests.report.helpers import compared, data_of, unpacked
+from tests.report.helpers import compared, data_of
 
 
 def test_a_folder_of_runs_is_looked_into(tmp_path: Path) -> None:
@@ -29,7 +26,7 @@ def test_two_runs_of_one_measure_are_numbered(tmp_path: Path) -> None:
     compared(3, ["cka"]).save(tmp_path / "one")
     compared(4, ["cka"], seed=1).save(tmp_path / "two")
     text = report(tmp_path / "one", tmp_path / "two", out=tmp_path / "r.html").read_text(encoding="utf-8")
-    labels = [measure["label"] for measure in data_of(text)["panels"]["likeness"]["measures"]]
+    labels = [measure["label"] for measure in data_of(text)["panels"]["matrix"]["measures"]]
     assert sorted(labels) == ["cka (1)", "cka (2)"]
 
 
@@ -39,7 +36,7 @@ def test_a_square_csv_is_a_matrix(tmp_path: Path) -> None:
     assert (found.matrices[0].measure, found.matrices[0].larger_is) == ("own", "more alike")
 
 
-def test_class_similarities_are_told_from_networks(tmp_path: Path) -> None:
+def test_class_similarities_are_distinguished_from_networks(tmp_path: Path) -> None:
     values = np.eye(3) + 0.2
     ClassSimilarity(values, classes=("</script>", "b", "c"), kind="weights").save(tmp_path / "matrices" / "net")
     found = read_runs(tmp_path)
@@ -76,16 +73,6 @@ def test_no_run_is_refused() -> None:
     assert str(error.value) == "no run was given. Give folders that commands wrote by --out, or saved matrices."
 
 
-def test_a_benchmark_is_shown_with_the_ranks_of_the_paper(tmp_path: Path) -> None:
-    paper_results().save(tmp_path)
-    panel = benchmark_panel(read_runs(tmp_path).benchmark)
-    assert panel is not None
-    shown = panel.data
-    rows = ranks(paper_results(), variant="resi").summary()
-    domain = rows["domain"].iloc[0]
-    mean = rows[rows["domain"] == domain].set_index("label")["mean"]
-    for name, own, published in zip(shown["measures"], shown["ranks"], shown["paper"], strict=True):
-        assert own == pytest.approx(mean[name], rel=1e-3)
-        assert published == own
-    assert shown["ranks"] == sorted(shown["ranks"])
-    assert unpacked(shown["values"]).shape == (len(shown["measures"]), len(shown["groundings"]))
+def test_a_folder_that_was_read_before_is_not_read_twice(tmp_path: Path) -> None:
+    compared(3, ["cka"]).save(tmp_path / "one" / "matrices")
+    assert len(read_runs(tmp_path / "one", tmp_path).matrices) == 1

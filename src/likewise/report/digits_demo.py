@@ -1,8 +1,8 @@
 """The demo: ten small networks learn the digits inside the package, and are compared by every view there is.
 
-Three learn the same from other seeds, four are of other kinds, one learns random labels, one is offered a shortcut and
-one is trained against attacks: a measure worth its name should tell. Every step keeps its results in a folder of its
-own, under a key of what it was made from: run again, it is read.
+Three learn the same from different seeds, four have other architectures, one learns random labels, one is offered a
+shortcut and one is trained against attacks: a good measure should tell them apart. Every step writes its results to a
+folder of its own, with a key of what it was made from, and is skipped when the demo runs again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from likewise.comparison.layerwise import layerwise
 from likewise.data import Data, dataset
 from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.networks import network, train
-from likewise.report.contents import Contents, contents
-from likewise.report.page import render
+from likewise.report.page import Contents, contents, render
 from likewise.report.runs import COMPONENTS, TABLE, read_runs
 from likewise.transfer import sat
 from likewise.views.extract import extract
 from likewise.zeroshot import means, run
 
 MEASURES = ("cka-debiased", "procrustes", "jaccard", "disagreement", "jsd", "class-alignment")
-LOOKED_INTO = ("pnka", "cka-debiased")  # for inputs that networks differ on
+INPUT_MEASURES = ("pnka", "cka-debiased")  # for inputs that networks differ on
 ATTACK: dict[str, Any] = {"attack": "pgd", "eps": 0.1, "iterations": 10}
 SHUFFLES, LEFT_OUT = 99, 60
 STEPS: dict[str, Any] = {"optimiser": "adam", "lr": 2e-3}
@@ -75,114 +74,118 @@ Say = Callable[[str], None]
 
 
 def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Student, ...] = STUDENTS) -> Contents:
-    """Train, watch, attack and compare small networks in a folder, and write `report.html` there."""
+    """Train, watch, attack and compare small networks, and write `report.html`.
+
+    Args:
+        folder: Where everything is written; rerun with the same folder to resume.
+        say: What receives a line for every step.
+        students: The networks.
+
+    Returns:
+        What the report shows: `findings` and `panels`.
+
+    Raises:
+        MissingDependencyError: scikit-learn is not installed.
+    """
     sklearn("cluster")  # before any network is trained
-    place, began = Path(folder), time.perf_counter()
-    make_folder(place)
+    folder, began = Path(folder), time.perf_counter()
+    make_folder(folder)
     probe, threads = dataset("digits:test"), torch.get_num_threads()
     torch.set_num_threads(1)  # the networks are too small to share
     try:
-        networks = _train(place, students, dataset("digits:train"), probe, say)
-        work = _Work(place, students, say)
-        work.do(
-            "compared",
-            "comparing them by representations, answers and classes",
-            lambda to: _compare(networks, probe, to),
-        )
-        work.do("attacked", "attacking each and showing all the examples", lambda to: _attack(networks, probe, to))
-        work.do("layers", "comparing two of them layer by layer", lambda to: _layers(networks, probe, to))
-        work.do(
-            "unseen",
-            f"training one without each class in turn ({students[3].name})",
-            lambda to: _unseen(students[3], to),
-        )
+        networks = _train(folder, students, dataset("digits:train"), probe, say)
+        steps = _Steps(folder, students, say)
+        steps.run("compared", "comparing them by representations, answers and classes", _compare, networks, probe)
+        steps.run("attacked", "attacking each and showing all the examples", _attack, networks, probe)
+        steps.run("layers", "comparing two of them layer by layer", _layers, networks, probe)
+        steps.run("unseen", f"training one without each class in turn ({students[3].name})", _unseen, students[3])
     finally:
         torch.set_num_threads(threads)
-    _write_components(place, students)
+    _write_components(folder, students)
     say("writing the report")
-    found = contents(read_runs(place))
-    write_whole(place / "report.html", render(found, "Ten small networks that learned the digits").encode())
+    page = contents(read_runs(folder))
+    write_whole(folder / "report.html", render(page, "Ten small networks that learned the digits").encode())
     say(f"done in {time.perf_counter() - began:.0f} s")
-    return found
+    return page
 
 
 @dataclass(frozen=True)
-class _Work:
-    """Steps that are done once: each in a folder of its own, with a key of what it was made from."""
+class _Steps:
+    """Steps that run once: each in a folder of its own, with a key of what it was made from."""
 
-    place: Path
+    folder: Path
     students: tuple[Student, ...]
     say: Say
 
-    def do(self, name: str, what: str, step: Callable[[Path], object]) -> None:
-        """Take a step, unless it was taken for the same networks before."""
+    def run(self, name: str, what: str, step: Callable[..., object], *arguments: object) -> None:
+        """Run a step into its folder, unless it was run for the same networks before."""
         recipe = {"students": list(map(repr, self.students)), "settings": repr(_settings())}
         key = facts_digest(recipe | {"likewise": __version__, "torch": torch.__version__})
-        done = self.place / name / "done.txt"
+        folder = self.folder / name
+        done = folder / "done.txt"
         if done.exists() and done.read_text(encoding="utf-8") == key:
-            self.say(f"{what}: read from {self.place / name}")
+            self.say(f"{what}: read from {folder}")
             return
         self.say(what)
-        for old in (self.place / name).glob("*"):  # of other networks or settings; the store is keyed by itself
+        for old in folder.glob("*"):  # of other networks or settings; the store is keyed by itself
             if old.name != "store":
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
-        step(self.place / name)
+        step(*arguments, folder)
         write_whole(done, key.encode())
 
 
 def _settings() -> list[Any]:
-    return [list(MEASURES), list(LOOKED_INTO), ATTACK, SHUFFLES, LEFT_OUT, STEPS]
+    return [list(MEASURES), list(INPUT_MEASURES), ATTACK, SHUFFLES, LEFT_OUT, STEPS]
 
 
-def _train(place: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:
-    """The networks, each trained in its own folder; the first is watched."""
+def _train(folder: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:
+    """The addresses of the networks, each trained in its own folder; the first is watched."""
     data = {
         "random labels": lambda: randomise_labels(digits, 1.0, seed=0),
         "shortcut": lambda: add_shortcut(digits, 0.8, seed=0),
     }
-    found = {}
+    addresses = {}
     for number, student in enumerate(students):
-        out = place / "networks" / student.name
-        weights = out / "weights.safetensors"
+        out = folder / "networks" / student.name
         learned = data[student.training]() if student.training in data else digits
         say(f"network {number + 1} of {len(students)}: {student.name} ({student.training}, {student.epochs} epochs)")
-        watch = [Inspector(probe, out=place / f"watched {student.name}")] if number == 0 else []
+        watch = [Inspector(probe, out=folder / f"watched {student.name}")] if number == 0 else []
         net = network(student.address, data=learned, seed=student.seed)
-        how: dict[str, Any] = {**STEPS, **student.settings, "epochs": student.epochs, "seed": student.seed}
-        done = train(net, learned, out=out, validation=probe, callbacks=watch, **how)
-        right = done.history[-1]["validation_accuracy"]
-        say(f"  {100 * right:.1f} % right on {len(probe)} digits it did not learn from")
-        found[student.name] = f"{student.address}@{weights}"
-    return found
+        options: dict[str, Any] = {**STEPS, **student.settings, "epochs": student.epochs, "seed": student.seed}
+        training = train(net, learned, out=out, validation=probe, callbacks=watch, **options)
+        accuracy = training.history[-1]["validation_accuracy"]
+        say(f"  {100 * accuracy:.1f} % right on {len(probe)} digits it did not learn from")
+        addresses[student.name] = f"{student.address}@{out / 'weights.safetensors'}"
+    return addresses
 
 
-def _compare(networks: Mapping[str, str], probe: Data, to: Path) -> None:
+def _compare(networks: Mapping[str, str], probe: Data, out: Path) -> None:
     views: dict[str, Any] = {name: extract(address, probe, name=name) for name, address in networks.items()}
-    found = compare(views, list(MEASURES), calibrate=SHUFFLES, intervals=True, store=to / "store")
-    found.save(to / "matrices")
-    influence(views, list(LOOKED_INTO), data=probe, tried=LEFT_OUT).save(to / INPUTS)
+    comparison = compare(views, list(MEASURES), calibrate=SHUFFLES, intervals=True, store=out / "store")
+    comparison.save(out / "matrices")
+    influence(views, list(INPUT_MEASURES), data=probe, tried=LEFT_OUT).save(out / INPUTS)
 
 
-def _attack(networks: Mapping[str, str], probe: Data, to: Path) -> None:
+def _attack(networks: Mapping[str, str], probe: Data, out: Path) -> None:
     import warnings
 
     with warnings.catch_warnings():  # accuracies are far apart on purpose, and the report says so
         warnings.simplefilter("ignore")
-        sat(dict(networks), probe, store=to / "store", **ATTACK).save_run(to)
+        sat(dict(networks), probe, store=out / "store", **ATTACK).save_run(out)
 
 
-def _layers(networks: Mapping[str, str], probe: Data, to: Path) -> None:
+def _layers(networks: Mapping[str, str], probe: Data, out: Path) -> None:
     first, second = list(networks)[:2]
-    replace(layerwise(networks[first], networks[second], probe), a=first, b=second).write(to)
+    replace(layerwise(networks[first], networks[second], probe), a=first, b=second).write(out)
 
 
-def _unseen(student: Student, to: Path) -> None:
-    result = run(student.address, "digits", preset="small", store=to / "store")
-    make_folder(to)
-    means([result]).to_csv(to / TABLE)
-    result.save(to / "0.safetensors")
+def _unseen(student: Student, out: Path) -> None:
+    result = run(student.address, "digits", preset="small", store=out / "store")
+    make_folder(out)
+    means([result]).to_csv(out / TABLE)
+    result.save(out / "0.safetensors")
 
 
-def _write_components(place: Path, students: tuple[Student, ...]) -> None:
-    rows = [f"{each.name},{each.address.removeprefix('zoo:')},{each.training}" for each in students]
-    write_whole(place / COMPONENTS, "\n".join(["network,architecture,training", *rows, ""]).encode())
+def _write_components(folder: Path, students: tuple[Student, ...]) -> None:
+    rows = [f"{s.name},{s.address.removeprefix('zoo:')},{s.training}" for s in students]
+    write_whole(folder / COMPONENTS, "\n".join(["network,architecture,training", *rows, ""]).encode())

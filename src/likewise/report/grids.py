@@ -16,7 +16,7 @@ from likewise._base.arrays import Array
 from likewise.errors import LikewiseError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.registry import get
-from likewise.report.families import Zoo
+from likewise.report.families import ReportNetworks
 from likewise.report.runs import Runs
 from likewise.transfer.matrix import TransferMatrix
 
@@ -26,11 +26,18 @@ TIMES = 400  # draws of inputs for intervals of attack transfer
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoreGrid:
     """A matrix as the report shows it: grids over all networks of the report in their order, NaN where undefined.
 
-    label  what it is called here: the measure, and where it comes from if two runs have the same
-    null   what chance gives, `q` whether the score is beyond it; low and high: its interval over inputs
+    Attributes:
+        label: The measure, numbered where two runs have the same.
+        view: What it looks at, one of `VIEWS`.
+        matrix: The matrix as it was read.
+        values: Its scores.
+        null: What chance gives.
+        q: The p-value against chance, corrected for the number of pairs.
+        low: The lower end of the interval over inputs.
+        high: The upper end.
     """
 
     label: str
@@ -49,7 +56,7 @@ class Scored:
 
     @property
     def n(self) -> int:
-        """How many inputs it was found on, 0 if nobody wrote it down."""
+        """The number of inputs, 0 if it was not recorded."""
         return int(self.matrix.about.get("n", 0) or 0)
 
     @cached_property
@@ -77,8 +84,25 @@ class Scored:
 
     @cached_property
     def has_null(self) -> bool:
-        """Whether pairs were held against chance."""
+        """Whether pairs were compared with chance."""
         return bool(np.isfinite(self.q).any())
+
+
+@dataclass(frozen=True, eq=False)
+class ViewRanks:
+    """One view of the networks: its measures, the rank of each pair over them, and the interval of that rank."""
+
+    name: str
+    measures: tuple[ScoreGrid, ...]
+    ranks: Array
+    low: Array
+    high: Array
+
+    @property
+    def label(self) -> str:
+        """The view by its measure, where it has only one."""
+        count = len(self.measures)
+        return self.measures[0].label if count == 1 else f"{self.name} ({count} measures)"
 
 
 def ranked(alike: Array) -> Array:
@@ -87,10 +111,10 @@ def ranked(alike: Array) -> Array:
 
     upper = np.triu_indices(len(alike), 1)
     values = alike[upper]
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     ranks = np.full(values.shape, np.nan)
-    if known.any():
-        ranks[known] = (rankdata(values[known]) - 0.5) / known.sum()
+    if finite.any():
+        ranks[finite] = (rankdata(values[finite]) - 0.5) / finite.sum()
     grid = np.full(alike.shape, np.nan)
     grid[upper] = ranks
     return np.where(np.isnan(grid), grid.T, grid)
@@ -99,41 +123,74 @@ def ranked(alike: Array) -> Array:
 def view_of(measure: str) -> str:
     """Which of the four views a measure looks at."""
     try:
-        found = get(measure)
+        registered = get(measure)
     except LikewiseError:
         return VIEWS[4]
-    if found.name in _CLASSES:
+    if registered.name in _CLASSES:
         return VIEWS[3]
-    return {"representation": VIEWS[0], "outputs": VIEWS[1], "networks": VIEWS[2]}[found.info.on]
+    return {"representation": VIEWS[0], "outputs": VIEWS[1], "networks": VIEWS[2]}[registered.info.on]
 
 
-def scored(runs: Runs, zoo: Zoo) -> list[Scored]:
-    """All matrices, by view, in the order they were given; the one that families were found by leads its view."""
-    known = [matrix for matrix in runs.matrices if len(matrix) > 1]
-    labels = _labels(known)
-    found = [_scored(matrix, label, zoo) for matrix, label in zip(known, labels, strict=True)]
-    return sorted(found, key=lambda one: (VIEWS.index(one.view), one.matrix is not zoo.main))
+def score_grids(runs: Runs, networks: ReportNetworks) -> list[ScoreGrid]:
+    """All matrices, by view, in the order of the runs; the one that families were found by leads its view."""
+    matrices = [matrix for matrix in runs.matrices if len(matrix) > 1]
+    grids = [_grid(matrix, label, networks) for matrix, label in zip(matrices, _labels(matrices), strict=True)]
+    return sorted(grids, key=lambda grid: (VIEWS.index(grid.view), grid.matrix is not networks.main))
 
 
 def _labels(matrices: Sequence[SimilarityMatrix]) -> list[str]:
-    """The measures; numbered where several matrices are of the same."""
+    """The measures, numbered where several matrices are of the same one."""
     names = [matrix.measure or "matrix" for matrix in matrices]
-    counts: dict[str, int] = {}
-    labels = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        labels.append(name if names.count(name) == 1 else f"{name} ({counts[name]})")
-    return labels
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})" for i, name in enumerate(names)
+    ]
 
 
-def _scored(matrix: SimilarityMatrix, label: str, zoo: Zoo) -> Scored:
-    empty = np.full((len(zoo.names), len(zoo.names)), np.nan)
-    extra = matrix.extra
+def _grid(matrix: SimilarityMatrix, label: str, networks: ReportNetworks) -> ScoreGrid:
+    extra = dict(matrix.extra)
+    if isinstance(matrix, TransferMatrix) and "low" not in extra:
+        intervals = matrix.intervals(times=TIMES)
+        extra |= {"low": intervals.low, "high": intervals.high}
     grids = {
-        name: zoo.spread_out(matrix, np.asarray(extra[key])) if key in extra else empty
+        name: networks.align(matrix, np.asarray(extra.get(key, np.nan)))
         for name, key in (("null", "null_mean"), ("q", "q"), ("low", "low"), ("high", "high"))
     }
-    if isinstance(matrix, TransferMatrix) and "low" not in extra:
-        found = matrix.intervals(times=TIMES)
-        grids |= {"low": zoo.spread_out(matrix, found.low), "high": zoo.spread_out(matrix, found.high)}
-    return Scored(label, view_of(matrix.measure), matrix, zoo.spread_out(matrix), **grids)
+    return ScoreGrid(label, view_of(matrix.measure), matrix, networks.align(matrix), **grids)
+
+
+def view_ranks(scores: Sequence[ScoreGrid]) -> list[ViewRanks]:
+    """The ranks of pairs in every view that has a measure."""
+    views = []
+    for name in VIEWS:
+        measures = tuple(score for score in scores if score.view == name)
+        if measures:
+            low, high = (_mean(ends) for ends in zip(*map(_rank_ends, measures), strict=True))
+            views.append(ViewRanks(name, measures, ranked(_mean([score.ranks for score in measures])), low, high))
+    return views
+
+
+def _mean(grids: Sequence[Array]) -> Array:
+    """The mean over grids, of those that are defined."""
+    stack = np.stack(grids)
+    counts = np.isfinite(stack).sum(axis=0)
+    return np.where(counts > 0, np.nansum(stack, axis=0) / np.maximum(counts, 1), np.nan)
+
+
+def _rank_ends(score: ScoreGrid) -> tuple[Array, Array]:
+    """The interval of each pair's rank: pairs whose intervals lie apart from its own are certainly less or more alike.
+
+    Intervals are widened for the number of pairs, since a pair is picked for its gap.
+    """
+    from scipy.stats import norm
+
+    upper = np.triu_indices(len(score.alike), 1)
+    count = int(np.isfinite(score.alike[upper]).sum())
+    if not score.has_intervals or not count:
+        undefined = np.full(score.alike.shape, np.nan)
+        return undefined, undefined
+    low, high = score.ends(float(norm.ppf(1 - 0.025 / count) / norm.ppf(0.975)))
+    lows, highs = (np.sort(ends[upper][np.isfinite(ends[upper])]) for ends in (low, high))
+    below = np.searchsorted(highs, low, side="left") / count
+    above = 1 - np.searchsorted(lows, high, side="right") / max(len(lows), 1)
+    defined = np.isfinite(low) & np.isfinite(high)
+    return np.where(defined, below, np.nan), np.where(defined, 1 - above, np.nan)

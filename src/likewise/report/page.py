@@ -1,8 +1,8 @@
-"""The page: one HTML file with its data, style and script inside, which asks nobody for anything.
+"""The page: one HTML file with its data, style and script inside, which asks no server for anything.
 
-Names of users reach it in three ways, none of which makes markup of them: by templates that escape everything, as
-JSON without a sign that could end it, and from there as text nodes. Should one slip through all the same, the page's
-own policy runs no script but those whose hash it names, and lets nothing be fetched.
+Names given by users reach it in three ways, none of which makes markup of them: by templates that escape everything, as
+JSON without a character that could end it, and from there as text nodes. Should one slip through all the same, the
+page's own policy runs no script but those whose hash it names, and lets nothing be fetched.
 """
 
 from __future__ import annotations
@@ -11,71 +11,193 @@ import base64
 import hashlib
 import json
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from likewise import __version__
 from likewise._base.files import write_whole
-from likewise.report.contents import Contents, contents
+from likewise.errors import InputError
+from likewise.matrices.tables import short_names
+from likewise.report.families import ReportNetworks, report_networks
+from likewise.report.grids import score_grids, view_ranks
+from likewise.report.panels import (
+    attacks,
+    benchmark,
+    classes,
+    disagreement,
+    inputs,
+    layers,
+    matrix,
+    network_map,
+    provenance,
+    unseen,
+)
+from likewise.report.panels.panel import Finding, Material, Panel, rounded
 from likewise.report.runs import Runs, read_runs
 
-SCRIPTS = ("base", "heat", "likeness", "views", "inputs", "classes", "attacks", "unseen", "start")
+PANELS = (matrix, network_map, disagreement, layers, inputs, classes, attacks, unseen, benchmark)
+SCRIPTS = ("base", "heat", "matrix", "disagreement", "inputs", "classes", "attacks", "unseen", "start")
 
 
 def report(
     *runs: str | os.PathLike[str] | Runs, out: str | os.PathLike[str] = "report.html", title: str | None = None
 ) -> Path:
-    """Write one HTML file of any mix of results: folders that commands wrote, saved matrices, or `Runs`.
+    """Write one HTML file of any mix of results.
 
-    >>> import tempfile, likewise
-    >>> from likewise.report import report
-    >>> alike = likewise.SimilarityMatrix(["a", "b", "c"], [[1, 0.9, 0.2], [0.9, 1, 0.3], [0.2, 0.3, 1]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = report(alike.save(f"{folder}/alike"), out=f"{folder}/report.html")
-    ...     text = path.read_text(encoding="utf-8")
-    >>> "Which networks are alike?" in text
-    True
+    Args:
+        *runs: Folders that commands wrote, saved matrices, or one `Runs`.
+        out: The file to write.
+        title: The heading; by default it names or counts the networks.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InputError: A path holds no results, or there is nothing to compare.
+        StoreError: A file is damaged.
+
+    Example:
+        >>> import tempfile, likewise
+        >>> from likewise.report import report
+        >>> alike = likewise.SimilarityMatrix(["a", "b", "c"], [[1, 0.9, 0.2], [0.9, 1, 0.3], [0.2, 0.3, 1]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = report(alike.save(f"{folder}/alike"), out=f"{folder}/report.html")
+        ...     text = path.read_text(encoding="utf-8")
+        >>> "Which networks are alike?" in text
+        True
     """
-    given = [one for one in runs if isinstance(one, Runs)]
-    found = given[0] if given else read_runs(*(one for one in runs if not isinstance(one, Runs)))
-    target = Path(out)
-    write_whole(target, render(contents(found), title).encode())
-    return target
+    results = next((run for run in runs if isinstance(run, Runs)), None)
+    if results is None:
+        results = read_runs(*(run for run in runs if not isinstance(run, Runs)))
+    elif len(runs) > 1:
+        raise InputError(f"a Runs is reported alone, and {len(runs)} arguments were given. Give read_runs all paths.")
+    write_whole(Path(out), render(contents(results), title).encode())
+    return Path(out)
 
 
-def render(made: Contents, title: str | None = None) -> str:
+@dataclass(frozen=True)
+class Contents:
+    """Everything a page shows."""
+
+    title: str
+    networks: ReportNetworks
+    findings: list[Finding]
+    panels: list[Panel]
+
+    def data(self) -> dict[str, Any]:
+        """What the script of the page reads."""
+        return {
+            "networks": _networks(self.networks),
+            "families": _families(self.networks),
+            "panels": {panel.id: panel.data for panel in self.panels if panel.blocks},
+        }
+
+
+def contents(runs: Runs, *, seed: int = 0) -> Contents:
+    """The findings and panels of results: significant findings first, one panel per question that has results."""
+    networks = report_networks(runs, seed=seed)
+    scores = score_grids(runs, networks)
+    material = Material(runs, networks, scores, view_ranks(scores))
+    panels = [panel for module in PANELS if (panel := module.panel(material)) is not None]
+    if not panels:
+        raise InputError("these results have nothing to show: one network alone, or none. Give a comparison of two.")
+    findings = [finding for panel in panels for finding in panel.findings]
+    findings.sort(key=lambda finding: (not finding.significant, finding.panel != "map"))  # families lead
+    return Contents(_title(networks.names), networks, findings, [*panels, provenance.panel(material)])
+
+
+def _title(names: Sequence[str]) -> str:
+    if len(names) == 2:
+        return f"How alike are {names[0]} and {names[1]}?"
+    return f"How alike are these {len(names)} networks?" if names else "What was found"
+
+
+def _networks(networks: ReportNetworks) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "short": short,
+            "family": networks.family(name),
+            "accuracy": rounded(networks.accuracies.get(name, float("nan"))),
+            "components": networks.components.get(name, {}),
+        }
+        for name, short in zip(networks.names, tick_names(networks.names), strict=True)
+    ]
+
+
+def _families(networks: ReportNetworks) -> list[dict[str, Any]]:
+    if networks.families is None:
+        return []
+    groups = networks.families.clusters.groups()
+    words = networks.families.keywords or [[]] * len(groups)
+    return [{"members": len(group), "keywords": list(own)} for group, own in zip(groups, words, strict=True)]
+
+
+def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
+    """Names for an axis: without the ending that all share, cut in the middle, numbered where two would be the same.
+
+    >>> tick_names(["vit_small_patch16_224", "vit_tiny_patch16_224"])
+    ['vit_small', 'vit_tiny']
+    >>> tick_names(["a" * 30 + "1" + "b" * 30, "a" * 30 + "2" + "b" * 30])
+    ['1 aaaaaaaaaaa…bbbbbbb', '2 aaaaaaaaaaa…bbbbbbb']
+    """
+    address = re.compile(r"[\w./@:,=#+-]+")
+    short = short_names(names) if all(address.fullmatch(name) for name in names) else list(names)
+    if len(short) > 1 and max(len(name) for name in short) > most // 2:
+        ending = _common_ending(short)
+        ending = ending[min((i for i, letter in enumerate(ending) if letter in "_-./"), default=len(ending)) :]
+        if ending and all(len(name) > len(ending) for name in short):
+            short = [name.removesuffix(ending) for name in short]
+    cut = [name if len(name) <= most else f"{name[: most // 2 + 1]}…{name[-(most // 3) :]}" for name in short]
+    if len(set(cut)) == len(cut):
+        return cut
+    return [
+        f"{number} {name if len(name) < 20 else name[: most // 2] + '…' + name[-(most // 3) :]}"
+        for number, name in enumerate(short, 1)
+    ]
+
+
+def _common_ending(names: Sequence[str]) -> str:
+    count = 0
+    while all(len(name) > count and name[-1 - count] == names[0][-1 - count] for name in names):
+        count += 1
+    return names[0][len(names[0]) - count :]
+
+
+def render(page: Contents, title: str | None = None) -> str:
     """The page as text."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     plotly = _read("plotly-cartesian.min.js")
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
-        _read("report.html")
-    )
-    return template.render(
-        title=title or made.title,
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(_read("report.html")).render(
+        title=title or page.title,
         version=__version__,
-        findings=made.findings,
-        panels=made.panels,
+        findings=page.findings,
+        panels=page.panels,
         hashes=Markup(" ".join(f"'{_hash(text)}'" for text in (plotly, script))),
         style=Markup(_read("report.css")),
         plotly=Markup(plotly),
         script=Markup(script),
-        data=Markup(as_json(made.data())),
+        data=Markup(as_json(page.data())),
     )
 
 
 def as_json(content: Any) -> str:
-    """JSON that can stand inside an element: no sign in it opens or closes one, or a comment.
+    """JSON that can stand inside an element: no character in it opens or closes one, or a comment.
 
     >>> print(as_json({"name": "</script>"}))
     {"name":"\\u003c/script\\u003e"}
     """
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 

@@ -1,6 +1,6 @@
-"""What runs hold: each folder and file is recognised by what lies in it, whichever command wrote it.
+"""What runs hold: each folder and file is recognised by what is in it, whichever command wrote it.
 
-| who wrote it | what tells |
+| written by | recognised by |
 |---|---|
 | `likewise compare --out` | `matrices/`, with similarity matrices |
 | `likewise classes --out` | `matrices/`, with class similarities |
@@ -10,9 +10,9 @@
 | `likewise zeroshot --out` | `zeroshot.csv` and one file per network |
 | `likewise benchmark run --out` | `results.csv` |
 | `likewise compare --inputs`, `influence(...).save` | `inputs.safetensors` |
-| anybody | `components.csv`, one row per network; saved matrices; a square CSV |
+| anyone | `components.csv`, one row per network; saved matrices; a square CSV |
 
-A folder may hold several of these, and a folder that holds none is looked into: its folders are runs.
+A folder may hold several of these, and folders that hold them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COMMAND, COMPONENTS, TABLE = "command.txt", "components.csv", "zeroshot.csv"
-_PASSED_OVER = ("store", "networks", "epochs")
+_SKIPPED = ("store", "networks", "epochs", "matrices")
 
 
 @dataclass
 class Runs:
-    """Results of any kind; what there is none of is empty. `sources` says what was found where, in words."""
+    """Results of any kind; empty where there are none.
+
+    Attributes:
+        matrices: Similarity matrices of networks, attack transfer among them.
+        transfers: Matrices of attack transfer, with their rates.
+        layers: Matrices of the layers of two networks.
+        classes: Class similarities, by the name of the network.
+        inspections: Trainings that were watched, by name.
+        zeroshot: Raw Zero-Shot results, one per network.
+        benchmark: Results of a benchmark.
+        inputs: The inputs that networks differ on.
+        components: One row per network.
+        sources: What was read from where, in words.
+        commands: The commands that wrote the runs.
+    """
 
     matrices: list[SimilarityMatrix] = field(default_factory=list)
     transfers: list[TransferMatrix] = field(default_factory=list)
@@ -63,11 +77,21 @@ class Runs:
     commands: list[str] = field(default_factory=list)
 
     def note(self, path: Path, what: str) -> None:
-        """Write down what was found."""
+        """Record what was read from a path.
+
+        Args:
+            path: The file or folder.
+            what: What it holds, in words.
+        """
         self.sources.append((str(path), what))
 
     def add_matrix(self, matrix: SimilarityMatrix, path: Path) -> None:
-        """Take a matrix in; attack transfer is kept with its rates too."""
+        """Add a matrix; attack transfer is kept with its rates too.
+
+        Args:
+            matrix: The matrix.
+            path: Where it was read.
+        """
         self.matrices.append(matrix)
         if isinstance(matrix, TransferMatrix):
             self.transfers.append(matrix)
@@ -75,24 +99,39 @@ class Runs:
 
 
 def read_runs(*paths: str | os.PathLike[str]) -> Runs:
-    """Everything that folders and files hold; a path that holds no result is refused, and so is a damaged one."""
+    """Read everything that folders and files hold.
+
+    Args:
+        *paths: Folders that commands wrote by --out, folders of such folders, saved matrices, square CSV files.
+
+    Returns:
+        The results, by kind.
+
+    Raises:
+        InputError: A path does not exist or holds no results.
+        StoreError: A file is damaged.
+    """
     if not paths:
         raise InputError("no run was given. Give folders that commands wrote by --out, or saved matrices.")
-    found = Runs()
+    runs = Runs()
     for path in map(Path, paths):
         if is_folder(path):
-            if not _folder(path, found) and not any(_folder(inner, found) for inner in _folders(path)):
-                raise InputError(_empty(path))
-            for inner in _folders(path):  # what lies beside the results of the folder itself
-                if not any(
-                    source.startswith(f"{inner}{os.sep}") or source == str(inner) for source, _ in found.sources
-                ):
-                    _folder(inner, found)
+            _read_tree(path, runs)
         elif is_file(path):
-            _file(path, found)
+            _read_file(path, runs)
         else:
             raise InputError(f"there is no folder or file {path}. Give what a command wrote by --out.")
-    return found
+    return runs
+
+
+def _read_tree(folder: Path, runs: Runs) -> None:
+    """Read a folder and the folders in it, but for those that were read before."""
+    has_results = _read_folder(folder, runs)
+    for inner in _folders(folder):
+        read_before = any(Path(source).is_relative_to(inner) for source, _ in runs.sources)
+        has_results = read_before or _read_folder(inner, runs) or has_results
+    if not has_results:
+        raise InputError(_empty(folder))
 
 
 def _empty(path: Path) -> str:
@@ -103,28 +142,27 @@ def _empty(path: Path) -> str:
         )
     return (
         f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, "
-        f"zeroshot "
-        "or benchmark wrote by --out."
+        "zeroshot or benchmark wrote by --out."
     )
 
 
 def _folders(path: Path) -> list[Path]:
-    inner = (each for each in sorted(path.iterdir()) if each.is_dir() and not each.name.startswith("."))
-    return [each for each in inner if each.name not in (*_PASSED_OVER, "matrices")]
+    folders = (inner for inner in sorted(path.iterdir()) if inner.is_dir() and not inner.name.startswith("."))
+    return [inner for inner in folders if inner.name not in _SKIPPED]
 
 
-def _folder(folder: Path, found: Runs) -> bool:
-    """Take in whatever a folder holds; whether there was anything."""
-    before = len(found.sources)
-    for name, read in _PARTS.items():
+def _read_folder(folder: Path, runs: Runs) -> bool:
+    """Read whatever a folder holds, and say whether there was anything."""
+    before = len(runs.sources)
+    for name, read in _READERS.items():
         if (folder / name).exists():
-            read(folder, found)
-    if len(found.sources) == before:  # files of matrices, as a comparison is saved
+            read(folder, runs)
+    if len(runs.sources) == before:  # files of matrices, as a comparison is saved
         for file in _saved(folder):
-            _file(file, found)
-    if len(found.sources) > before and (folder / COMMAND).exists():
-        found.commands.append((folder / COMMAND).read_text(encoding="utf-8", errors="replace").strip())
-    return len(found.sources) > before
+            _read_file(file, runs)
+    if len(runs.sources) > before and (folder / COMMAND).exists():
+        runs.commands.append((folder / COMMAND).read_text(encoding="utf-8", errors="replace").strip())
+    return len(runs.sources) > before
 
 
 def _saved(folder: Path) -> list[Path]:
@@ -136,108 +174,103 @@ def _saved(folder: Path) -> list[Path]:
 def _metadata(path: Path) -> dict[str, str]:
     from safetensors import safe_open
 
-    with (
-        reading(
-            path, f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it.", StoreError
-        ),
-        safe_open(path, framework="numpy") as file,
-    ):
+    sentence = f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it."
+    with reading(path, sentence, StoreError), safe_open(path, framework="numpy") as file:
         return dict(file.metadata() or {})
 
 
-def _file(path: Path, found: Runs) -> None:
+def _read_file(path: Path, runs: Runs) -> None:
     if path.name == RESULTS:
-        _benchmark(path, found)
+        _benchmark(path, runs)
     elif path.suffix.lower() in CSV:
-        found.add_matrix(read_matrix(path), path)
+        runs.add_matrix(read_matrix(path), path)
     elif path.name == INPUTS:
-        _inputs(path.parent, found)
+        _inputs(path.parent, runs)
     else:
-        _by_kind(path, found)
+        _read_matrix(path, runs)
 
 
-def _by_kind(path: Path, found: Runs) -> None:
+def _read_matrix(path: Path, runs: Runs) -> None:
     """A file that says in its header which kind of matrix it holds."""
     header = {} if path.suffix == NPZ else _metadata(path)
     facts: dict[str, Any] = json.loads(header.get("facts", "{}"))
     if "seeds" in facts:
-        _zeroshot([path], found)
+        _zeroshot([path], runs)
     elif facts.get("matrix") == LayerMatrix.KIND or "rows" in header:
-        found.layers.append(LayerMatrix.load(path))
-        found.note(path, "layers of two networks")
+        runs.layers.append(LayerMatrix.load(path))
+        runs.note(path, "layers of two networks")
     elif facts.get("matrix") == ClassSimilarity.KIND or "csm" in header:
-        found.classes[path.stem] = ClassSimilarity.load(path)
-        found.note(path, f"class similarity of {path.stem}")
+        runs.classes[path.stem] = ClassSimilarity.load(path)
+        runs.note(path, f"class similarity of {path.stem}")
     elif path.name == MATRIX:
-        found.add_matrix(TransferMatrix.load(path), path)
+        runs.add_matrix(TransferMatrix.load(path), path)
     else:
-        found.add_matrix(SimilarityMatrix.load(path), path)
+        runs.add_matrix(SimilarityMatrix.load(path), path)
 
 
-def _transfer(folder: Path, found: Runs) -> None:
+def _transfer(folder: Path, runs: Runs) -> None:
     matrix = load(folder) if (folder / ANSWERS).exists() else TransferMatrix.load(folder / MATRIX)
-    found.add_matrix(matrix, folder)
+    runs.add_matrix(matrix, folder)
 
 
-def _matrices(folder: Path, found: Runs) -> None:
+def _matrices(folder: Path, runs: Runs) -> None:
     files = _saved(folder / "matrices")
     if not files:
         raise InputError(f"{folder / 'matrices'} holds no saved matrices. Run again what wrote the folder.")
     for file in files:
-        _file(file, found)
+        _read_file(file, runs)
 
 
-def _inspection(folder: Path, found: Runs) -> None:
+def _inspection(folder: Path, runs: Runs) -> None:
     first = next(iter(sorted(folder.glob("[0-9]*.safetensors"))), None)
     if first is None:
         raise InputError(f"{folder} has curves of an inspection and no epoch of it. Run likewise inspect again.")
-    with reading(
-        first, f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again.", StoreError
-    ):
+    sentence = f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again."
+    with reading(first, sentence, StoreError):
         classes = json.loads(_metadata(first)["inspection"])["classes"]
     reference = ClassSimilarity.load(folder / REFERENCE) if (folder / REFERENCE).exists() else None
-    name = folder.name if folder.name not in found.inspections else str(folder)
-    found.inspections[name] = Inspector(list(classes), reference=reference, out=folder)
-    found.note(folder, f"an inspection of {len(found.inspections[name].records.reports)} epochs")
+    name = folder.name if folder.name not in runs.inspections else str(folder)
+    runs.inspections[name] = Inspector(list(classes), reference=reference, out=folder)
+    runs.note(folder, f"an inspection of {len(runs.inspections[name].records.reports)} epochs")
 
 
-def _zeroshot(files: Sequence[Path], found: Runs) -> None:
+def _zeroshot(files: Sequence[Path], runs: Runs) -> None:
     for path in files:
-        found.zeroshot.append(ZeroShot.load(path))
-        found.note(path, f"Raw Zero-Shot of {found.zeroshot[-1].network}")
+        runs.zeroshot.append(ZeroShot.load(path))
+        runs.note(path, f"Raw Zero-Shot of {runs.zeroshot[-1].network}")
 
 
-def _benchmark(folder: Path, found: Runs) -> None:
-    own = Results.load(folder)
-    found.benchmark = own if found.benchmark is None else Results.joined([found.benchmark, own])
-    found.note(folder, f"a benchmark of {own.frame['measure'].nunique()} measures")
+def _benchmark(folder: Path, runs: Runs) -> None:
+    results = Results.load(folder)
+    runs.benchmark = results if runs.benchmark is None else Results.joined([runs.benchmark, results])
+    runs.note(folder, f"a benchmark of {results.frame['measure'].nunique()} measures")
 
 
-def _inputs(folder: Path, found: Runs) -> None:
-    found.inputs.append(Influence.load(folder / INPUTS))
-    found.note(folder / INPUTS, "which inputs networks differ on")
+def _inputs(folder: Path, runs: Runs) -> None:
+    runs.inputs.append(Influence.load(folder / INPUTS))
+    runs.note(folder / INPUTS, "which inputs networks differ on")
 
 
-def _layerwise(folder: Path, found: Runs) -> None:
-    _by_kind(folder / LAYERWISE, found)
+def _layerwise(folder: Path, runs: Runs) -> None:
+    _read_matrix(folder / LAYERWISE, runs)
 
 
-def _components(folder: Path, found: Runs) -> None:
+def _components(folder: Path, runs: Runs) -> None:
     import pandas as pd
 
     table = read_table(folder / COMPONENTS)
-    found.components = table if found.components is None else pd.concat([found.components, table])
-    found.components = found.components[~found.components.index.duplicated(keep="last")]
-    found.note(folder / COMPONENTS, f"components of {len(table)} networks")
+    runs.components = table if runs.components is None else pd.concat([runs.components, table])
+    runs.components = runs.components[~runs.components.index.duplicated(keep="last")]
+    runs.note(folder / COMPONENTS, f"components of {len(table)} networks")
 
 
 LAYERWISE = "layerwise.safetensors"
-_PARTS: dict[str, Callable[[Path, Runs], None]] = {
+_READERS: dict[str, Callable[[Path, Runs], None]] = {
     MATRIX: _transfer,
     LAYERWISE: _layerwise,
     "matrices": _matrices,
     CURVES: _inspection,
-    TABLE: lambda folder, found: _zeroshot(sorted(folder.glob("[0-9]*.safetensors")), found),
+    TABLE: lambda folder, runs: _zeroshot(sorted(folder.glob("[0-9]*.safetensors")), runs),
     RESULTS: _benchmark,
     INPUTS: _inputs,
     COMPONENTS: _components,

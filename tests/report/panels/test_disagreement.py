@@ -7,10 +7,10 @@ import pytest
 
 from likewise.analysis import agreement
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.families import zoo_of
-from likewise.report.grids import ranked, scored, view_of
+from likewise.report.families import report_networks
+from likewise.report.grids import ranked, score_grids, view_of
 from likewise.report.panels.disagreement import rank_agreement
-from likewise.report.panels.packing import packed
+from likewise.report.panels.panel import pack
 from likewise.report.runs import Runs
 from tests.report.helpers import compared, unpacked
 
@@ -41,7 +41,7 @@ def test_a_distance_agrees_with_the_likeness_it_is_made_of() -> None:
     made = compared(6, ["cka"])["cka"]
     distance = SimilarityMatrix(made.names, 1 - made.values, measure="own", larger_is="less alike")
     runs = Runs(matrices=[made, distance])
-    found = rank_agreement(scored(runs, zoo_of(runs)))
+    found = rank_agreement(score_grids(runs, report_networks(runs)))
     assert found is not None
     assert found["rho"][0, 1] == pytest.approx(1.0)
     expected = agreement(made, distance, how="spearman", permutations=1999, resamples=200)
@@ -52,9 +52,9 @@ def test_a_distance_agrees_with_the_likeness_it_is_made_of() -> None:
 def test_matrices_of_other_networks_stand_side_by_side() -> None:
     one, two = compared(5, ["cka"])["cka"], compared(4, ["rsa"])["rsa"]
     runs = Runs(matrices=[one, two])
-    scores = scored(runs, zoo_of(runs))
+    scores = score_grids(runs, report_networks(runs))
     assert scores[1].values.shape == (5, 5)
-    names = zoo_of(runs).names
+    names = report_networks(runs).names
     missing = names.index("net-4")
     assert np.isnan(scores[1].values[missing]).all()
     assert scores[1].values[names.index("net-0"), names.index("net-1")] == two["net-0", "net-1"]
@@ -65,7 +65,7 @@ def test_matrices_of_other_networks_stand_side_by_side() -> None:
 )
 def test_packed_numbers_show_four_digits(values: list[list[float]]) -> None:
     given = np.array(values)
-    found = unpacked(packed(given))
+    found = unpacked(pack(given))
     known = np.isfinite(given)
     np.testing.assert_array_equal(np.isnan(found), ~known)
     np.testing.assert_allclose(

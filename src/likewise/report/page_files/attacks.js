@@ -1,9 +1,9 @@
-// Attacks: directed rates, who stands alone, and what to pick.
+// Attacks: directed rates, robustness, and what to pick.
 block("attacks", "rates", (place, data) => {
   const rates = unpack(data.rates), counts = unpack(data.counts), same = unpack(data.mistakes), who = data.networks;
   const {borders, folded} = familyMarks(who);
   const lines = (i, j) => [i === j ? `${NETS[who[i]].name}, by its own examples` : `examples made from ${NETS[who[i]].name}, shown to ${NETS[who[j]].name}`,
-    Number.isNaN(rates.at(i, j)) ? "undefined: no input is right for both" : `fooled on ${percent(rates.at(i, j))} of ${Math.round(counts.at(i, j))} inputs`, `the same wrong class in ${percent(same.at(i, j))}`];
+    Number.isNaN(rates.at(i, j)) ? "undefined: no input that both classify correctly" : `fooled on ${percent(rates.at(i, j))} of ${Math.round(counts.at(i, j))} inputs`, `the same wrong class in ${percent(same.at(i, j))}`];
   place.append(legend());
   heat(place, () => ({title: "Directed success rates", rows: who.map(i => NETS[i].short), columns: who.map(i => NETS[i].short), range: [0, 1], words: ["nobody is fooled", "all are"], borders, foldedRows: folded,
     value: (i, j) => rates.at(i, j), tip: lines, pick: (i, j) => pickPair(who[i], who[j])}));
@@ -29,8 +29,8 @@ const listed = (title, lines, rows) => el("div", {}, el("h3", {}, title), el("ul
 block("attacks", "picks", (place, data) => {
   const box = el("div", {class: "row"});
   if (data.ensemble) box.append(listed("An ensemble to pick: " + data.ensemble.members.join(", "), data.ensemble.reasons, [["choice", ...data.ensemble.columns], ...data.ensemble.rows]));
-  if (data.teacher) box.append(listed(`A teacher for ${data.teacher.student}: ${data.teacher.teacher}`, data.teacher.reasons, [["teacher", "likeness", "same family", "accuracy", "considered"], ...data.teacher.rows]));
-  if (data.importance) box.append(listed("Which components go with falling together", [`R² ${num(data.importance.r2)}, on held-out pairs ${num(data.importance.r2_held_out)}`,
-    ...data.importance.rows.slice(0, 5).map(row => `${row[0]}: R² falls by ${num(row[1])} if it is shuffled, on held-out pairs by ${num(row[2])}`)], [["component", "all pairs", "held out"], ...data.importance.rows]));
+  if (data.teacher) box.append(listed(`A teacher for ${data.teacher.student}: ${data.teacher.teacher}`, data.teacher.reasons, [["teacher", "similarity", "same family", "accuracy", "considered"], ...data.teacher.rows]));
+  if (data.importance) box.append(listed("Which components explain attack transfer", [`R² ${num(data.importance.r2)}, on held-out pairs ${num(data.importance.r2_held_out)}`,
+    ...data.importance.rows.slice(0, 5).map(row => `${row[0]}: R² drops by ${num(row[1])} if it is shuffled, on held-out pairs by ${num(row[2])}`)], [["component", "all pairs", "held out"], ...data.importance.rows]));
   place.append(box);
 });

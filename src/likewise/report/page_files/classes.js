@@ -1,4 +1,4 @@
-// Classes: matrices with a slider over epochs, curves, and who was taken for whom.
+// Classes: matrices with a slider over epochs, curves, and confusion matrices.
 block("classes", "films", (place, data) => {
   if (!data.films.length) return;
   const now = {film: 0, kind: 0, frame: 0};
@@ -49,7 +49,7 @@ block("classes", "confusion", (place, data) => {
   if (!found) return;
   const tables = found.tables.map(unpack), now = {net: -1, other: -1};
   const at = (i, j) => { const v = k => k < 0 ? tables.reduce((s, t) => s + t.at(i, j), 0) : tables[k].at(i, j); return now.other < 0 ? v(now.net) : v(now.net) - v(now.other); };
-  place.append(el("h3", {}, "Who is taken for whom"), controls(choice("Network", ["all networks", ...found.networks.map(i => NETS[i].name)], k => { now.net = k - 1; draw(); }),
+  place.append(el("h3", {}, "Confusion matrix"), controls(choice("Network", ["all networks", ...found.networks.map(i => NETS[i].name)], k => { now.net = k - 1; draw(); }),
     choice("minus", ["nothing", ...found.networks.map(i => NETS[i].name)], k => { now.other = k - 1; draw(); })));
   const draw = heat(place, () => {
     let most = 1;

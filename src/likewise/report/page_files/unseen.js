@@ -35,7 +35,7 @@ block("unseen", "soft", (place, data) => {
 block("benchmark", "benchmark", (place, data) => {
   const grid = unpack(data.values), rows = data.measures.map((name, i) => `${name} ${data.ranks[i].toFixed(1)}${data.paper[i] === null ? "" : ` (${data.paper[i].toFixed(1)})`}`);
   place.append(el("p", {class: "readout"}, "Measures with their mean rank, the paper's in brackets; the best first."));
-  heat(place, () => ({title: "Measures by grounding", rows, columns: data.groundings, range: [0, 1], square: false, words: ["follows it not at all", "follows it"], largest: 70, value: (i, j) => grid.at(i, j),
+  heat(place, () => ({title: "Measures by grounding", rows, columns: data.groundings, range: [0, 1], square: false, words: ["does not follow it", "follows it"], largest: 70, value: (i, j) => grid.at(i, j),
     tip: (i, j) => [data.measures[i], `${data.groundings[j]}: ${num(grid.at(i, j))}`, `mean rank ${num(data.ranks[i])}${data.paper[i] === null ? ", not in the paper" : `, in the paper ${num(data.paper[i])}`}`]}));
   place.append(table(() => [["measure", ...data.groundings, "mean rank", "paper"], ...data.measures.map((name, i) => [name, ...data.groundings.map((_, j) => grid.at(i, j)), data.ranks[i] ?? NaN, data.paper[i] ?? NaN])]));
 });

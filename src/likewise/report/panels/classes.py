@@ -1,180 +1,155 @@
-"""The panel of classes: which a network finds alike, epoch by epoch, what it confuses, and how networks differ."""
+"""Which classes does a network find alike? Epoch by epoch, which classes are confused, and how networks differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.classes.agreement import alignment
-from likewise.classes.epoch_report import panels
+from likewise.classes.epoch_report import panels as curve_titles
 from likewise.classes.films import LARGEST, TITLES
 from likewise.classes.inspector import Inspector
+from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL
-from likewise.report.families import Zoo
-from likewise.report.findings import Finding
-from likewise.report.panels.matrix import Panel
-from likewise.report.panels.packing import number, packed
+from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded, tested
 from likewise.report.runs import Runs
 
 FRAMES = 40  # epochs in the slider
 
 
-def classes_panel(runs: Runs, zoo: Zoo) -> tuple[Panel | None, list[Finding]]:
-    """Which classes networks find alike, and which they confuse."""
-    confused = _confusions(runs)
-    films = [_film(name, one) for name, one in runs.inspections.items()]
-    still = [_still(name, matrix) for name, matrix in runs.classes.items() if len(matrix) <= LARGEST]
-    films = [film for film in [*films, *still] if film is not None]
-    found = [
-        *_alignment(runs),
-        *(_zoo_confusions(confused) if confused else ()),
-        *(_drift(confused) if confused else ()),
-    ]
-    if not films and confused is None:
-        return None, found
-    answer = f"{len(runs.inspections)} training{'s' * (len(runs.inspections) != 1)} watched."
-    if confused is not None:
-        wrong = confused["total"].sum() - np.trace(confused["total"])
-        i, j = divmod(
-            int(np.where(np.eye(len(confused["total"])), -1, confused["total"]).argmax()), len(confused["total"])
-        )
-        names = confused["classes"]
-        answer += (
-            f" Over all networks, {names[i]} is taken for {names[j]} most often: {int(confused['total'][i, j])} of "
-            f"{int(wrong)} mistakes."
-        )
+@dataclass(frozen=True)
+class Confusions:
+    """The confusion matrix of every network, (networks, true class, answer), and the answers it counts."""
+
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    labels: Array
+    predictions: Array
+    tables: Array
+
+
+def panel(material: Material) -> Panel | None:
+    """Class similarity by epoch, and confusion matrices."""
+    runs, confusions = material.runs, _confusions(material.runs)
+    trainings = [_training(name, inspector) for name, inspector in runs.inspections.items()]
+    saved = [_saved(name, matrix) for name, matrix in runs.classes.items() if len(matrix) <= LARGEST]
+    films = [film for film in [*trainings, *saved] if film is not None]
+    findings = [*_alignment(runs)]
+    answer = f"{counted(len(runs.inspections), 'training')} watched."
     data: dict[str, Any] = {"films": films, "confusion": None}
-    if confused is not None:
+    if confusions is not None:
+        findings += [*_most_confused(confusions), *_class_difference(confusions)]
+        answer += _most_frequent(confusions)
+        names = material.networks.names
+        shown = [i for i, name in enumerate(confusions.names) if name in names]
         data["confusion"] = {
-            "classes": list(confused["classes"]),
-            "networks": [zoo.names.index(name) for name in confused["names"] if name in zoo.names],
-            "tables": [
-                packed(table)
-                for name, table in zip(confused["names"], confused["tables"], strict=True)
-                if name in zoo.names
-            ],
+            "classes": list(confusions.classes),
+            "networks": [names.index(confusions.names[i]) for i in shown],
+            "tables": [pack(confusions.tables[i]) for i in shown],
         }
-    return (
-        Panel(
-            "classes",
-            "Which classes does a network find alike?",
-            answer,
-            "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the "
-            "diagonal. The slider "
-            "moves through the epochs of a training; curves show the indices of every epoch, their chance level "
-            "dashed, and the "
-            "ends of its phases dotted. Mistakes count who was taken for whom: rows are true classes, columns are "
-            "answers.",
-            data,
-            (),
-            ("films", "confusion"),
-        ),
-        found,
+    if not films and confusions is None and not findings:
+        return None
+    return Panel(
+        "classes",
+        "Which classes does a network find alike?",
+        answer,
+        "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the diagonal. The "
+        "slider moves through the epochs of a training; curves show the indices of every epoch, their chance level "
+        "dashed, and the ends of its phases dotted. In the confusion matrix, rows are true classes and columns are "
+        "answers.",
+        data,
+        (),
+        ("films", "confusion"),
+        tuple(findings),
     )
 
 
-def _film(name: str, one: Inspector) -> dict[str, Any] | None:
+def _training(name: str, inspector: Inspector) -> dict[str, Any] | None:
     """The matrices and curves of a training."""
-    numbers = sorted(one.records.reports)
-    if not numbers or len(one.classes) > LARGEST:
+    epochs = sorted(inspector.records.reports)
+    if not epochs or len(inspector.classes) > LARGEST:
         return None
-    chosen = [
-        numbers[i] for i in np.unique(np.linspace(0, len(numbers) - 1, min(FRAMES, len(numbers))).round().astype(int))
-    ]
-    frames = [one.matrices(number) for number in chosen]
+    frame_rows = np.unique(np.linspace(0, len(epochs) - 1, min(FRAMES, len(epochs))).round().astype(int))
+    frames = [inspector.matrices(epochs[row]) for row in frame_rows]
     kinds = [kind for kind in TITLES if all(kind in frame for frame in frames)]
-    order = (one.reference or frames[-1][kinds[0]]).order() if kinds else list(one.classes)
-    table, titles, chance = one.curves(), panels(), one.chance()
+    order = (inspector.reference or frames[-1][kinds[0]]).order() if kinds else list(inspector.classes)
+    table, chance = inspector.curves(), inspector.chance()
     curves = [
-        {"title": title, "values": [number(v) for v in table[key]], "chance": number(chance.get(key, np.nan))}
-        for key, title in titles.items()
+        {"title": title, "values": [rounded(v) for v in table[key]], "chance": rounded(chance.get(key, np.nan))}
+        for key, title in curve_titles().items()
         if key in table and np.isfinite(table[key]).any()
     ]
     try:
-        phases = one.phases()
+        phases = inspector.phases()
         ends = [int(end) for end in (phases.surge_end, phases.refinement_end) if end is not None]
     except (LikewiseError, AttributeError):
         ends = []
+    grids = {kind: np.concatenate([frame[kind].only(order).off_diagonal() for frame in frames]) for kind in kinds}
     return {
         "name": name,
         "classes": order,
-        "epochs": chosen,
-        "all": numbers,
-        "kinds": [
-            {
-                "title": TITLES[kind],
-                "frames": packed(
-                    np.stack([frame[kind].only(order).off_diagonal() for frame in frames]).reshape(-1, len(order))
-                ),
-            }
-            for kind in kinds
-        ],
+        "epochs": [epochs[row] for row in frame_rows],
+        "all": epochs,
+        "kinds": [{"title": TITLES[kind], "frames": pack(grid)} for kind, grid in grids.items()],
         "curves": curves,
         "phases": ends,
     }
 
 
-def _still(name: str, matrix: Any) -> dict[str, Any]:
+def _saved(name: str, matrix: ClassSimilarity) -> dict[str, Any]:
+    """One matrix of classes, as a training of one epoch."""
     order = matrix.order()
-    frames = packed(matrix.only(order).off_diagonal())
-    return {
-        "name": name,
-        "classes": order,
-        "epochs": [0],
-        "all": [],
-        "kinds": [{"title": matrix.short, "frames": frames}],
-        "curves": [],
-        "phases": [],
-    }
+    kinds = [{"title": matrix.short, "frames": pack(matrix.only(order).off_diagonal())}]
+    return {"name": name, "classes": order, "epochs": [0], "all": [], "kinds": kinds, "curves": [], "phases": []}
 
 
-def _confusions(runs: Runs) -> dict[str, Any] | None:
-    """Who was taken for whom by each network, where answers and labels are known."""
-    for one in runs.inputs:
-        if (one.labels >= 0).all() and (one.predictions >= 0).all():
-            count = int(max(one.labels.max(), one.predictions.max())) + 1
-            names = one.classes if len(one.classes) >= count else tuple(map(str, range(count)))
-            return _tables(one.names, one.labels, one.predictions, names)
+def _confusions(runs: Runs) -> Confusions | None:
+    """The confusion matrix of each network, where answers and labels are recorded."""
+    for influence in runs.inputs:
+        if (influence.labels >= 0).all() and (influence.predictions >= 0).all():
+            count = int(max(influence.labels.max(), influence.predictions.max())) + 1
+            classes = influence.classes if len(influence.classes) >= count else tuple(map(str, range(count)))
+            return _count(influence.names, classes, influence.labels, influence.predictions)
     for matrix in runs.transfers:
         if matrix.answers is not None:
-            count = matrix.answers.logits.shape[2]
-            return _tables(
-                matrix.names,
-                matrix.labels,
-                matrix.answers.subset(matrix.names).predictions,
-                tuple(map(str, range(count))),
-            )
+            predictions = matrix.answers.subset(matrix.names).predictions
+            classes = tuple(map(str, range(matrix.answers.logits.shape[2])))
+            return _count(matrix.names, classes, matrix.labels, predictions)
     return None
 
 
-def _tables(names: Any, labels: Array, predictions: Array, classes: Any) -> dict[str, Any] | None:
-    count = len(classes)
-    if not 2 < count <= LARGEST:
+def _count(names: Sequence[str], classes: Sequence[str], labels: Array, predictions: Array) -> Confusions | None:
+    if not 2 < len(classes) <= LARGEST:
         return None
-    tables = np.zeros((len(names), count, count))
+    tables = np.zeros((len(names), len(classes), len(classes)))
     for table, answers in zip(tables, predictions, strict=True):
         np.add.at(table, (labels, answers), 1)
-    return {
-        "names": tuple(names),
-        "classes": classes,
-        "tables": tables,
-        "total": tables.sum(axis=0),
-        "predictions": predictions,
-        "labels": labels,
-    }
+    return Confusions(tuple(names), tuple(classes), labels, predictions, tables)
 
 
-def _zoo_confusions(found: dict[str, Any]) -> Iterator[Finding]:
-    """The classes most often confused, against mistakes that fall anywhere; each input counts once."""
+def _most_frequent(confusions: Confusions) -> str:
+    """The most frequent mistake over all networks."""
+    total, classes = confusions.tables.sum(axis=0), confusions.classes
+    wrong = total.sum() - np.trace(total)
+    i, j = divmod(int(np.where(np.eye(len(total)), -1, total).argmax()), len(total))
+    return (
+        f" Over all networks, the most frequent mistake is {classes[j]} instead of {classes[i]}: {int(total[i, j])} of "
+        f"{int(wrong)} mistakes."
+    )
+
+
+def _most_confused(confusions: Confusions) -> Iterator[Finding]:
+    """The classes most often confused, compared with mistakes that fall anywhere; each input counts once."""
     from scipy.stats import binomtest
 
-    labels, classes = found["labels"], found["classes"]
-    sound = (found["predictions"] == labels).mean(axis=1) > 0.5  # whose mistakes are mistakes, not noise
-    answers = found["predictions"][sound]
+    labels, classes = confusions.labels, confusions.classes
+    sound = (confusions.predictions == labels).mean(axis=1) > 0.5  # the mistakes of others are noise
+    answers = confusions.predictions[sound]
     wrong = answers != labels
     inputs = np.flatnonzero(wrong.any(axis=0))
     if not len(inputs):
@@ -182,87 +157,72 @@ def _zoo_confusions(found: dict[str, Any]) -> Iterator[Finding]:
     draw = np.random.default_rng(0)
     counts = np.zeros((len(classes), len(classes)))
     for row in inputs:  # one mistake per input, or networks that share an input would count as many
-        chosen = draw.choice(np.flatnonzero(wrong[:, row]))
-        counts[labels[row], answers[chosen, row]] += 1
+        network = draw.choice(np.flatnonzero(wrong[:, row]))
+        counts[labels[row], answers[network, row]] += 1
     both = counts + counts.T
     i, j = divmod(int(np.triu(both, 1).argmax()), len(classes))
     pairs = len(classes) * (len(classes) - 1) // 2
     p = min(1.0, pairs * binomtest(int(both[i, j]), len(inputs), 1 / pairs, alternative="greater").pvalue)
-    have = int((found["tables"][sound, i, j] + found["tables"][sound, j, i] > 0).sum())
-    text = (
-        f"The zoo confuses {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that any "
-        f"network "
-        f"errs on, by {have} of {int(sound.sum())} networks that are right on more than half."
-    )
-    if p > LEVEL:
-        text = (
-            f"Whether the zoo confuses any two classes more than others cannot be told (n = {len(inputs)} "
-            f"inputs): {text}"
-        )
-    yield Finding(
-        text,
+    confusing = int((confusions.tables[sound, i, j] + confusions.tables[sound, j, i] > 0).sum())
+    yield tested(
+        f"The networks confuse {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that "
+        f"any network gets wrong, by {confusing} of {int(sound.sum())} networks that are right on more than half.",
         f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs "
-        f"of classes).",
+        "of classes).",
         "classes",
         p <= LEVEL,
+        f"whether the networks confuse any two classes more than others (n = {len(inputs)} inputs)",
     )
 
 
-def _drift(found: dict[str, Any]) -> Iterator[Finding]:
+def _class_difference(confusions: Confusions) -> Iterator[Finding]:
     """The class on which two networks differ most: exact test of how often each alone is right, corrected for all."""
     from scipy.stats import binomtest
 
-    right, labels = found["predictions"] == found["labels"], found["labels"]
-    best: tuple[float, int, int, int, int, int] | None = None
-    m, c = len(right), len(found["classes"])
-    for k in range(c):
-        own = right[:, labels == k].astype(int)
-        only = own @ (1 - own).T  # inputs that the row gets right and the column wrong
-        for i, j in np.argwhere(only > only.T).tolist():
-            a, b = int(only[i, j]), int(only[j, i])
-            if best is None or a - b > best[1] - best[2]:
-                best = (float(binomtest(a, a + b).pvalue), a, b, i, j, k)
-    if best is None:
+    names, labels, classes = confusions.names, confusions.labels, confusions.classes
+    right = confusions.predictions == labels
+    differences = []
+    for k in range(len(classes)):
+        correct = right[:, labels == k].astype(int)
+        only = correct @ (1 - correct).T  # inputs that the row gets right and the column wrong
+        differences += [(int(only[i, j]), int(only[j, i]), i, j, k) for i, j in np.argwhere(only > only.T).tolist()]
+    if not differences:
         return
-    p, a, b, i, j, k = best
-    tests = m * (m - 1) // 2 * c
-    p = min(1.0, p * tests)
-    names = found["names"]
-    text = (
-        f"Networks differ most on the class {found['classes'][k]}: {names[i]} alone is right on {a} inputs of "
-        f"it, {names[j]} alone on {b}."
-    )
-    if p > LEVEL:
-        text = (
-            f"Whether two networks differ on any one class cannot be told (n = {int((labels == k).sum())} inputs "
-            f"of it): {text}"
-        )
-    yield Finding(
-        text,
-        f"Exact test of who alone is right, chance 1 to 1: p = {p:.2g} after correction for {tests} tests.",
+    a, b, i, j, k = max(differences, key=lambda difference: difference[0] - difference[1])
+    tests = len(names) * (len(names) - 1) // 2 * len(classes)
+    p = min(1.0, float(binomtest(a, a + b).pvalue) * tests)
+    yield tested(
+        f"Networks differ most on the class {classes[k]}: {names[i]} alone is right on {a} inputs of it, {names[j]} "
+        f"alone on {b}.",
+        f"Exact test of which network alone is right, chance 1 to 1: p = {p:.2g} after correction for {tests} tests.",
         "classes",
         p <= LEVEL,
+        f"whether two networks differ on any one class (n = {int((labels == k).sum())} inputs of it)",
     )
 
 
 def _alignment(runs: Runs) -> Iterator[Finding]:
     """What a training did to the alignment with meaning, where classes have one."""
-    for name, one in runs.inspections.items():
-        numbers = sorted(one.records.reports)
-        if one.reference is None or len(numbers) < 2:
+    for name, inspector in runs.inspections.items():
+        epochs = sorted(inspector.records.reports)
+        if inspector.reference is None or len(epochs) < 2:
             continue
-        kind = next((k for k in ("weights", "features") if k in one.matrices(numbers[-1])), None)
+        kind = next((k for k in ("weights", "features") if k in inspector.matrices(epochs[-1])), None)
         if kind is None:
             continue
-        first, last = (alignment(one.matrices(n)[kind], one.reference, "pearson") for n in (numbers[0], numbers[-1]))
-        told = bool(last.p <= LEVEL)
+        first, last = (
+            alignment(inspector.matrices(epoch)[kind], inspector.reference, "pearson")
+            for epoch in (epochs[0], epochs[-1])
+        )
+        significant = bool(last.p <= LEVEL)
         text = (
             f"{name} ends up aligned with meaning (WordNet): {float(last):.2f}, chance 0; after the first epoch "
             f"{float(first):.2f}."
         )
-        if not told:
+        if not significant:
             text = (
-                f"Whether {name} is aligned with meaning cannot be told (n = {len(one.classes)} classes): "
-                f"{float(last):.2f} after epoch {numbers[-1]}."
+                f"Not enough data to say whether {name} is aligned with meaning (n = {len(inspector.classes)} "
+                f"classes): {float(last):.2f} after epoch {epochs[-1]}."
             )
-        yield Finding(text, f"Correlation of {kind}; p = {last.p:.2g} by permuting the classes.", "classes", told)
+        evidence = f"Correlation of {kind}; p = {last.p:.2g} by permuting the classes."
+        yield Finding(text, evidence, "classes", significant)

@@ -1,4 +1,4 @@
-"""Where the views of a network disagree: ranks of pairs by view, how far measures rank alike, and the widest gaps."""
+"""Where do the views disagree? How well measures agree on ranks, and the pairs that views rank most differently."""
 
 from __future__ import annotations
 
@@ -12,23 +12,14 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.analysis.matrix_agreement import agreement
 from likewise.errors import LikewiseError
+from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.families import Zoo
-from likewise.report.grids import VIEWS, Scored, ranked
+from likewise.report.grids import ScoreGrid, ViewRanks
+from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded
 
 PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on
-FEW = 4  # networks from which on rank agreement can be told
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """One view of the networks: its measures, the rank of each pair over them, and between which ranks it may lie."""
-
-    name: str
-    measures: tuple[Scored, ...]
-    ranks: Array
-    low: Array
-    high: Array
+FEW = 4  # rank agreement needs so many networks
+LISTED = 50  # gaps in the page
 
 
 @dataclass(frozen=True)
@@ -41,12 +32,7 @@ class Gap:
     less: str
     high: float
     low: float
-    told: bool
-
-    @property
-    def spread(self) -> float:
-        """How far the ranks lie apart."""
-        return self.high - self.low
+    significant: bool
 
     @property
     def sentence(self) -> str:
@@ -57,119 +43,113 @@ class Gap:
         )
 
 
-def _share(part: float) -> str:
+def _share(share: float) -> str:
     """A share of pairs, rounded up to a twentieth."""
-    return f"{5 * max(1, int(np.ceil(20 * part - 1e-9)))} %"
+    return f"{5 * max(1, int(np.ceil(20 * share - 1e-9)))} %"
 
 
-def views_of(scores: Sequence[Scored]) -> list[View]:
-    """The views that have a measure."""
-    found = []
-    for name in VIEWS:
-        own = tuple(one for one in scores if one.view == name)
-        if own:
-            mean = _mean([one.ranks for one in own])
-            low, high = (_mean(part) for part in zip(*(_rank_ends(one) for one in own), strict=True))
-            found.append(View(name, own, ranked(mean), low, high))
-    return found
+def panel(material: Material) -> Panel | None:
+    """Rank agreement and gaps."""
+    scores, views, names = material.scores, material.views, material.networks.names
+    if len(scores) < 2 or len(names) < 3:
+        return None
+    correlations, gaps = rank_agreement(scores), _gaps(views, names)
+    answer = f"{counted(len(views), 'view')}: {', '.join(view.name for view in views)}."
+    if correlations is not None:
+        q = correlations["q"][np.triu_indices(len(scores), 1)]
+        count, sure = int(np.isfinite(q).sum()), int((q <= LEVEL).sum())
+        answer += f" Of {count} pairs of measures, {sure} rank the networks alike beyond chance (q ≤ 0.05)."
+    else:
+        answer += f" Not enough data to say whether measures rank pairs alike (n = {len(names)} networks)."
+    return Panel(
+        "disagreement",
+        "Where do the views disagree?",
+        answer,
+        "Every measure ranks the pairs of networks by similarity. The matrix says how well two measures agree on the "
+        "ranks: Spearman's correlation, with a 95 % interval over networks, and Mantel's test, which permutes "
+        "networks, since pairs share them. Below it are the pairs that views rank most differently; those marked ● "
+        "remain apart when scores move within their intervals, widened for the number of pairs.",
+        {
+            "agreement": None if correlations is None else {name: pack(grid) for name, grid in correlations.items()},
+            "labels": [score.label for score in scores],
+            "kinds": [score.view for score in scores],
+            "views": [{"name": view.name, "ranks": pack(view.ranks)} for view in views],
+            "gaps": [
+                {
+                    "a": names.index(gap.a),
+                    "b": names.index(gap.b),
+                    "spread": rounded(gap.high - gap.low),
+                    "significant": gap.significant,
+                    "text": gap.sentence,
+                }
+                for gap in gaps[:LISTED]
+            ],
+        },
+        (),
+        ("agreement", "gaps"),
+        _findings(gaps, len(names)),
+    )
 
 
-def _mean(grids: Sequence[Array]) -> Array:
-    """The mean over grids, of those that are defined."""
-    stack = np.stack(grids)
-    counts = np.isfinite(stack).sum(axis=0)
-    return np.where(counts > 0, np.nansum(stack, axis=0) / np.maximum(counts, 1), np.nan)
-
-
-def _rank_ends(one: Scored) -> tuple[Array, Array]:
-    """Between which ranks each pair may lie: what lies apart from it for certain is less or more alike.
-
-    Intervals are widened for the number of pairs, since a pair is picked for its gap.
-    """
-    from scipy.stats import norm
-
-    upper = np.triu_indices(len(one.alike), 1)
-    known = np.isfinite(one.alike[upper])
-    count = int(known.sum())
-    if not one.has_intervals or not count:
-        return np.full((2, *one.alike.shape), np.nan)[0], np.full(one.alike.shape, np.nan)
-    low, high = one.ends(float(norm.ppf(1 - 0.025 / count) / norm.ppf(0.975)))
-    lows, highs = np.sort(low[upper][np.isfinite(low[upper])]), np.sort(high[upper][np.isfinite(high[upper])])
-    below = np.searchsorted(highs, low, side="left") / count
-    above = 1 - np.searchsorted(lows, high, side="right") / max(len(lows), 1)
-    undefined = ~np.isfinite(low) | ~np.isfinite(high)
-    return np.where(undefined, np.nan, below), np.where(undefined, np.nan, 1 - above)
-
-
-def gaps(views: Sequence[View], zoo: Zoo, most: int = 200) -> list[Gap]:
+def _gaps(views: Sequence[ViewRanks], names: Sequence[str]) -> list[Gap]:
     """The pairs on which views disagree, the widest first."""
-    if len(views) < 2 or len(zoo.names) < 3:
-        return []
-    found = []
-    for i, j in combinations(range(len(zoo.names)), 2):
-        own = sorted(
-            (float(view.ranks[i, j]), place) for place, view in enumerate(views) if view.ranks[i, j] == view.ranks[i, j]
-        )
-        if len(own) < 2:
+    gaps = []
+    for i, j in combinations(range(len(names)), 2):
+        ranks = sorted((float(view.ranks[i, j]), k) for k, view in enumerate(views) if np.isfinite(view.ranks[i, j]))
+        if len(ranks) < 2:
             continue
-        (low, less), (high, more) = own[0], own[-1]
-        told = bool(views[more].low[i, j] > views[less].high[i, j])
-        names = (zoo.names[i], zoo.names[j], _called(views[more]), _called(views[less]))
-        found.append(Gap(*names, high, low, told))
-    return sorted(found, key=lambda gap: -gap.spread)[:most]
+        (low, less), (high, more) = ranks[0], ranks[-1]
+        apart = bool(views[more].low[i, j] > views[less].high[i, j])
+        gaps.append(Gap(names[i], names[j], views[more].label, views[less].label, high, low, apart))
+    return sorted(gaps, key=lambda gap: gap.low - gap.high)[:200]
 
 
-def _called(view: View) -> str:
-    """A view by its measure, where it has one only."""
-    if len(view.measures) == 1:
-        return view.measures[0].label
-    return f"{view.name} ({len(view.measures)} measures)"
+def _findings(gaps: Sequence[Gap], networks: int) -> tuple[Finding, ...]:
+    if not gaps:
+        return ()
+    gap = next((gap for gap in gaps if gap.significant), gaps[0])
+    ranks = f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals"
+    if gap.significant:
+        text = f"The views disagree most on {gap.a} and {gap.b}: {gap.sentence}"
+        evidence = f"{ranks}, widened for the number of pairs, lie apart."
+    else:
+        text = f"Not enough data to say whether the views disagree on any pair. The widest gap: {gap.sentence}"
+        evidence = f"{ranks} overlap, or there are none (n = {networks} networks)."
+    return (Finding(text, evidence, "disagreement", gap.significant),)
 
 
-def rank_agreement(scores: Sequence[Scored], *, seed: int = 0) -> dict[str, Array] | None:
+def rank_agreement(scores: Sequence[ScoreGrid], *, seed: int = 0) -> dict[str, Array] | None:
     """Spearman's correlation of ranks between all measures, intervals over networks, p and q by Mantel's test."""
     from scipy.stats import false_discovery_control
 
     count = len(scores)
-    if count < 2:
-        return None
-    found = {name: np.full((count, count), np.nan) for name in ("rho", "low", "high", "p", "q", "networks")}
+    grids = {name: np.full((count, count), np.nan) for name in ("rho", "low", "high", "p", "q", "networks")}
     for i, j in combinations(range(count), 2):
-        one = _agreement(scores[i], scores[j], seed, half=count * (count - 1) // 2 >= MANY)
-        for name, value in (one or {}).items():
-            found[name][i, j] = found[name][j, i] = value
+        numbers = _agreement(scores[i], scores[j], seed, half=count * (count - 1) // 2 >= MANY)
+        for name, value in (numbers or {}).items():
+            grids[name][i, j] = grids[name][j, i] = value
     upper = np.triu_indices(count, 1)
-    told = np.isfinite(found["p"][upper])
-    if not told.any():
+    rows, columns = (index[np.isfinite(grids["p"][upper])] for index in upper)
+    if not len(rows):
         return None
-    q = np.full(len(upper[0]), np.nan)
-    q[told] = false_discovery_control(found["p"][upper][told])
-    found["q"][upper] = q
-    found["q"] = np.where(np.isnan(found["q"]), found["q"].T, found["q"])
-    np.fill_diagonal(found["rho"], 1.0)
-    return found
+    grids["q"][rows, columns] = grids["q"][columns, rows] = false_discovery_control(grids["p"][rows, columns])
+    np.fill_diagonal(grids["rho"], 1.0)
+    return grids
 
 
-def _agreement(one: Scored, two: Scored, seed: int, *, half: bool) -> dict[str, Any] | None:
-    """How far two measures rank pairs alike, over the networks that have a score with all others in both."""
+def _agreement(one: ScoreGrid, two: ScoreGrid, seed: int, *, half: bool) -> dict[str, Any] | None:
+    """How well two measures agree on ranks, over the networks that have a score with all others in both."""
     both = np.isfinite(one.alike) & np.isfinite(two.alike)
-    kept = list(range(len(both)))
-    while kept and (missing := (~both[np.ix_(kept, kept)]).sum(axis=1) - 1).max() > 0:
-        kept.pop(int(missing.argmax()))
-    if len(kept) < FEW:
+    rows = list(range(len(both)))
+    while rows and (missing := (~both[np.ix_(rows, rows)]).sum(axis=1) - 1).max() > 0:
+        rows.pop(int(missing.argmax()))
+    if len(rows) < FEW:
         return None
-    square = np.ix_(kept, kept)
-    names = [str(place) for place in kept]
-    pair = [SimilarityMatrix(names, np.nan_to_num(each.alike[square])) for each in (one, two)]
+    names = [str(row) for row in rows]
+    pair = [SimilarityMatrix(names, np.nan_to_num(score.alike[np.ix_(rows, rows)])) for score in (one, two)]
+    draws: dict[str, Any] = {"permutations": PERMUTATIONS // (1 + half), "resamples": RESAMPLES // (1 + half)}
     try:
-        draws: dict[str, Any] = {"permutations": PERMUTATIONS // (1 + half), "resamples": RESAMPLES // (1 + half)}
-        found = agreement(*pair, how="spearman", seed=seed, **draws)
+        result = agreement(*pair, how="spearman", seed=seed, **draws)
     except LikewiseError:  # all pairs of one are equally alike
         return None
-    return {
-        "rho": found.correlation,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "networks": found.networks,
-    }
+    return {"rho": result.correlation, **{name: getattr(result, name) for name in ("low", "high", "p", "networks")}}

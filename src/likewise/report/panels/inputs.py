@@ -1,88 +1,85 @@
-"""The panel of inputs: which of them two networks see differently, as pictures or texts with both answers."""
+"""Which inputs do two networks see differently? As pictures or texts, with both answers."""
 
 from __future__ import annotations
 
 import base64
 import struct
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from likewise._base.arrays import Array
 from likewise.comparison.influence import LEFT_OUT, Influence
-from likewise.report.families import Zoo
-from likewise.report.panels.matrix import Panel
-from likewise.report.panels.packing import packed
+from likewise.report.panels.panel import Material, Panel, pack
 
-SHOWN, LONGEST, PAIRS = 8, 400, 3000  # inputs per pair; letters of a text; pairs times measures that keep all of them
+INPUTS, FEWER, PAIRS = 8, 3, 3000  # inputs per pair, fewer where there are more pairs times measures than this
+LONGEST = 400  # letters of a text
 
 
-def inputs_panel(found: Sequence[Influence], zoo: Zoo) -> Panel | None:
-    """Which inputs pull the likeness of a pair down most."""
-    known = [one for one in found if set(one.names) <= set(zoo.names)]
-    if not known:
+def panel(material: Material) -> Panel | None:
+    """The inputs that lower the similarity of a pair most."""
+    names = material.networks.names
+    influences = [influence for influence in material.runs.inputs if set(influence.names) <= set(names)]
+    if not influences:
         return None
-    one = known[0]
-    names = ", ".join(one.measures)
-    worst, counts = np.unique(one.rows[one.rows >= 0][..., None], return_counts=True)
-    share = counts.max() / (counts.sum() or 1) if len(counts) else 0.0
-    answer = f"By {names}: for each pair, the inputs that pull likeness down most."
-    if len(worst):
-        label = _class(one, int(one.labels[worst[counts.argmax()]]))
-        answer += (
-            f" Input {int(worst[counts.argmax()])}{f' ({label})' if label else ''} stands among them most often, in "
-            f"{share:.0%} of all places."
-        )
+    first = influences[0]
+    answer = f"By {', '.join(first.measures)}: for each pair, the inputs that lower similarity most."
+    rows, counts = np.unique(first.rows[first.rows >= 0], return_counts=True)
+    if len(rows):
+        row = int(rows[counts.argmax()])
+        label = _class(first, int(first.labels[row]))
+        share = counts.max() / counts.sum()
+        answer += f" Input {row}{f' ({label})' if label else ''} is listed most often, in {share:.0%} of all places."
     return Panel(
         "inputs",
         "Which inputs do two networks see differently?",
         answer,
         "Choose a pair and a measure. Where a measure has a score per input (pnka: does it keep its place among the "
-        "others?), "
-        "that is the number, and low is bad. Elsewhere it is the score with the input minus the score without it, so "
-        "that "
-        "below 0 the pair would be more alike without it. Below each input stands what either network takes it for.",
-        {"sets": [_set(each, zoo) for each in known]},
+        "others?), that is the number, and low is bad. Elsewhere it is the score with the input minus the score "
+        "without it: below 0, the pair would be more alike without it. Below each input are both answers.",
+        {"sets": [_set(influence, names) for influence in influences]},
         (),
         ("inputs",),
     )
 
 
-def _set(one: Influence, zoo: Zoo) -> dict[str, Any]:
-    places = [zoo.names.index(name) for name in one.names]
-    pairs = len(one.measures) * len(one.names) ** 2
-    kept = min(SHOWN if pairs <= PAIRS else 3, one.rows.shape[-1])
-    rows, values = one.rows[..., :kept], one.values[..., :kept]
-    used = sorted(set(rows[rows >= 0].tolist()))
-    shown = {row: place for place, row in enumerate(one.shown)}
+def _set(influence: Influence, names: tuple[str, ...]) -> dict[str, Any]:
+    pairs = len(influence.measures) * len(influence.names) ** 2
+    count = min(INPUTS if pairs <= PAIRS else FEWER, influence.rows.shape[-1])
+    rows, values = influence.rows[..., :count], influence.values[..., :count]
+    listed = sorted(set(rows[rows >= 0].tolist()))
+    index = {row: i for i, row in enumerate(influence.shown)}
     pictures, texts = {}, {}
-    for row in used:
-        if row in shown and len(one.pictures):
-            pictures[row] = base64.b64encode(png(one.pictures[shown[row]])).decode()
-        elif row in shown and one.texts:
-            text = one.texts[shown[row]]
+    for row in listed:
+        if row in index and len(influence.pictures):
+            pictures[row] = base64.b64encode(png(influence.pictures[index[row]])).decode()
+        elif row in index and influence.texts:
+            text = influence.texts[index[row]]
             texts[row] = text[:LONGEST] + "…" * (len(text) > LONGEST)
     return {
-        "networks": places,
-        "measures": [{"label": m, "left_out": how == LEFT_OUT} for m, how in zip(one.measures, one.how, strict=True)],
-        "kept": kept,
-        "rows": packed(rows.reshape(-1, kept)),
-        "values": packed(values.reshape(-1, kept)),
-        "labels": {row: _class(one, int(one.labels[row])) for row in used},
-        "answers": {row: [_class(one, int(each)) for each in one.predictions[:, row]] for row in used},
+        "networks": [names.index(name) for name in influence.names],
+        "measures": [
+            {"label": measure, "left_out": method == LEFT_OUT}
+            for measure, method in zip(influence.measures, influence.how, strict=True)
+        ],
+        "kept": count,
+        "rows": pack(rows.reshape(-1, count)),
+        "values": pack(values.reshape(-1, count)),
+        "labels": {row: _class(influence, int(influence.labels[row])) for row in listed},
+        "answers": {row: [_class(influence, int(k)) for k in influence.predictions[:, row]] for row in listed},
         "pictures": pictures,
         "texts": texts,
     }
 
 
-def _class(one: Influence, number: int) -> str:
+def _class(influence: Influence, number: int) -> str:
     if number < 0:
         return ""
-    return one.classes[number] if number < len(one.classes) else f"class {number}"
+    return influence.classes[number] if number < len(influence.classes) else f"class {number}"
 
 
-def png(image: np.ndarray[Any, Any]) -> bytes:
+def png(image: Array) -> bytes:
     """An image (height, width, 1 or 3) of bytes as a PNG file.
 
     >>> png(np.zeros((2, 2, 1), dtype=np.uint8))[:8]

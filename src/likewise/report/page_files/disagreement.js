@@ -1,8 +1,8 @@
 // Where the views disagree, and layers.
-block("views", "agreement", (place, data) => {
+block("disagreement", "agreement", (place, data) => {
   if (!data.agreement) { place.append(el("p", {class: "readout"}, "Rank agreement needs four networks with scores in both measures.")); return; }
   const grid = Object.fromEntries(Object.entries(data.agreement).map(([k, v]) => [k, unpack(v)]));
-  const lines = (i, j) => [`${data.labels[i]} and ${data.labels[j]}`, ...(i === j ? ["a measure with itself"] : Number.isNaN(grid.rho.at(i, j)) ? ["cannot be told: too few networks, or all pairs alike"] : [
+  const lines = (i, j) => [`${data.labels[i]} and ${data.labels[j]}`, ...(i === j ? ["a measure with itself"] : Number.isNaN(grid.rho.at(i, j)) ? ["not enough data: too few networks, or all pairs equally alike"] : [
     `rank agreement ${num(grid.rho.at(i, j))} [${num(grid.low.at(i, j))}, ${num(grid.high.at(i, j))}]`,
     `p = ${num(grid.p.at(i, j), 2)}, q = ${num(grid.q.at(i, j), 2)} (Mantel)`, `n = ${grid.networks.at(i, j)} networks`])];
   place.append(el("h3", {}, "Which measures rank pairs alike?"));
@@ -11,13 +11,13 @@ block("views", "agreement", (place, data) => {
   place.append(table(() => [["measure", "other", "agreement", "low", "high", "p", "q", "networks"],
     ...data.labels.flatMap((a, i) => data.labels.flatMap((b, j) => i < j ? [[a, b, ...["rho", "low", "high", "p", "q", "networks"].map(k => grid[k].at(i, j))]] : []))]));
 });
-block("views", "gaps", (place, data) => {
+block("disagreement", "gaps", (place, data) => {
   if (data.views.length < 2 || !data.gaps.length) return;
   const ranks = data.views.map(view => unpack(view.ranks)), picture = el("div", {class: "chart"});
   place.append(el("h3", {}, "The pairs that views rank most differently"));
-  const list = el("ol", {class: "gaps"}, ...data.gaps.slice(0, 10).map(gap => el("li", {}, (gap.told ? "● " : "○ ") + gap.text,
-    el("button", {type: "button", onclick: () => { pickPair(gap.a, gap.b); document.getElementById("likeness").scrollIntoView(); }}, "show the pair"))));
-  place.append(list, el("p", {class: "readout"}, "● holds up within intervals, ○ cannot be told"), picture);
+  const list = el("ol", {class: "gaps"}, ...data.gaps.slice(0, 10).map(gap => el("li", {}, (gap.significant ? "● " : "○ ") + gap.text,
+    el("button", {type: "button", onclick: () => { pickPair(gap.a, gap.b); document.getElementById("matrix").scrollIntoView(); }}, "show the pair"))));
+  place.append(list, el("p", {class: "readout"}, "● lies outside the intervals, ○ not enough data"), picture);
   chart(() => {
     const shown = data.gaps.slice(0, 12), y = shown.map((_, k) => k), most = Math.min(34, Math.floor(place.clientWidth * .45 / 6.2));
     const name = gap => plain(cut(`${NETS[gap.a].short} – ${NETS[gap.b].short}`, most));
@@ -35,7 +35,7 @@ block("views", "gaps", (place, data) => {
       picture.on("plotly_unhover", hush);
     }
   });
-  place.append(table(() => [["a", "b", ...data.views.map(v => v.name), "holds up"], ...data.gaps.map(gap => [NETS[gap.a].name, NETS[gap.b].name, ...ranks.map(r => r.at(gap.a, gap.b)), gap.told ? "yes" : "cannot be told"])]));
+  place.append(table(() => [["a", "b", ...data.views.map(v => v.name), "significant"], ...data.gaps.map(gap => [NETS[gap.a].name, NETS[gap.b].name, ...ranks.map(r => r.at(gap.a, gap.b)), gap.significant ? "yes" : "not enough data"])]));
 });
 block("layers", "layers", (place, data) => {
   let k = 0;

@@ -1,7 +1,7 @@
-// Likeness, the pair that was picked, and the map.
+// The matrix, the pair that was picked, and the map.
 const chosen = {measure: 0, order: 0, pair: NETS.length > 1 ? [0, 1] : null, listeners: []};
 const pickPair = (i, j) => { if (i !== j) { chosen.pair = [i, j]; chosen.listeners.forEach(listener => listener()); } };
-const measures = (DATA.panels.likeness?.measures ?? []).map(m => ({...m, grid: Object.fromEntries(
+const measures = (DATA.panels.matrix?.measures ?? []).map(m => ({...m, grid: Object.fromEntries(
   ["values", "ranks", "null", "q", "low", "high"].map(k => [k, m[k] ? {get pack() { return m[k]; }} : null]))}));
 const gridOf = (m, key) => { const held = m.grid[key]; if (!held) return null; return held.full ??= unpack(m[key]); };
 const cellOf = (m, key, i, j) => gridOf(m, key)?.at(i, j) ?? NaN;
@@ -32,8 +32,8 @@ function pairLines(m, i, j) {
   if (m.saturated.some(s => s[0] === i && s[1] === j)) lines.push("saturated: any network of that width would score the same");
   return lines;
 }
-block("likeness", "matrix", place => {
-  const orders = ["families", "names", "accuracy", "mean likeness"].filter((_, k) => k !== 2 || NETS.some(net => net.accuracy !== null));
+block("matrix", "matrix", place => {
+  const orders = ["families", "names", "accuracy", "mean similarity"].filter((_, k) => k !== 2 || NETS.some(net => net.accuracy !== null));
   const kinds = [0, 1, 2, 3].filter(k => k !== 2 || NETS.some(net => net.accuracy !== null));
   const views = [...new Set(measures.map(m => m.view))];
   const direction = el("p", {class: "readout"});
@@ -44,7 +44,7 @@ block("likeness", "matrix", place => {
     const where = new Map(order.map((i, k) => [i, k]));
     direction.textContent = `${m.label}: larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + (m.notes.length ? ". " + m.notes.join(" ") : "");
     const names = order.map(i => (DATA.families.length && familyOf(i) >= 0 ? SIGNS[familyOf(i) % 10] + " " : "") + NETS[i].short);
-    return {title: `Likeness by ${m.label}`, rows: names, columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike",
+    return {title: `Similarity by ${m.label}`, rows: names, columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike",
       value: (i, j) => i === j ? NaN : cellOf(m, "values", order[i], order[j]), tip: (i, j) => pairLines(m, order[i], order[j]),
       marks: m.saturated.map(([i, j]) => [where.get(i), where.get(j)]), borders: chosen.order === 0 ? borders : [],
       foldedRows: chosen.order === 0 ? folded : [], pick: (i, j) => pickPair(order[i], order[j])};
@@ -56,7 +56,7 @@ block("likeness", "matrix", place => {
   });
   place.append(numbers);
 });
-block("likeness", "pair", place => {
+block("matrix", "pair", place => {
   if (NETS.length < 2) return;
   const head = el("h3"), box = el("div"), picks = [0, 1].map(side => choice(side ? "and" : "The pair", NETS.map(net => net.name), k => {
     const pair = [...chosen.pair]; pair[side] = k; if (pair[0] !== pair[1]) pickPair(...pair); }, side));
@@ -92,7 +92,7 @@ block("likeness", "pair", place => {
   chosen.listeners.push(draw);
   chart(draw);
 });
-// Names beside their points where they fit without covering another; the rest are told by pointing.
+// Names beside their points where they fit without covering another; the rest show on hover.
 function placed(xy, width, height, square) {
   const spans = [0, 1].map(k => { const v = NETS.map((_, i) => xy.at(i, k)); return [Math.min(...v), Math.max(...v)]; });
   let [sx, sy] = [width * .88 / (spans[0][1] - spans[0][0] || 1), height * .85 / (spans[1][1] - spans[1][0] || 1)];

@@ -1,0 +1,84 @@
+"""Where do the networks lie? Maps by every measure that has a score for all pairs, and families."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likewise._base.arrays import Array
+from likewise.analysis.families import embed
+from likewise.errors import LikewiseError
+from likewise.matrices.score import LEVEL
+from likewise.report.families import Families, ReportNetworks
+from likewise.report.grids import ScoreGrid
+from likewise.report.panels.panel import Finding, Material, Panel, pack, rounded
+
+
+def panel(material: Material) -> Panel | None:
+    """The maps."""
+    networks, families = material.networks, material.networks.families
+    maps = [{"label": score.label, **xy} for score in material.scores if (xy := _maps(score, networks))]
+    if not maps:
+        return None
+    stress = maps[0]["mds"]["stress"]
+    answer = f"By {maps[0]['label']}, distances on the map differ from the true ones by {100 * stress:.0f} % (stress)."
+    if families is not None:
+        answer = f"{families.clusters.k} families by {families.clusters.matrix.measure}. {answer}"
+    return Panel(
+        "map",
+        "Where do the networks lie?",
+        answer,
+        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; "
+        "stress says how badly: below 10 % the map can be trusted, above 20 % look at the matrix instead. Spectral is "
+        "the map in which families are found. Colours and marks are families, everywhere in this report.",
+        {"maps": maps},
+        () if stress < 0.2 else (f"Two dimensions fit these distances badly (stress {100 * stress:.0f} %).",),
+        ("map",),
+        () if families is None else (_finding(families),),
+    )
+
+
+def _maps(score: ScoreGrid, networks: ReportNetworks) -> dict[str, Any]:
+    if len(score.matrix) < 3 or set(score.matrix.names) != set(networks.names):
+        return {}
+    matrix = score.matrix.reordered(networks.names)
+    try:
+        maps = {method: embed(matrix, method) for method in ("mds", "spectral")}
+    except LikewiseError:  # pairs without a score
+        return {}
+    distances = matrix.distances()
+    return {method: {"xy": pack(xy), "stress": rounded(_stress(distances, xy))} for method, xy in maps.items()}
+
+
+def _stress(distances: Array, xy: Array) -> float:
+    """How far distances on a map are from the true ones, after the best common factor: 0 is exact."""
+    upper = np.triu_indices(len(distances), 1)
+    drawn = np.linalg.norm(xy[:, None] - xy[None], axis=-1)[upper]
+    true = distances[upper]
+    factor = (drawn @ true) / max(float(drawn @ drawn), 1e-300)
+    return float(np.sqrt(((factor * drawn - true) ** 2).sum() / max(float((true**2).sum()), 1e-300)))
+
+
+def _finding(families: Families) -> Finding:
+    groups, measure = families.clusters.groups(), families.clusters.matrix.measure
+    stable = (
+        f"random subsets of the networks agree with an adjusted Rand index of {families.stability:.2f} (chance 0)"
+        if families.stability == families.stability
+        else "too few networks for random subsets of them"
+    )
+    significant = families.p <= LEVEL
+    members = "; ".join(map(_members, groups[:4])) + (f"; {len(groups) - 4} more" if len(groups) > 4 else "")
+    text = f"There are {len(groups)} families by {measure}: {members}."
+    if not significant:
+        text = (
+            f"Not enough data to say whether the {len(groups)} families by {measure} are more than chance "
+            f"(n = {len(families.clusters.names)})."
+        )
+    return Finding(
+        text, f"p = {families.p:.2g} against the same scores in random places; {stable}.", "map", significant
+    )
+
+
+def _members(names: list[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

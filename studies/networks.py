@@ -37,7 +37,7 @@ from likewise.networks import unwrapped
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.classifier import head
 from likewise.networks.anatomy.layers import named_layers, submodules
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from studies.network_answers import TEXTS, Subject, sounds, subjects
 
 HERE = Path(__file__).parent
@@ -130,7 +130,7 @@ def _ask_blocks(row: Row, subject: Subject, net: nn.Module, _: Any) -> None:
 
 def _ask_rows(row: Row, subject: Subject, net: nn.Module, data: Any) -> None:
     if not subject.runs:
-        shown = [image for images, _ in shown_to(net, data, subject.name).batches(1) for image in images]
+        shown = [image for images, _ in transform_for(net, data, subject.name).batches(1) for image in images]
         _compare_inputs(row, subject, net, shown, data)
         return
     given: list[Any] = []

@@ -12,7 +12,7 @@ from likewise import attacks
 from likewise._base.compat import prepare_torchvision
 from likewise.attacks.inference import AGREE, agree, fast, layout
 from likewise.networks.address import network
-from likewise.networks.forward import at_rest
+from likewise.networks.forward import eval_mode
 from likewise.networks.inputs.normalisation import Normalised
 from tests.attacks.helpers import digits, small
 
@@ -36,7 +36,7 @@ def images(n: int = 4, size: int = 16) -> Tensor:
 
 def copied(net: nn.Module, shown: Tensor) -> tuple[nn.Module, int]:
     """What stands in for a network, and how many of its batch norms are folded."""
-    with at_rest(net, input_gradients=True) as resting:
+    with eval_mode(net, input_gradients=True) as resting:
         copy, answers = fast(resting, shown)
         with torch.no_grad():
             assert torch.equal(answers, resting(shown))
@@ -187,7 +187,7 @@ def test_a_network_that_answers_at_random_is_attacked_itself() -> None:
             return super().forward(shown) + 0.1 * torch.rand(5)
 
     net = lived_in(Noisy())
-    with at_rest(net, input_gradients=True) as resting:
+    with eval_mode(net, input_gradients=True) as resting:
         assert fast(resting, images())[0] is net
 
 

@@ -13,7 +13,7 @@ from torch import nn
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import at_rest, call, takes
+from likewise.networks.forward import call, eval_mode, input_kind
 
 ANSWERS = torch.arange(6.0).reshape(2, 3)
 STATES = torch.zeros(2, 4, 3)
@@ -68,7 +68,7 @@ def test_a_network_at_rest_is_put_back_as_it_was_even_after_an_error() -> None:
     net[2].requires_grad_(False)
 
     def fail() -> None:
-        with at_rest(nn.DataParallel(net), input_gradients=True) as resting:
+        with eval_mode(nn.DataParallel(net), input_gradients=True) as resting:
             assert resting is net
             assert not any(part.training for part in net.modules())
             assert not any(weight.requires_grad for weight in net.parameters())
@@ -83,16 +83,16 @@ def test_a_network_at_rest_is_put_back_as_it_was_even_after_an_error() -> None:
 
 def test_a_network_at_rest_gives_no_gradients_unless_inputs_need_them() -> None:
     net, x = nn.Linear(2, 1), torch.ones(1, 2, requires_grad=True)
-    with at_rest(net):
+    with eval_mode(net):
         assert not net(x).requires_grad
-    with torch.inference_mode(), at_rest(net, input_gradients=True):
+    with torch.inference_mode(), eval_mode(net, input_gradients=True):
         (slope,) = torch.autograd.grad(net(x).sum(), x)
     assert torch.equal(slope, net.weight.detach())
 
 
 def test_normalisation_stays_on_a_network_at_rest() -> None:
     net = Normalised(nn.Conv2d(1, 1, 1), [0.5], [0.5])
-    with at_rest(net) as resting:
+    with eval_mode(net) as resting:
         assert resting is net
 
 
@@ -111,13 +111,13 @@ def test_a_network_says_what_kind_of_inputs_it_takes() -> None:
     class Mine(torchvision.models.SqueezeNet):
         pass
 
-    assert takes(bert) == "text"
-    assert takes(nn.DataParallel(vit)) == "image"
-    assert takes(wav2vec) == "audio"
-    assert takes(timm.create_model("test_resnet")) == takes(Mine()) == "image"
-    assert takes(Normalised(nn.Flatten(), [0.5], [0.5])) == "image"
-    assert takes(nn.Flatten()) is None
-    assert takes(Gives(None)) is None
+    assert input_kind(bert) == "text"
+    assert input_kind(nn.DataParallel(vit)) == "image"
+    assert input_kind(wav2vec) == "audio"
+    assert input_kind(timm.create_model("test_resnet")) == input_kind(Mine()) == "image"
+    assert input_kind(Normalised(nn.Flatten(), [0.5], [0.5])) == "image"
+    assert input_kind(nn.Flatten()) is None
+    assert input_kind(Gives(None)) is None
 
 
 @pytest.mark.usefixtures("vision")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import likewise
 from likewise.errors import ForwardError, InputError
 from likewise.networks import Normalised
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from likewise.networks.inputs.normalisation import record_transform
 from likewise.networks.inputs.transforms import Transform
 from likewise.views import batches
@@ -242,7 +242,7 @@ def test_fewer_large_images_are_read_at_a_time(side: int, count: int) -> None:
     record_transform(net, Transform(lambda given: given, "its own", size=(side, side)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert batches.read_at_once(shown_to(net, images, "it")) == count
+        assert batches.read_at_once(transform_for(net, images, "it")) == count
     assert batches.read_at_once(ROWS) == 256
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import at_rest, ready
+from likewise.networks.forward import eval_mode, prepare_inputs
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.batches import Batch
 from likewise.views.hooks import answer_to
@@ -96,8 +96,8 @@ def record_pass(network: nn.Module, batch: Batch, label: str) -> Trace:
         for path, module in unwrapped(network).named_modules():
             hooks.append(module.register_forward_pre_hook(enter(path), with_kwargs=True))
             hooks.append(module.register_forward_hook(leave))
-        with at_rest(network) as alone, torch.no_grad(), _Recorder(trace, running):
-            answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
+        with eval_mode(network) as alone, torch.no_grad(), _Recorder(trace, running):
+            answer_to(alone, prepare_inputs(alone, batch.inputs), batch, 1, label)
     finally:
         for hook in hooks:
             hook.remove()

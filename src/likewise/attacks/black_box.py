@@ -26,7 +26,7 @@ from likewise.attacks.registry import Adversarial, attack
 from likewise.attacks.searches import Proposals, Search, Space
 from likewise.attacks.steps import Ball, Norm, Target, target
 from likewise.errors import InputError, brief
-from likewise.networks.forward import at_rest
+from likewise.networks.forward import eval_mode
 
 Searching = Literal["cma-es", "differential-evolution"]
 KOTYAN = "Kotyan and Vargas 2019, arXiv:1906.06026"
@@ -280,7 +280,7 @@ def generate(
     if not isinstance(generator, nn.Module):
         raise InputError("the attack 'generator' needs a network that changes images. Pass generator=NETWORK.")
     ball = Ball(eps, norm)
-    with target(net, images, labels, exact=True) as aim, at_rest(generator) as model, torch.no_grad():
+    with target(net, images, labels, exact=True) as aim, eval_mode(generator) as model, torch.no_grad():
         moved = model(aim.clean)
         shape = tuple(moved.shape) if isinstance(moved, Tensor) else type(moved).__name__
         if shape != tuple(aim.clean.shape) or not bool(moved.isfinite().all()):

@@ -20,7 +20,7 @@ from likewise._base.arrays import check_labels
 from likewise.attacks.inference import fast
 from likewise.errors import InputError
 from likewise.networks.anatomy.outputs import OutputKind, output_kind
-from likewise.networks.forward import at_rest
+from likewise.networks.forward import eval_mode
 from likewise.networks.forward import logits as answer
 from likewise.networks.inputs.normalisation import unwrapped
 
@@ -159,7 +159,7 @@ def target(
     _check_images(images)
     if targeted and labels is None:
         raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
-    with at_rest(net, input_gradients=True) as resting:
+    with eval_mode(net, input_gradients=True) as resting:
         clean = images.detach().clone()
         attacked, answers = (resting, _answers(resting, clean)) if exact else fast(resting, clean)
         _check_answers(resting, answers, clean)

@@ -26,7 +26,7 @@ from likewise.networks.anatomy.layers import watch, weighted_layers
 from likewise.networks.anatomy.outputs import first_tensor
 from likewise.networks.anatomy.passes import same_numbers
 from likewise.networks.class_names import class_rows
-from likewise.networks.forward import at_rest, call
+from likewise.networks.forward import call, eval_mode
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import Activations
 from likewise.views.extract import extract
@@ -46,7 +46,7 @@ def classifier_rows(
     """
     net = load_network(network)
     if head is None and inputs is not None:
-        with at_rest(net) as resting:
+        with eval_mode(net) as resting:
             head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
     try:
         found = find_head(net, layer=head, classes=count)
@@ -214,5 +214,5 @@ def _features(given: Any) -> Tensor | None:
 def _answer_again(net: nn.Module, args: Any, words: dict[str, Any]) -> Any:
     """The answer to the same inputs again, in evaluation mode and without a trace."""
     devices = list(range(torch.cuda.device_count()))
-    with torch.random.fork_rng(devices=devices), at_rest(net):
+    with torch.random.fork_rng(devices=devices), eval_mode(net):
         return net(*args, **words)

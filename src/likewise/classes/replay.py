@@ -18,7 +18,7 @@ from likewise.networks import network, unwrapped
 from likewise.networks.address import is_network
 from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 
 
 def inspect(
@@ -98,7 +98,7 @@ def _relabel(address: str, shown: Data, seen: Data | None, device: Any) -> tuple
     net = network(address, data=shown)
     net = net.to(device) if device is not None else net
     with torch.inference_mode():
-        inputs, _ = next(shown_to(net, shown[:2], repr(address)).batches(2, device=device))
+        inputs, _ = next(transform_for(net, shown[:2], repr(address)).batches(2, device=device))
         count = answer(net, inputs).shape[1]
     return (
         relabel(shown, net, count, address),
@@ -118,7 +118,7 @@ def _count(
     tap = Tap(net, inspector.head)
     try:
         with torch.inference_mode():
-            shown = shown_to(net, data, repr(type(unwrapped(net)).__name__))
+            shown = transform_for(net, data, repr(type(unwrapped(net)).__name__))
             for inputs, labels in shown.batches(batch_size, device=device):
                 logits = answer(net, inputs)
                 features = inspector.features_of(tap, logits)

@@ -30,7 +30,7 @@ from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
 from likewise.networks import recipe, unwrapped
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from likewise.networks.names import named_networks, network_and_name, untrained_networks
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, check_batch_size, known_length
@@ -89,7 +89,7 @@ def layerwise(
     how = reduce or ("mean" if is_text(inputs) else "flatten")
     if bound.key == STREAMED:
         batch_size = batch_size or BATCH
-        shown = [shown_to(side.net, inputs, repr(side.name), side.transform) for side in sides]
+        shown = [transform_for(side.net, inputs, repr(side.name), side.transform) for side in sides]
         run: dict[str, Any] = {"device": device, "dtype": dtype, "automatic": True}
         watchers = [Watcher(s.inside, s.layers, how, label=repr(s.name), head=s.head, **run) for s in sides]
         values, names, reasons = _stream(watchers, shown, batch_size, seed, progress)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from likewise._base.progress import Progress
 from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_batches
 from likewise.measures.minibatch import MinibatchCKA
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from likewise.views.batches import known_length
 from likewise.views.layers import Layer, layers
 from likewise.views.watcher import Watcher
@@ -74,7 +74,7 @@ def layer_changes(
     if 4 * len(calls[0] & calls[1]) < 3 * max(map(len, calls)):
         return _nearest(a, b, data, chosen or "blocks", (reduce, batch_size, device, seed, progress))
     how = reduce or ("mean" if is_text(data) else "flatten")
-    shown = [shown_to(net, data, repr(name)) for net, name in ((a, names[0]), (b, names[1]))]
+    shown = [transform_for(net, data, repr(name)) for net, name in ((a, names[0]), (b, names[1]))]
     asked = "all" if chosen is None else chosen
     watchers = [
         Watcher(net, asked, how, label=repr(name), device=device, automatic=True)

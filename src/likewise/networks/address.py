@@ -29,7 +29,7 @@ from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you
 from likewise.networks import weight_metadata as headers
 from likewise.networks import weights as files
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
-from likewise.networks.forward import takes
+from likewise.networks.forward import input_kind
 from likewise.networks.inputs.normalisation import (
     Normalised,
     NormalisedVideo,
@@ -379,7 +379,7 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
         and data.domain == "image"
         and mean is None
         and loaded.transform is None
-        and takes(net) in (None, "image")
+        and input_kind(net) in (None, "image")
     ):
         mean, std = channel_statistics(data)
     if mean is None or std is None:

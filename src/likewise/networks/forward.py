@@ -18,11 +18,11 @@ from likewise.networks.anatomy.classifier import answer_field
 from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
 from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped
-from likewise.networks.inputs.transforms import as_shown, from_callable
+from likewise.networks.inputs.transforms import from_callable, transformed
 from likewise.networks.zoo.registry import ImageNetwork
 
-Kind = Literal["image", "text", "audio", "graph"]
-_MAIN_INPUTS: dict[str, Kind] = {
+InputKind = Literal["image", "text", "audio", "graph"]
+_MAIN_INPUTS: dict[str, InputKind] = {
     "pixel_values": "image",
     "input_ids": "text",
     "input_values": "audio",
@@ -35,7 +35,7 @@ _EXAMPLES = {
     "images": "a network of images, such as zoo:resnet20",
     "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
 }
-_LIBRARIES: dict[str, Kind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
+_LIBRARIES: dict[str, InputKind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
     "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
@@ -44,11 +44,11 @@ _DETECTORS = {  # what torchvision says of its detectors, and what it means
 }
 
 
-def takes(net: nn.Module) -> Kind | None:
+def input_kind(net: nn.Module) -> InputKind | None:
     """What kind of inputs a network takes, None where nothing about it says so.
 
     >>> from likewise.networks.address import network
-    >>> takes(network("zoo:lenet")), takes(network("zoo:gcn", features=4)), takes(nn.Linear(2, 2))
+    >>> input_kind(network("zoo:lenet")), input_kind(network("zoo:gcn", features=4)), input_kind(nn.Linear(2, 2))
     ('image', 'graph', None)
     """
     if isinstance(unwrapped(net, keep_normalisation=True), (Normalised, ImageNetwork)):
@@ -71,13 +71,13 @@ def _library(kind: type) -> str:
     return kind.__module__.partition(".")[0]
 
 
-def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
+def transform_for(net: nn.Module, data: Any, label: str, transform: Any = None) -> Any:
     """The data as a network is shown it: what it takes of it, images by the transform that is given, else by its own.
 
     A network without a transform, and whatever is not data of images, is shown the data as it is.
     """
     if isinstance(data, Data):
-        kind = takes(net)
+        kind = input_kind(net)
         if kind is not None and kind not in data.domains and data.domain != "text":  # text says what it needs
             raise InputError(
                 f"{label} takes {KINDS[kind]}, and {data.name!r} holds {KINDS[data.domain]}. Choose another network, "
@@ -85,10 +85,10 @@ def shown_to(net: nn.Module, data: Any, label: str, transform: Any = None) -> An
             )
         data = data.of_kind(kind)
     own = transform_of(net) if transform is None else from_callable(transform)
-    return data if own is None else as_shown(data, own, label, asked=transform is not None)
+    return data if own is None else transformed(data, own, label, asked=transform is not None)
 
 
-def ready(net: nn.Module, inputs: Any) -> Any:
+def prepare_inputs(net: nn.Module, inputs: Any) -> Any:
     """One batch as the network takes it: texts as its tokens, sounds as its features, everything else as it is."""
     inside: Any = unwrapped(net)
     if isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list)):
@@ -115,7 +115,7 @@ def _are_sounds(inputs: Any) -> bool:
 
 def _of_its_kind(net: nn.Module, inputs: Any) -> Any:
     """Inputs as they are, a list of arrays as one; refused where the network takes another kind."""
-    kind, sounds = takes(net), isinstance(inputs, list) and _are_sounds(inputs)
+    kind, sounds = input_kind(net), isinstance(inputs, list) and _are_sounds(inputs)
     images = isinstance(inputs, Tensor) and inputs.is_floating_point() and inputs.ndim == 4
     if (images and kind in ("text", "audio")) or (sounds and kind in ("text", "image")):
         raise InputError(_other_kind(net, kind, "images" if images else "sounds"))
@@ -130,7 +130,7 @@ def _of_its_kind(net: nn.Module, inputs: Any) -> Any:
 
 
 def _no_tokenizer(net: nn.Module) -> str:
-    kind = takes(net)
+    kind = input_kind(net)
     if kind not in (None, "text"):
         return _other_kind(net, kind, "text")
     return (
@@ -139,7 +139,7 @@ def _no_tokenizer(net: nn.Module) -> str:
     )
 
 
-def _other_kind(net: nn.Module, kind: Kind | None, shown: str) -> str:
+def _other_kind(net: nn.Module, kind: InputKind | None, shown: str) -> str:
     own, example = KINDS[kind or "text"], _EXAMPLES[shown]
     return f"{type(net).__name__} takes {own}, and was shown {shown}. Use {example}."
 
@@ -167,7 +167,7 @@ def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:
 
 def call(net: nn.Module, inputs: Any) -> Any:
     """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
-    inputs = ready(net, inputs)
+    inputs = prepare_inputs(net, inputs)
     if hasattr(inputs, "rows"):
         _check_features(unwrapped(net), inputs)
     try:
@@ -237,7 +237,7 @@ def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
 
 
 @contextmanager
-def at_rest(net: nn.Module, device: Any = None, *, input_gradients: bool = False) -> Iterator[nn.Module]:
+def eval_mode(net: nn.Module, device: Any = None, *, input_gradients: bool = False) -> Iterator[nn.Module]:
     """The network in evaluation mode, without gradients, on the device; as it was afterwards.
 
     What is given is free of DataParallel, whose copies would each see a part of the batch, and of

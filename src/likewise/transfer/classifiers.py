@@ -21,7 +21,7 @@ from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
 from likewise.measures.representation import Representation
 from likewise.networks.class_names import class_names, output_indices, output_labels
-from likewise.networks.forward import at_rest, checked_logits, shown_to
+from likewise.networks.forward import checked_logits, eval_mode, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
 
@@ -91,8 +91,8 @@ class Classifier:
 def classifier(name: str, network: Any, data: Data, device: Any = None) -> Iterator[Classifier]:
     """A module or the network of an address, in eval mode on a device, locked for this thread."""
     module, _ = network_and_name(network, name, data=data)
-    with _lock_of(module), at_rest(module, device) as net:
-        inputs = shown_to(module, data, repr(name))
+    with _lock_of(module), eval_mode(module, device) as net:
+        inputs = transform_for(module, data, repr(name))
         first, _ = next(iter(inputs.batches(1, device=device)))
         logits = checked_logits(net, first)
         if logits.ndim != 2 or not logits.is_floating_point():

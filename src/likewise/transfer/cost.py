@@ -11,7 +11,7 @@ from torch import Tensor
 
 from likewise.attacks import Attack
 from likewise.errors import InputError, did_you_mean
-from likewise.networks.forward import at_rest
+from likewise.networks.forward import eval_mode
 from likewise.transfer.classifiers import by_name, classifier, labelled
 from likewise.transfer.examples import AttackSettings, check_attackable
 
@@ -111,7 +111,7 @@ def _counted(networks: Any, data: Any, device: Any) -> list[dict[str, Any]]:
             check_attackable(net)
             first: Tensor = next(iter(net.data[:1].batches(1, device=device)))[0]
             # frozen: the counter cannot follow a weight that is passed from module to module
-            with at_rest(net.net, input_gradients=True), FlopCounterMode(display=False) as count, torch.no_grad():
+            with eval_mode(net.net, input_gradients=True), FlopCounterMode(display=False) as count, torch.no_grad():
                 net.logits(first)
             weights = sum(weight.numel() for weight in net.net.parameters())
         facts = {"network": name, "size": max(net.shape[1:]), "parameters": weights / 1e6}

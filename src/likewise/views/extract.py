@@ -30,7 +30,7 @@ from likewise.data.inputs import domain_of
 from likewise.errors import InputError
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from likewise.networks.names import network_and_name
 from likewise.views.activations import (
     CLASSES,
@@ -124,7 +124,7 @@ def extract_without_note(
     check_batch_size(batch_size)
     shown = as_data(data)
     module, called = network_and_name(network, name, domain=domain_of(shown))
-    shown = shown_to(module, shown, repr(called), transform)
+    shown = transform_for(module, shown, repr(called), transform)
     module = module if transform is None else unwrapped(module)  # past a normalisation of its own
     several = is_pattern(layers)
     facts = {

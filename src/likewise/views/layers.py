@@ -19,7 +19,7 @@ from likewise.networks.address import is_checkpoint, is_untrained, parse
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import at_rest, ready, shown_to, takes
+from likewise.networks.forward import eval_mode, input_kind, prepare_inputs, transform_for
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.names import network_and_name
 from likewise.views.batches import Batch, batches
@@ -79,7 +79,7 @@ def on_two_inputs(
     shown = as_data(data)
     module = _built(network, shown)
     label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
-    few = shown_to(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
+    few = transform_for(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
     return module, look(module, next(batches(few, 2)), label)
 
 
@@ -91,8 +91,8 @@ def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
         value = first_tensor(output)
         shapes[name] = None if value is None else tuple(value.shape[1:])
 
-    with at_rest(network) as alone, watch(named_layers(network), receive, {}):
-        answer_to(alone, ready(alone, batch.inputs), batch, 1, label)
+    with eval_mode(network) as alone, watch(named_layers(network), receive, {}):
+        answer_to(alone, prepare_inputs(alone, batch.inputs), batch, 1, label)
     return shapes
 
 
@@ -137,7 +137,7 @@ def _passes(network: nn.Module, look: Callable[[nn.Module, Batch, str], T]) -> I
 
 def _guesses(network: nn.Module) -> Iterator[Any]:
     """Inputs the network may take: its own words on it first."""
-    if takes(network) == "text":
+    if input_kind(network) == "text":
         yield ["one sentence", "another"]
         return
     for size in [*own_sizes(network), *_SIZES]:

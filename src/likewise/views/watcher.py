@@ -25,7 +25,7 @@ from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
 from likewise.networks.anatomy.passes import join_inputs, record_calls
-from likewise.networks.forward import at_rest, ready
+from likewise.networks.forward import eval_mode, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.precision import check_dtype, in_precision
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
@@ -126,7 +126,7 @@ class Watcher:
         self._exit = ExitStack()
 
     def __enter__(self) -> Watcher:
-        self.resting = self._exit.enter_context(at_rest(self.network, self.device))
+        self.resting = self._exit.enter_context(eval_mode(self.network, self.device))
         if self.dtype is not None:
             self._exit.enter_context(in_precision(self.resting, self.dtype))
         return self
@@ -149,7 +149,7 @@ class Watcher:
     def see(self, batch: Batch, number: int) -> Seen:
         """Show the network a batch, in parts where it does not fit in memory."""
         floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
-        inputs = cast(ready(self.resting, batch.inputs), next(floating, None))
+        inputs = cast(prepare_inputs(self.resting, batch.inputs), next(floating, None))
         self.cut += cut_texts(self.resting, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.shown += batch.size
         whole = Batch(inputs, None, batch.start)

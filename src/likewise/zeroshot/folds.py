@@ -23,7 +23,7 @@ from likewise.errors import InputError, brief
 from likewise.networks import Settings, evaluate, network, train, unwrapped
 from likewise.networks.address import is_checkpoint, parse
 from likewise.networks.anatomy.outputs import output_kind
-from likewise.networks.forward import at_rest, checked_logits, shown_to
+from likewise.networks.forward import checked_logits, eval_mode, transform_for
 from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.work.artifacts import Artifacts, read
 
@@ -189,8 +189,8 @@ def _shown(net: nn.Module, data: Data, fold: Fold) -> Tensor:
     """What the network answers to data, in the order of the data."""
     if fold.device is not None:
         net.to(fold.device)
-    with at_rest(net) as resting:
-        shown = shown_to(net, data, type(net).__name__)
+    with eval_mode(net) as resting:
+        shown = transform_for(net, data, type(net).__name__)
         batches = shown.batches(_BATCH, device=fold.device)
         return torch.cat([checked_logits(resting, inputs).float().cpu() for inputs, _ in batches])
 

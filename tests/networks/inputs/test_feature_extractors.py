@@ -12,7 +12,7 @@ import torch
 pytest.importorskip("transformers")
 
 import likewise
-from likewise.networks.forward import call, padding_mask, ready
+from likewise.networks.forward import call, padding_mask, prepare_inputs
 from tests.fuzz.tiny_transformers import build, extractor, save
 from tests.networks.helpers import refused, said
 
@@ -80,7 +80,7 @@ def test_whole_numbers_are_taken_as_files_of_sound_hold_them(tmp_path: Path) -> 
     save("whisper", tmp_path)
     net, _ = said(lambda: likewise.network(f"hf:{tmp_path}"))
     loud = (np.clip(SOUNDS[0] / 8, -1, 1) * 32767).astype(np.int16)
-    features = ready(net, [loud])["input_features"]
+    features = prepare_inputs(net, [loud])["input_features"]
     expected = given("whisper", [(loud / 32768).astype(np.float32)])["input_features"]
     torch.testing.assert_close(features, expected)
 
@@ -90,7 +90,7 @@ def test_samples_of_another_rate_are_brought_to_the_extractor_s(tmp_path: Path) 
     time = np.arange(8000) / 8000
     slow, fast = np.sin(440 * 2 * np.pi * time), np.sin(440 * 2 * np.pi * np.arange(16_000) / 16_000)
     net = likewise.network(f"hf:{tmp_path},sampling_rate=8000")
-    values = ready(net, [slow])["input_values"]
+    values = prepare_inputs(net, [slow])["input_values"]
     expected = given("hubert", [fast])["input_values"]
     assert values.shape == expected.shape
     torch.testing.assert_close(values[:, 200:-200], expected[:, 200:-200], atol=0.02, rtol=0)
@@ -99,7 +99,7 @@ def test_samples_of_another_rate_are_brought_to_the_extractor_s(tmp_path: Path) 
 def test_sounds_that_are_cut_are_counted(tmp_path: Path) -> None:
     save("whisper", tmp_path)
     net, _ = said(lambda: likewise.network(f"hf:{tmp_path}"))
-    _, notes = said(lambda: ready(net, [np.zeros(16_001), np.zeros(16_000), np.zeros(20_000)]))
+    _, notes = said(lambda: prepare_inputs(net, [np.zeros(16_001), np.zeros(16_000), np.zeros(20_000)]))
     assert notes == ["2 of 3 sounds are longer than 1 seconds, and are cut there."]
 
 
@@ -125,7 +125,7 @@ def test_sounds_that_differ_where_their_text_does_not_are_another_probe(tmp_path
 def test_a_mask_of_samples_is_reduced_to_the_frames_there_are(tmp_path: Path) -> None:
     save("wav2vec2", tmp_path)
     net = likewise.network(f"hf:{tmp_path}")
-    inputs = ready(net, SOUNDS)
+    inputs = prepare_inputs(net, SOUNDS)
     assert "attention_mask" not in inputs  # it was trained without one
     frames = call(net, SOUNDS).last_hidden_state.shape[1]
     own = net._get_feature_vector_attention_mask(frames, inputs.mask)

@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 import likewise
 from likewise.errors import InputError
 from likewise.networks import recipe, unwrapped
-from likewise.networks.forward import takes
+from likewise.networks.forward import input_kind
 from tests.fuzz.tiny_transformers import build, save, tokenizer
 from tests.networks.helpers import refused, said
 
@@ -59,7 +59,7 @@ def test_a_tower_is_without_the_other(tmp_path: Path) -> None:
     vision, text = (unwrapped(likewise.network(f"hf:{tmp_path},part={part}")) for part in ("vision", "text"))
     assert not [key for key in vision.state_dict() if key.startswith("text")]
     assert not [key for key in text.state_dict() if key.startswith("vis")]
-    assert (takes(vision), takes(text)) == ("image", "text")
+    assert (input_kind(vision), input_kind(text)) == ("image", "text")
     assert hasattr(text, "tokenize")
     assert not hasattr(vision, "tokenize")
 

@@ -18,7 +18,7 @@ from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
 from likewise.errors import InputError
 from likewise.networks import Normalised, unwrapped
-from likewise.networks.forward import shown_to
+from likewise.networks.forward import transform_for
 from likewise.networks.inputs.normalisation import record_transform, transform_of
 from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.views.layers import layers
@@ -173,7 +173,7 @@ def test_zoo_networks_and_plain_modules_are_shown_the_size_of_the_data(photos: D
     plain = nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 3))
     for net in (plain, likewise.network("zoo:mlp,size=224,hidden=4", data=photos)):
         assert transform_of(net) is None
-        assert shown_to(net, photos, "it") is photos
+        assert transform_for(net, photos, "it") is photos
     assert seen_by(plain, photos).shape == (len(photos), 3, 224, 224)
 
 
@@ -209,18 +209,18 @@ def test_floats_are_resized_by_torch_as_bytes_are() -> None:
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
 def test_images_of_the_networks_size_are_shown_as_they_are(dtype: torch.dtype) -> None:
     net, data = untrained("timm:test_vit"), small(dtype, 160)
-    assert torch.equal(shown_to(net, data, "it").inputs[:], data.inputs[:])
+    assert torch.equal(transform_for(net, data, "it").inputs[:], data.inputs[:])
     assert "transform" not in likewise.extract(net, data, progress=False).about
     grey = small(dtype, 160, channels=1)
-    assert torch.equal(shown_to(net, grey, "it").inputs[:], grey.inputs[:].expand(-1, 3, -1, -1))
+    assert torch.equal(transform_for(net, grey, "it").inputs[:], grey.inputs[:].expand(-1, 3, -1, -1))
 
 
 def test_a_network_of_grey_images_is_shown_grey_ones(photos: Data) -> None:
     net = likewise.network("timm:test_vit,pretrained=false", channels=1)
-    assert shown_to(net, photos, "it").inputs[:2].shape == (2, 1, 160, 160)
+    assert transform_for(net, photos, "it").inputs[:2].shape == (2, 1, 160, 160)
     built = likewise.network("timm:test_vit,img_size=32,pretrained=false", channels=1)
     grey = small(channels=1)
-    assert torch.equal(shown_to(built, grey, "it").inputs[:], grey.inputs[:])
+    assert torch.equal(transform_for(built, grey, "it").inputs[:], grey.inputs[:])
 
 
 def test_arrays_are_shown_as_they_are() -> None:
@@ -387,7 +387,7 @@ def test_a_whole_transform_is_finished_at_the_size_that_is_asked_for(photos: Dat
     net = nn.Identity()
     record_transform(net, from_processor(processor))
     asked = likewise.dataset(f"{photos.name},size=32,crop=1,interpolation=bilinear")
-    given = shown_to(net, asked, "it").inputs[:]
+    given = transform_for(net, asked, "it").inputs[:]
     expected = processor(images=asked.inputs.pictures(slice(None)), return_tensors="pt", do_resize=False)
     assert torch.equal(given["pixel_values"], expected["pixel_values"])
 
@@ -424,7 +424,7 @@ def test_a_segmenter_keeps_all_of_an_image_and_asks_for_one_size(photos: Data) -
         "size with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1."
     )
     preset = torchvision.models.segmentation.LRASPP_MobileNet_V3_Large_Weights.DEFAULT.transforms()
-    first = shown_to(net, photos, "it").inputs[:1]
+    first = transform_for(net, photos, "it").inputs[:1]
     assert torch.allclose(normalised(net, first)[0], preset(pictures(photos)[0]), atol=1e-5)
     sized = likewise.dataset(f"{photos.name},size=64")
     assert likewise.extract(net, sized, "backbone.0", "mean", progress=False).n == len(photos)
@@ -437,15 +437,15 @@ def normalised(net: nn.Module, images: Tensor) -> Tensor:
 
 def test_a_detector_is_shown_images_as_large_as_they_are(photos: Data) -> None:
     net = untrained("torchvision:ssdlite320_mobilenet_v3_large")
-    given = shown_to(net, photos, "it").inputs[:]
+    given = transform_for(net, photos, "it").inputs[:]
     assert [tuple(image.shape[1:]) for image in given] == [image.size[::-1] for image in pictures(photos)]
-    assert shown_to(net, small(), "it").inputs[:].equal(small().inputs[:])
+    assert transform_for(net, small(), "it").inputs[:].equal(small().inputs[:])
 
 
 @pytest.mark.parametrize("size", [32, 64])
 def test_a_network_built_for_another_size_is_shown_that(photos: Data, size: int) -> None:
     net = likewise.network(f"timm:test_vit,img_size={size},pretrained=false")
-    assert shown_to(net, photos, "it").inputs[:1].shape == (1, 3, size, size)
+    assert transform_for(net, photos, "it").inputs[:1].shape == (1, 3, size, size)
     with torch.device("meta"):
         net = likewise.network(f"torchvision:vit_b_32,image_size={size},pretrained=false")
     assert transform_of(net).recipe == f"torchvision: {size} × {size} after {round(size * 256 / 224)}, bilinear"

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 import likewise
 from likewise.errors import ForwardError, InputError, MissingDataError, OptionError
 from likewise.networks import Normalised, unwrapped
-from likewise.networks.forward import takes
+from likewise.networks.forward import input_kind
 from likewise.networks.inputs.normalisation import transform_of
 from tests.fuzz.tiny_transformers import KINDS, build, save, tokenizer
 from tests.networks.helpers import said
@@ -77,7 +77,7 @@ def test_what_classifies_detects_or_segments_is_kept_as_its_config_names_it(
     save(kind, tmp_path)
     net = unwrapped(likewise.network(f"hf:{tmp_path}"))
     assert type(net).__name__ == KINDS[kind].architecture
-    assert takes(net) == takes_what
+    assert input_kind(net) == takes_what
     own = build(kind).state_dict()
     assert all(torch.equal(own[key], value) for key, value in net.state_dict().items())
 

@@ -17,7 +17,7 @@ from likewise._base.warnings import warn
 from likewise.data import Data
 from likewise.data.changes import class_tokens
 from likewise.errors import InputError
-from likewise.networks.forward import ready
+from likewise.networks.forward import prepare_inputs
 from likewise.networks.inputs.normalisation import unwrapped
 
 
@@ -51,7 +51,7 @@ def warn_of_split_tokens(net: nn.Module, data: Data) -> None:
     """Say that a network reads the class tokens of data as several, where it can be told."""
     if not data.class_tokens:
         return
-    tokens = ready(net, [f"{class_tokens(1)[0]} a", "a"])
+    tokens = prepare_inputs(net, [f"{class_tokens(1)[0]} a", "a"])
     mask = getattr(tokens, "mask", None)
     if mask is None and isinstance(tokens, Mapping):
         mask = tokens.get("attention_mask")

@@ -12,7 +12,7 @@ from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.zoo.registry import ImageNetwork
 
 
-def fitted(net: nn.Module, inputs: Any) -> Any:
+def resize_for(net: nn.Module, inputs: Any) -> Any:
     """A batch of images in [0, 1], made for another network, as this one takes it: at its size, in its channels.
 
     The whole image is kept: it is resized (bilinear, antialiased), not cropped. Inputs that are no images, and images

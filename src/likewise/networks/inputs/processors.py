@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from likewise.networks.forward import takes
+from likewise.networks.forward import input_kind
 from likewise.networks.inputs.feature_extractors import FromExtractor, accepted_names
 from likewise.networks.inputs.tokenizers import longest_text, takes_padding
 from likewise.networks.inputs.transforms import Transform, from_processor
@@ -39,7 +39,7 @@ def show(net: Any, config: Any, place: Repository, wanted: Wanted) -> Shown | No
 
     None where a network of images brings nothing that says so.
     """
-    kind = takes(net)
+    kind = input_kind(net)
     if kind == "image":
         return _images(config, place)
     if kind == "audio":

@@ -25,7 +25,7 @@ HALVES = ("encoder", "decoder")
 _SHOWN_TO = {"image": "vision", "text": "text", "audio": "audio"}
 
 
-def parts_of(net: nn.Module) -> tuple[str, ...]:
+def subnetworks_of(net: nn.Module) -> tuple[str, ...]:
     """The parts a network can be asked for, none where it is one piece."""
     towers = tuple(part for part, (method, _, _) in TOWERS.items() if callable(getattr(net, method, None)))
     if len(towers) > 1:
@@ -33,7 +33,7 @@ def parts_of(net: nn.Module) -> tuple[str, ...]:
     return HALVES if "decoder_input_ids" in inspect.signature(net.forward).parameters else ()
 
 
-def choose_part(parts: tuple[str, ...], wanted: Any, domain: str | None, address: str) -> str | None:
+def choose_subnetwork(parts: tuple[str, ...], wanted: Any, domain: str | None, address: str) -> str | None:
     """The part that was asked for, else the tower for inputs of this kind or the encoder; None for the whole."""
     if wanted is not None and wanted not in parts:
         remedy = f"Choose {' or '.join(f'part={part}' for part in parts)}." if parts else "Leave part out."
@@ -51,7 +51,7 @@ def choose_part(parts: tuple[str, ...], wanted: Any, domain: str | None, address
     )
 
 
-def take_part(net: nn.Module, part: str) -> nn.Module:
+def take_subnetwork(net: nn.Module, part: str) -> nn.Module:
     """One part of a network, to be called as a network of its own."""
     if part == "encoder":
         encoder: nn.Module = net.get_encoder()  # type: ignore[operator]

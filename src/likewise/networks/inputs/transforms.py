@@ -92,7 +92,7 @@ def as_batch(images: list[Any], channels: int = 3) -> Tensor:
     return as_tensor(images, (len(images), channels, height, width))
 
 
-def as_shown(data: Any, own: Transform, label: str, *, asked: bool) -> Any:
+def transformed(data: Any, own: Transform, label: str, *, asked: bool) -> Any:
     """Data with its images as a transform gives them, one that the person `asked` for or the network's own.
 
     The size that the person asked for (`size=` of the data) goes before that of a network's own transform. Bytes and

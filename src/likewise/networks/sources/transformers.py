@@ -21,7 +21,7 @@ from likewise._base.warnings import warn
 from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
 from likewise.networks.inputs.class_tokens import add_class_tokens
 from likewise.networks.inputs.processors import Wanted, show
-from likewise.networks.inputs.subnetworks import choose_part, note, parts_of, start_token, take_part
+from likewise.networks.inputs.subnetworks import choose_subnetwork, note, start_token, subnetworks_of, take_subnetwork
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.repository import Repository, brings_code, locate
 
@@ -91,9 +91,9 @@ class Transformers(Source):
         config = _config(transformers, place, request, own)
         kind, whole = _kind(transformers, config, request, own)
         net = _make(kind, config, place, request, own)
-        parts = () if whole else parts_of(net)
-        part = None if whole else choose_part(parts, own.part, request.domain, request.address)
-        net = net if part is None else take_part(net, part)
+        parts = () if whole else subnetworks_of(net)
+        part = None if whole else choose_subnetwork(parts, own.part, request.domain, request.address)
+        net = net if part is None else take_subnetwork(net, part)
         if part is not None and own.part is None:
             warn(note(parts, part, request.address))
         settled = {} if part is None else {"part": part}

@@ -29,7 +29,7 @@ from likewise.data.image_files import ImageFiles
 from likewise.errors import InputError, quoted_list
 from likewise.networks.address import network, recipe, save
 from likewise.networks.class_names import classes_of, record_classes
-from likewise.networks.forward import ready, takes
+from likewise.networks.forward import input_kind, prepare_inputs
 from likewise.networks.inputs.class_tokens import warn_of_split_tokens
 from likewise.networks.inputs.normalisation import record_transform, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
@@ -120,8 +120,8 @@ def train(
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):
         net = network(net, data=data, seed=settings.seed, untrained=True)
-    data = data.of_kind(takes(net))
-    validation = None if validation is None else validation.of_kind(takes(net))
+    data = data.of_kind(input_kind(net))
+    validation = None if validation is None else validation.of_kind(input_kind(net))
     _check_batches(net, data, settings)
     if step is not None and (teacher is not None or settings.adversarial is not None):
         raise InputError("a step of your own takes no teacher and no adversarial. Leave them out, or the step.")
@@ -193,8 +193,8 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
 
 def _say_misread(net: nn.Module, data: Data) -> None:
     """Say before the training how many texts are longer than the network takes, and if it splits class tokens."""
-    if data.domain == takes(net) == "text":
-        cut = sum(cut_texts(net, texts, ready(net, texts)) for texts, _ in data.batches())
+    if data.domain == input_kind(net) == "text":
+        cut = sum(cut_texts(net, texts, prepare_inputs(net, texts)) for texts, _ in data.batches())
         warn_of_cut_texts(net, cut, len(data), repr(type(unwrapped(net)).__name__))
         warn_of_split_tokens(net, data)
 

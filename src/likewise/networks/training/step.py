@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
-from likewise.networks.forward import at_rest, checked_logits, explained, shown_to
+from likewise.networks.forward import checked_logits, eval_mode, explained, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
@@ -76,7 +76,7 @@ class Classify:
             with explained(net, inputs):
                 return self.adversary(net, inputs, labels, generator)
         except InputError:
-            with at_rest(net) as resting:
+            with eval_mode(net) as resting:
                 logits = checked_logits(resting, inputs)
             self._check(logits)
             if not bool(logits.isfinite().all()):
@@ -111,8 +111,8 @@ def evaluate(
     data.need_labels("score a network")
     total, right, places = 0.0, 0, None
     label = type(unwrapped(net)).__name__
-    with at_rest(net):
-        shown = shown_to(net, data, label)
+    with eval_mode(net):
+        shown = transform_for(net, data, label)
         for number, (inputs, given) in enumerate(shown.batches(batch_size, device=device)):
             logits, asked = answered(net, inputs)
             if number == 0:

@@ -14,8 +14,8 @@ from likewise.data import Data
 from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained, network, recipe
 from likewise.networks.class_names import output_indices
-from likewise.networks.forward import KINDS, at_rest, checked_logits, takes
-from likewise.networks.inputs.image_size import fitted
+from likewise.networks.forward import KINDS, checked_logits, eval_mode, input_kind
+from likewise.networks.inputs.image_size import resize_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
 
@@ -40,8 +40,8 @@ class Teacher:
 
     def logits(self, inputs: Any) -> Tensor:
         """What it answers to inputs at its own size."""
-        with at_rest(self.net) as resting:
-            answers = checked_logits(resting, fitted(resting, inputs))
+        with eval_mode(self.net) as resting:
+            answers = checked_logits(resting, resize_for(resting, inputs))
         if answers.ndim != 2:
             raise InputError(
                 f"{self.label} answers with numbers of shape {tuple(answers.shape)}, not (inputs, classes). "
@@ -61,7 +61,7 @@ def prepare(given: nn.Module | str | Path, student: nn.Module, data: Data, folde
     label = f"the teacher {address or type(unwrapped(net)).__name__}"
     if address is not None and ".py:" not in address and is_untrained(address):
         warn(f"{label} has random weights. Name trained ones, as in '{address}@weights.safetensors'.")
-    kind = takes(net)
+    kind = input_kind(net)
     if kind is not None and kind != data.domain:
         held = KINDS[data.domain]
         raise InputError(

@@ -112,24 +112,24 @@ def split(address: str) -> tuple[NetworkAddress, list[str]]:
             f"{address!r} names no network. Write prefix:name, as in 'zoo:resnet20' or "
             "'zoo:resnet20@weights.safetensors'."
         )
-    found = NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
-    if found.weights is None or not found.source.has_revisions or files.is_weights_name(found.weights):
-        return found, []
-    return _with_revision(found, address)
+    parsed = NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+    if parsed.weights is None or not parsed.source.has_revisions or files.is_weights_name(parsed.weights):
+        return parsed, []
+    return _with_revision(parsed, address)
 
 
-def _with_revision(found: NetworkAddress, address: str) -> tuple[NetworkAddress, list[str]]:
+def _with_revision(parsed: NetworkAddress, address: str) -> tuple[NetworkAddress, list[str]]:
     """The address with what stands after the @ as its revision; what has a = there is an option."""
-    words = (found.weights or "").split(",")
+    words = (parsed.weights or "").split(",")
     revisions = [word for word in words if "=" not in word]
-    if not all(revisions) or not revisions or "revision" in found.options:
+    if not all(revisions) or not revisions or "revision" in parsed.options:
         raise InputError(
-            f"{address!r} names no revision after the @. Write one, as in '{found}@main', or the path of a weights "
-            f"file, as in '{found}@weights.safetensors'."
+            f"{address!r} names no revision after the @. Write one, as in '{parsed}@main', or the path of a weights "
+            f"file, as in '{parsed}@weights.safetensors'."
         )
     options = _options("".join(f",{word}" for word in words if "=" in word), address)
-    both = found.options | options | {"revision": revisions[0]}
-    return NetworkAddress(found.prefix, found.name, both), revisions
+    both = parsed.options | options | {"revision": revisions[0]}
+    return NetworkAddress(parsed.prefix, parsed.name, both), revisions
 
 
 def is_untrained(address: str) -> bool:
@@ -170,10 +170,15 @@ def has_prefix(text: str) -> bool:
 def list_networks(pattern: str = "") -> list[NetworkInfo]:
     """The zoo; with a pattern, whatever matches it there and in the installed libraries.
 
-    The pattern is matched against the name and against the whole address.
+    Args:
+        pattern: Such as "resnet*"; compared with the name and with the whole address.
 
-    >>> [network.address for network in list_networks("zoo:resnet2*")]
-    ['zoo:resnet20', 'zoo:resnet20-b']
+    Returns:
+        One entry per network: its address, what it takes, and a sentence.
+
+    Example:
+        >>> [network.address for network in list_networks("zoo:resnet2*")]
+        ['zoo:resnet20', 'zoo:resnet20-b']
     """
     one = find_source(pattern.partition(":")[0] if pattern else "zoo")
     return [
@@ -245,64 +250,99 @@ def network(
     """The network an address names, ready to be shown inputs; a module is given back as it is.
 
     timm, torchvision and transformers networks come with their published weights, unless the address names others
-    (`@weights`) or says `pretrained=false`; `untrained`, as training asks for, is without them unless the address
-    says `pretrained=true`. What is drawn at random is drawn from `seed`, 0 where none is given. With `data`, an
-    untrained network is built to its measure: as many classes and channels, as large, with the class tokens its
-    texts may have, normalised by its mean and deviation. `domain` says what it will be shown (image, text, audio)
-    without data: it chooses the tower of a network that has two. `tokenizer` is one of transformers (of an address,
-    also its name), or any function from texts to the tensors a network takes.
+    (`@weights`) or says `pretrained=false`. With `data`, an untrained network is sized for it: as many classes and
+    channels, as large, with the class tokens its texts may have, normalised by its mean and deviation.
 
-    >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
-    torch.Size([2, 3])
+    Args:
+        address: An address such as "zoo:resnet20", a weights file, or a module.
+        data: The data an untrained network is sized for.
+        domain: What it will be shown (image, text, audio) where there is no data: it chooses the tower of a network
+            that has two.
+        seed: The seed of what is drawn at random, 0 by default.
+        untrained: Without published weights unless the address says `pretrained=true`, as training asks for.
+        tokenizer: One of transformers (of an address, also its name), or any function from texts to the tensors a
+            network takes.
+        **options: Options of the network, such as `classes=100`; they take precedence over those of the address.
+
+    Returns:
+        The network in evaluation mode.
+
+    Raises:
+        InputError: The address names no network, or one that does not fit the data or the weights.
+        UnknownNameError: There is no such source or network.
+
+    Example:
+        >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 3])
     """
     if isinstance(address, nn.Module):
-        if options:
-            raise InputError(
-                f"{type(unwrapped(address)).__name__} is built already: {', '.join(options)} cannot be chosen "
-                "any more. Give the options where it is built."
-            )
-        return address if tokenizer is None else with_tokenizer(address, tokenizer)
+        return _as_built(address, tokenizer, options)
     parts, header, typed = _parts(str(address))
     typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
-    data = None if data is None else data.of_kind(parts.source.domain(parts.name))
     declared = {}
     if parts.weights is not None:
         declared = headers.declared_options(parts, header, parts.weights, typed_options)
     pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
     seed = typed_options.pop("seed", seed)
-    domain = data.domain if domain is None and data is not None else domain
-    if parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None):
-        data = None  # trained weights have a measure of their own
-    measure = _measure(parts, data)
-    if parts.weights is not None:
-        measure.pop("class_tokens", None)  # the weights decide, by their header
-    if pretrained and parts.source.comes_trained:
-        measure.pop("size", None)  # weights are made for one
-    wanted = measure | declared | typed_options
-    request = Request(parts.prefix, parts.name, wanted, pretrained, str(address), typed, domain)
+    inputs = None if data is None else data.of_kind(parts.source.domain(parts.name))
+    if inputs is not None:
+        domain = domain or inputs.domain
+    published = parts.source.comes_trained and not untrained and (pretrained or parts.weights is not None)
+    sizing = None if published else inputs  # published weights have their own sizes
+    every_option = sizes_from(sizing, parts, pretrained) | declared | typed_options
+    request = Request(parts.prefix, parts.name, every_option, pretrained, str(address), typed, domain)
     loaded = _build(parts.source, request, seed or 0)
     if untrained or (header and header.get("transform") != OWN):
         loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
-    net = _with_weights(loaded, parts, header, data)
+    net = _with_weights(loaded, parts, header, sizing).eval()
+    _record(net, loaded, parts, every_option, header)
+    return net if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net, tokenizer)
+
+
+def _as_built(net: nn.Module, tokenizer: Any, options: dict[str, Any]) -> nn.Module:
+    """A module as it is, with a tokenizer where one is given; refused with options, which come too late."""
+    if options:
+        raise InputError(
+            f"{type(unwrapped(net)).__name__} is built already: {', '.join(options)} cannot be chosen "
+            "any more. Give the options where it is built."
+        )
+    return net if tokenizer is None else with_tokenizer(net, tokenizer)
+
+
+def _record(
+    net: nn.Module, loaded: Loaded, address: NetworkAddress, options: dict[str, Any], header: dict[str, Any]
+) -> None:
+    """Note on a network how it was made, how it is shown images, and which classes it names."""
     record_transform(net, loaded.transform)
     _recipes[unwrapped(net)] = Recipe(
-        loaded.address or str(parts), wanted | dict(loaded.settled), parts.weights, loaded.commit
+        loaded.address or str(address), options | dict(loaded.settled), address.weights, loaded.commit
     )
     if header:
         classes = ClassNames.from_text(header.get("class_names"))
         record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
-    return net.eval() if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net.eval(), tokenizer)
 
 
 def recipe(net: nn.Module) -> Recipe | None:
-    """How `network` made this network, None where it did not."""
+    """How `network` made this network.
+
+    Args:
+        net: A network.
+
+    Returns:
+        Its recipe, None where `network` did not make it.
+    """
     return _recipes.get(unwrapped(net))
 
 
 def save(net: nn.Module, path: str | Path) -> None:
-    """Write a network's weights with what is needed to build it again: its address is the path."""
-    made = recipe(net)
-    about = {} if made is None else {"network": made.network, "options": made.options}
+    """Write a network's weights with what is needed to build it again: its address is the path.
+
+    Args:
+        net: A network.
+        path: The file, whose name ends in .safetensors.
+    """
+    origin = recipe(net)
+    about = {} if origin is None else {"network": origin.network, "options": origin.options}
     classes = recorded_classes(net)
     if classes is not None:
         about["class_names"] = classes.to_text()
@@ -387,20 +427,22 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
     return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
 
 
-def _measure(address: NetworkAddress, data: Data | None) -> dict[str, Any]:
-    """What the data asks of a network, as far as it can be asked of this one."""
+def sizes_from(data: Data | None, address: NetworkAddress, pretrained: bool) -> dict[str, Any]:
+    """The sizes that data asks of a network, as far as this one can be built with them; none without data."""
     if data is None:
         return {}
-    wanted: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
+    sizes: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
     if data.domain == "image":
-        wanted |= {"channels": data.inputs.shape[1], "size": data.inputs.shape[2]}
+        sizes |= {"channels": data.inputs.shape[1]}
+        if not (pretrained and address.source.comes_trained):  # weights are made for one size
+            sizes |= {"size": data.inputs.shape[2]}
     if data.domain == "graph":
-        wanted |= {"features": data.inputs.graph.x.shape[1]}
-    if data.class_tokens:
-        wanted |= {"class_tokens": data.class_tokens}
+        sizes |= {"features": data.inputs.graph.x.shape[1]}
+    if data.class_tokens and address.weights is None:  # else the weights decide, by their header
+        sizes |= {"class_tokens": data.class_tokens}
     _check_domain(address, data)
     accepted = address.source.accepts(address.name)
-    return {name: value for name, value in wanted.items() if name in accepted}
+    return {name: value for name, value in sizes.items() if name in accepted}
 
 
 def _check_domain(address: NetworkAddress, data: Data) -> None:

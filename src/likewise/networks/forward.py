@@ -166,7 +166,18 @@ def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:
 
 
 def call(net: nn.Module, inputs: Any) -> Any:
-    """What the network says to one batch: tensors as they are, mappings by name, texts by token."""
+    """What the network gives for one batch.
+
+    Args:
+        net: A network.
+        inputs: Tensors, passed as they are; a mapping, by name; texts, which become tokens; or sounds.
+
+    Returns:
+        The output of the network, whatever it is.
+
+    Raises:
+        InputError: The network takes other inputs.
+    """
     inputs = prepare_inputs(net, inputs)
     if hasattr(inputs, "rows"):
         _check_features(unwrapped(net), inputs)
@@ -197,7 +208,18 @@ def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
 
 
 def logits(net: nn.Module, inputs: Any) -> Tensor:
-    """The logits `(n, classes)` for one batch; of a graph, those of the nodes asked for."""
+    """The logits for one batch; of a graph, those of the nodes asked for.
+
+    Args:
+        net: A network that classifies.
+        inputs: One batch, as `call` takes it.
+
+    Returns:
+        A tensor (inputs, classes).
+
+    Raises:
+        InputError: The network gives no logits, or several tensors that could be them.
+    """
     output = call(net, inputs)
     field = answer_field(net, output, type(unwrapped(net)).__name__)
     answers: Any = tensor_at(output, field)

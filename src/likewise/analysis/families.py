@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise._base.names import short_names
 from likewise._base.optional import Library
 from likewise.errors import InputError
 from likewise.matrices.heatmap import draw_panel, finish
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.matrices.tables import short_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -37,7 +37,7 @@ def families(
     for label, group in enumerate(grouped.groups()):
         row = {"family": label, "members": group, **grouped.spread(label)}
         rows.append(row if words is None else row | {"keywords": words[label]})
-    about = {"measure": similarities.measure, "larger_is": similarities.larger_is}
+    about: dict[str, Any] = {"measure": similarities.measure, "larger_is": similarities.larger_is}
     about |= {"networks": len(similarities), "k": grouped.k}
     if as_json:
         typer.echo(json.dumps({**about, "stability": grouped.stability, "families": rows}))

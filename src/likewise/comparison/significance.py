@@ -76,7 +76,8 @@ def calibrate(
     }
     if single:
         if np.isnan(values[0, 1]):
-            raise UndefinedError(attempt(bound, Pair(*representations(views, parse_memory(memory))))[1])
+            first, second = representations(views, parse_memory(memory))
+            raise UndefinedError(attempt(bound, Pair(first, second))[1])
         parts = {name: float(grid[0, 1]) for name, grid in parts.items()}
         return Calibration(value=float(values[0, 1]), **parts, **how)
     return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)

@@ -20,8 +20,8 @@ from typing import Any
 
 from likewise import __version__
 from likewise._base.files import write_whole
+from likewise._base.names import short_names
 from likewise.errors import InputError
-from likewise.matrices.tables import short_names
 from likewise.report.families import ReportNetworks, report_networks
 from likewise.report.grids import score_grids, view_ranks
 from likewise.report.panels import (

@@ -1,9 +1,11 @@
-"""What every test may need: where the real data lies."""
+"""What every test may need: where the real data lies, and the sentence of an error."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,13 @@ settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_
 settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def refused(act: Callable[[], Any], kind: type[Exception] | tuple[type[Exception], ...] = ValueError) -> str:
+    """The sentence of the error that a call raises."""
+    with pytest.raises(kind) as error:
+        act()
+    return str(error.value)
 
 
 def data_root(*parts: str) -> Path:

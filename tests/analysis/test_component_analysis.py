@@ -12,6 +12,7 @@ import pytest
 from likewise import analysis
 from likewise.errors import InputError
 from tests.analysis.helpers import families, matrix
+from tests.conftest import refused
 
 
 def table(names: list[str], **columns: list[str]) -> pd.DataFrame:
@@ -85,9 +86,7 @@ def test_an_unknown_component_is_shared_with_no_other_network() -> None:
 )
 def test_what_is_no_table_of_components_is_refused(wrong: object, sentence: str) -> None:
     given, _ = families((3, 3))
-    with pytest.raises(InputError) as error:
-        analysis.component_importance(given, wrong)
-    assert str(error.value) == sentence
+    assert refused(lambda: analysis.component_importance(given, wrong)) == sentence
 
 
 def test_a_damaged_file_of_components_is_refused(tmp_path: Path) -> None:
@@ -114,6 +113,4 @@ def test_a_damaged_file_of_components_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_does_not_fit_is_refused(change: object, message: str) -> None:
     given, _ = families((3, 3))
     wrong = change(table(list(given.names), kind=list("aabbab")))  # type: ignore[operator]
-    with pytest.raises(InputError) as error:
-        analysis.component_importance(given, wrong)
-    assert str(error.value) == message
+    assert refused(lambda: analysis.component_importance(given, wrong)) == message

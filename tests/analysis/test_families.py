@@ -9,8 +9,8 @@ import pytest
 
 import likewise
 from likewise import analysis
-from likewise.errors import InputError
 from tests.analysis.helpers import families, matrix
+from tests.conftest import refused
 
 
 @pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
@@ -93,9 +93,7 @@ def test_a_map_of_plane_points_is_those_points() -> None:
     ids=["too many", "too few", "undefined", "map", "row"],
 )
 def test_what_cannot_be_is_said(call: object, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        call()  # type: ignore[operator]
-    assert str(error.value) == message
+    assert refused(call) == message  # type: ignore[operator]
 
 
 def test_the_room_is_there_by_name() -> None:

@@ -12,6 +12,7 @@ from likewise import analysis
 from likewise.errors import InputError, LikewiseError
 from likewise.transfer.matrix import TransferMatrix
 from tests.analysis.helpers import families, run_folder
+from tests.conftest import refused
 
 
 def test_saved_matrices_are_read(tmp_path: Path) -> None:
@@ -89,16 +90,12 @@ def test_what_is_no_matrix_is_said(tmp_path: Path, name: str, content: str | Non
     path = tmp_path / name
     if content is not None:
         path.write_text(content)
-    with pytest.raises(LikewiseError) as error:
-        analysis.read_matrix(path)
-    assert str(error.value) == message.format(path=path)
+    assert refused(lambda: analysis.read_matrix(path), LikewiseError) == message.format(path=path)
 
 
 def test_an_empty_file_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").touch()
-    with pytest.raises(InputError) as error:
-        analysis.read_table(tmp_path / "t.csv")
-    assert str(error.value) == (
+    assert refused(lambda: analysis.read_table(tmp_path / "t.csv")) == (
         f"{tmp_path / 't.csv'} is no table (No columns to parse from file). Give a CSV file with the networks in its "
         "first column."
     )
@@ -113,6 +110,7 @@ def test_of_a_folder_with_several_matrices_one_is_to_be_named(tmp_path: Path) ->
     first, second = (str(tmp_path / f"{name}.safetensors") for name in "ab")
     assert str(error.value) == (f"{tmp_path} holds several matrices, {first!r}, {second!r}. Give the file of one.")
     (tmp_path / "none").mkdir()
-    with pytest.raises(InputError) as error:
-        analysis.read_matrix(tmp_path / "none")
-    assert str(error.value) == f"{tmp_path / 'none'} holds no matrix. Give the file of one."
+    assert (
+        refused(lambda: analysis.read_matrix(tmp_path / "none"))
+        == f"{tmp_path / 'none'} holds no matrix. Give the file of one."
+    )

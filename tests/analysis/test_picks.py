@@ -12,9 +12,10 @@ import pytest
 from likewise import analysis
 from likewise.analysis.ensembles import Ensembles
 from likewise.analysis.picks import best_subset
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import UndefinedError
 from likewise.transfer import Answers
 from tests.analysis.helpers import matrix, zoo
+from tests.conftest import refused
 
 
 @pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
@@ -216,17 +217,13 @@ BROKEN = matrix(np.where(np.eye(4)[::-1] > 0, np.nan, 1.0))
     ids=["fewer", "more", "large", "one", "part", "rule", "undefined", "two", "zoo", "zoos"],
 )
 def test_what_cannot_be_picked_is_said(call: Any, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        call()
-    assert str(error.value) == message
+    assert refused(call) == message
 
 
 def test_an_infinite_score_is_none() -> None:
     values = FEW.values.copy()
     values[1, 2] = np.inf
-    with pytest.raises(InputError) as error:
-        analysis.pick_ensemble(matrix(values), FEW_ANSWERS, 2)
-    assert str(error.value) == (
+    assert refused(lambda: analysis.pick_ensemble(matrix(values), FEW_ANSWERS, 2)) == (
         "SimilarityMatrix('made', 4 networks) has no score for 'n1' and 'n2'. Leave one of them out: "
         "matrix.reordered([...]) with the names to keep."
     )
@@ -235,9 +232,7 @@ def test_an_infinite_score_is_none() -> None:
 def test_networks_that_never_err_leave_nothing_to_pick_by() -> None:
     labels = np.zeros(20, dtype=int)
     perfect = Answers(FEW.names, np.tile([1.0, 0.0], (4, 20, 1)), labels)
-    with pytest.raises(UndefinedError) as error:
-        analysis.pick_ensemble(FEW, perfect, 2)
-    assert str(error.value) == (
+    assert refused(lambda: analysis.pick_ensemble(FEW, perfect, 2), UndefinedError) == (
         "no network errs on the 10 inputs that the choice is made on, so there is no error to reduce. Show them more "
         "inputs, or harder ones."
     )

@@ -13,6 +13,7 @@ from likewise import analysis
 from likewise.errors import InputError, LikewiseError, UnknownNameError
 from likewise.transfer import Answers
 from tests.analysis.helpers import matrix, zoo
+from tests.conftest import refused
 
 # n0 and n1 are of one family, n2, n3 and n4 of another
 ALIKE = np.array(
@@ -214,9 +215,7 @@ HOLE[0, 3] = HOLE[3, 0] = np.nan
     ids=["own", "only", "twin", "outcome", "unknown", "none", "one", "percent", "family", "hole", "answers"],
 )
 def test_what_is_no_teacher_is_said(call: Any, kind: type[LikewiseError], message: str) -> None:
-    with pytest.raises(kind) as error:
-        call()
-    assert str(error.value) == message
+    assert refused(call, kind) == message
 
 
 def test_a_score_that_is_not_needed_may_be_missing() -> None:

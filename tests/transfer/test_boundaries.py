@@ -19,6 +19,7 @@ from likewise.networks.inputs.normalisation import record_transform
 from likewise.networks.inputs.transforms import Transform
 from likewise.transfer.boundaries import Plane, agreement, draw_triplets
 from likewise.wordnet import ClassNames
+from tests.conftest import refused
 from tests.transfer.helpers import digits, trained, zoo
 
 QUICK: dict[str, Any] = {"triplets": 3, "resolution": 6, "progress": False}
@@ -201,22 +202,26 @@ def test_measures_of_networks_are_asked_for_by_name() -> None:
     ids=["no labels", "two labels"],
 )
 def test_data_without_three_labels_is_refused(data: Any, sentence: str) -> None:
-    with pytest.raises((InputError, UndefinedError)) as error:
-        likewise.compare(trained(), trained(seed=3), "boundary-agreement", data=data, **QUICK)
-    assert str(error.value) == sentence
+    assert (
+        refused(
+            lambda: likewise.compare(trained(), trained(seed=3), "boundary-agreement", data=data, **QUICK),
+            (InputError, UndefinedError),
+        )
+        == sentence
+    )
 
 
 def test_networks_of_other_classes_are_told_apart() -> None:
     data, wide = digits(), nn.Sequential(nn.Flatten(), nn.Linear(64, 12))
     record_classes(wide, ClassNames((*data.classes, "ten", "eleven")))
-    with pytest.raises(UndefinedError) as error:
-        likewise.compare(trained(), wide, "boundary-agreement", data=data, layers="logits", **QUICK)
-    assert str(error.value) == (
-        "'Small' answers with 10 classes and 'Sequential' with 12. Give networks of the same classes."
-    )
+    assert refused(
+        lambda: likewise.compare(trained(), wide, "boundary-agreement", data=data, layers="logits", **QUICK),
+        UndefinedError,
+    ) == ("'Small' answers with 10 classes and 'Sequential' with 12. Give networks of the same classes.")
 
 
 def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        measures.get("boundary-agreement", resolution=1)
-    assert str(error.value) == "boundary-agreement: resolution must be a whole number of at least 2, got 1."
+    assert (
+        refused(lambda: measures.get("boundary-agreement", resolution=1))
+        == "boundary-agreement: resolution must be a whole number of at least 2, got 1."
+    )

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError
 from likewise.transfer import plan, preset
+from tests.conftest import refused
 from tests.transfer.helpers import Convolved, digits, trained
 
 
@@ -56,6 +56,4 @@ def test_the_papers_networks_are_all_there_and_of_its_sizes() -> None:
     ],
 )
 def test_a_plan_of_nothing_is_refused(name: str | None, given: None, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        plan(given, preset=name)
-    assert str(error.value) == sentence
+    assert refused(lambda: plan(given, preset=name)) == sentence

@@ -14,11 +14,12 @@ from torch.nn import functional
 
 import likewise
 from likewise.data import Data
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import UndefinedError
 from likewise.networks.inputs.normalisation import record_transform
 from likewise.networks.inputs.transforms import Transform
 from likewise.transfer.classifiers import classifier
 from likewise.transfer.distances import DIRECTIONS, boundary_distances, nearest_others
+from tests.conftest import refused
 from tests.transfer.helpers import digits, trained, zoo
 
 QUICK: dict[str, Any] = {"limit": 50.0, "progress": False}
@@ -199,18 +200,20 @@ def test_networks_of_other_sizes_are_led_along_the_same_change(direction: str) -
 
 def test_networks_that_are_right_on_no_input_together_have_no_distance() -> None:
     backwards = ([-w for w in F[0]], -F[1])
-    with pytest.raises(UndefinedError) as error:
-        likewise.compare(Linear(*F), Linear(*backwards), "boundary-distance", data=DATA, layers="logits")
-    assert str(error.value) == (
+    assert refused(
+        lambda: likewise.compare(Linear(*F), Linear(*backwards), "boundary-distance", data=DATA, layers="logits"),
+        UndefinedError,
+    ) == (
         "'Linear' and 'Linear' classify none of 4 inputs correctly together, so there is no boundary to compare. Show "
         "them more inputs, or leave one out."
     )
 
 
 def test_boundaries_that_are_all_too_far_are_said_to_be() -> None:
-    with pytest.raises(UndefinedError) as error:
-        likewise.compare(Linear(*F), Linear(*G), "boundary-distance", data=DATA, layers="logits", limit=0.001)
-    assert str(error.value) == (
+    assert refused(
+        lambda: likewise.compare(Linear(*F), Linear(*G), "boundary-distance", data=DATA, layers="logits", limit=0.001),
+        UndefinedError,
+    ) == (
         "no image has a boundary of both 'Linear' and 'Linear' within 0.001 along the adversarial direction. Raise "
         "limit."
     )
@@ -218,16 +221,15 @@ def test_boundaries_that_are_all_too_far_are_said_to_be() -> None:
 
 def test_data_of_one_label_leads_nowhere() -> None:
     one = Data("one", "image", POINTS[:2].reshape(2, 1, 2, 2), [1, 1], ("no", "yes"))
-    with pytest.raises(UndefinedError) as error:
-        likewise.compare(Linear(*F), Linear(*G), "boundary-distance", data=one, layers="logits", direction="legitimate")
-    assert str(error.value) == (
-        "all images have one label, so none lies towards another. Show the networks more classes."
-    )
+    assert refused(
+        lambda: likewise.compare(
+            Linear(*F), Linear(*G), "boundary-distance", data=one, layers="logits", direction="legitimate"
+        ),
+        UndefinedError,
+    ) == ("all images have one label, so none lies towards another. Show the networks more classes.")
 
 
 def test_an_unknown_direction_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.measures.get("boundary-distance", direction="up")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.measures.get("boundary-distance", direction="up")) == (
         "boundary-distance: direction must be one of adversarial, legitimate, random, got 'up'."
     )

@@ -21,6 +21,7 @@ from likewise.errors import DamagedStoreWarning, ForwardError, InputError, Optio
 from likewise.transfer.classifiers import classifier
 from likewise.transfer.examples import AttackSettings, Examples, make_examples, pack, resized_for, unpack
 from likewise.work.store import Store
+from tests.conftest import refused
 from tests.transfer.helpers import WORDS, Bag, digits, trained
 
 EPS = 8 / 255
@@ -202,9 +203,7 @@ def test_names_do_not_matter(tmp_path: Path) -> None:
 def test_what_makes_no_examples_is_refused(
     tmp_path: Path, options: dict[str, Any], kind: type[Exception], sentence: str
 ) -> None:
-    with pytest.raises(kind) as error:
-        examples(trained(), recipe(**options), tmp_path)
-    assert str(error.value) == sentence
+    assert refused(lambda: examples(trained(), recipe(**options), tmp_path), kind) == sentence
 
 
 def test_an_option_that_the_attack_lacks_is_refused() -> None:
@@ -263,39 +262,30 @@ class Infinite(nn.Module):
 
 
 def test_networks_that_cannot_be_attacked_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ForwardError) as error:
-        examples(OneWay(), recipe(), tmp_path)
-    assert str(error.value) == (
+    assert refused(lambda: examples(OneWay(), recipe(), tmp_path), ForwardError) == (
         "pgd cannot run on 'a': RuntimeError: no way back. Choose another attack, or leave that network out."
     )
-    with pytest.raises(InputError) as flat:
-        examples(Detached(), recipe(), tmp_path)
-    assert str(flat.value) == (
+    assert refused(lambda: examples(Detached(), recipe(), tmp_path)) == (
         "the answers of Detached have no gradient, so nothing says how to change the images. Give a network that "
         "computes them from the images in torch, without detach or numpy."
     )
-    with pytest.raises(InputError) as odd:
-        examples(Sure(), recipe(), tmp_path)
-    assert str(odd.value) == (
+    assert refused(lambda: examples(Sure(), recipe(), tmp_path)) == (
         "'a' answers with probabilities, whose gradients vanish, not with logits. Give the network without its softmax."
     )
-    with pytest.raises(InputError) as nan:
-        examples(Infinite(), recipe(exact=True), tmp_path)
-    assert str(nan.value) == (
+    assert refused(lambda: examples(Infinite(), recipe(exact=True), tmp_path)) == (
         "the gradient of Infinite is not finite for 16 of 16 images. Attack another network, or leave those images out."
     )
 
 
 def test_texts_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        examples(Bag(), recipe(), tmp_path, WORDS)
-    assert str(error.value) == "'words' holds text inputs, and attacks change images. Give images."
+    assert (
+        refused(lambda: examples(Bag(), recipe(), tmp_path, WORDS))
+        == "'words' holds text inputs, and attacks change images. Give images."
+    )
 
 
 def test_images_out_of_range_are_refused_before_any_attack() -> None:
-    with pytest.raises(InputError) as error:
-        Data("bright", "image", digits().inputs[:] * 255, digits().labels, digits().classes)
-    assert str(error.value) == (
+    assert refused(lambda: Data("bright", "image", digits().inputs[:] * 255, digits().labels, digits().classes)) == (
         "the images of 'bright' run from 0 to 255, not within [0, 1]. Divide bytes by 255, and leave normalisation to "
         "the network."
     )

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 import likewise
 from likewise.data import Data
-from likewise.errors import DamagedStoreWarning, InputError, StoreError, UnknownNameError
+from likewise.errors import DamagedStoreWarning, StoreError, UnknownNameError
 from likewise.networks import evaluate
 from likewise.networks.class_names import record_classes
 from likewise.transfer import Answers, answers
 from likewise.wordnet import ClassNames
+from tests.conftest import refused
 from tests.transfer.helpers import WORDS, Bag, digits, trained, zoo
 
 
@@ -66,9 +67,7 @@ def test_subset_and_split_keep_inputs_and_labels_together() -> None:
     some = found.subset(["c", "a"])
     assert some.names == ("c", "a")
     np.testing.assert_array_equal(some.logits, found.logits[[2, 0]])
-    with pytest.raises(UnknownNameError) as unknown:
-        found.subset(["d"])
-    assert str(unknown.value) == "no network named 'd'."
+    assert refused(lambda: found.subset(["d"]), UnknownNameError) == "no network named 'd'."
     first, rest = found.split(0.25, seed=3)
     assert (first.n, rest.n) == (10, 30)
     joined = np.concatenate([first.logits, rest.logits], axis=1)
@@ -90,9 +89,7 @@ def test_subset_and_split_keep_inputs_and_labels_together() -> None:
     ],
 )
 def test_a_part_without_inputs_is_refused(share: float, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        answers(zoo(), digits(), progress=False).split(share)
-    assert str(error.value) == sentence
+    assert refused(lambda: answers(zoo(), digits(), progress=False).split(share)) == sentence
 
 
 def test_answers_are_saved_and_loaded(tmp_path: Path) -> None:
@@ -113,12 +110,14 @@ def test_a_damaged_file_and_one_of_another_kind_are_refused(tmp_path: Path) -> N
     for bad, text in ((path, None), (tmp_path / "other.safetensors", "words")):
         if text:
             bad.write_text(text)
-        with pytest.raises(StoreError) as error:
-            Answers.load(bad)
-        assert str(error.value) == f"{bad} holds no answers, or it is damaged. Give a file that Answers.save wrote."
-    with pytest.raises(StoreError) as absent:
-        Answers.load(tmp_path / "none.safetensors")
-    assert str(absent.value) == f"there is no file {tmp_path / 'none.safetensors'}. Check the path."
+        assert (
+            refused(lambda path=bad: Answers.load(path), StoreError)
+            == f"{bad} holds no answers, or it is damaged. Give a file that Answers.save wrote."
+        )
+    assert (
+        refused(lambda: Answers.load(tmp_path / "none.safetensors"), StoreError)
+        == f"there is no file {tmp_path / 'none.safetensors'}. Check the path."
+    )
 
 
 def test_answers_come_from_the_store_the_next_time_and_anew_where_it_is_damaged(tmp_path: Path) -> None:
@@ -171,17 +170,15 @@ class Broken(nn.Module):
     ],
 )
 def test_a_network_that_does_not_classify_is_refused(answer: Tensor, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        answers({"a": trained(), "b": Broken(answer)}, digits(), progress=False)
-    assert str(error.value) == sentence
+    assert refused(lambda: answers({"a": trained(), "b": Broken(answer)}, digits(), progress=False)) == sentence
 
 
 def test_networks_of_other_classes_are_refused() -> None:
     net = Broken(torch.zeros(11))
     record_classes(net, ClassNames((*digits().classes, "ten")))
-    with pytest.raises(InputError) as error:
-        answers({"a": trained(), "b": net}, digits(), progress=False)
-    assert str(error.value) == ("'b' answers with 11 classes and 'a' with 10. Give networks of the same classes.")
+    assert refused(lambda: answers({"a": trained(), "b": net}, digits(), progress=False)) == (
+        "'b' answers with 11 classes and 'a' with 10. Give networks of the same classes."
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,9 +196,7 @@ def test_networks_of_other_classes_are_refused() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused(networks: object, data: object, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        answers(networks, data, progress=False)
-    assert str(error.value) == sentence
+    assert refused(lambda: answers(networks, data, progress=False)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -222,6 +217,4 @@ def test_what_cannot_be_asked_is_refused(networks: object, data: object, sentenc
     ],
 )
 def test_answers_check_themselves(names: list[str], logits: object, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        Answers(names, logits, [0, 1])
-    assert str(error.value) == sentence
+    assert refused(lambda: Answers(names, logits, [0, 1])) == sentence

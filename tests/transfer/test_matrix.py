@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import likewise
-from likewise.errors import InputError, StoreError, UnknownNameError
+from likewise.errors import StoreError, UnknownNameError
 from likewise.transfer import Answers, TransferMatrix, load, sat
+from tests.conftest import refused
 from tests.transfer.helpers import QUICK, digits, zoo
 
 
@@ -62,16 +63,16 @@ def test_a_matrix_alone_has_everything_but_the_logits(tmp_path: Path, kind: str)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        load(tmp_path / "none")
-    assert str(error.value) == f"there is no folder {tmp_path / 'none'}. Give one that likewise transfer --out wrote."
-    with pytest.raises(StoreError) as empty:
-        load(tmp_path)
-    assert str(empty.value) == f"there is no file {tmp_path / 'sat.safetensors'}. Check the path."
+    assert (
+        refused(lambda: load(tmp_path / "none"))
+        == f"there is no folder {tmp_path / 'none'}. Give one that likewise transfer --out wrote."
+    )
+    assert (
+        refused(lambda: load(tmp_path), StoreError)
+        == f"there is no file {tmp_path / 'sat.safetensors'}. Check the path."
+    )
     likewise.SimilarityMatrix(["a", "b"], np.eye(2)).save(tmp_path / "sat.safetensors")
-    with pytest.raises(StoreError) as other:
-        load(tmp_path)
-    assert str(other.value) == (
+    assert refused(lambda: load(tmp_path), StoreError) == (
         f"{tmp_path / 'sat.safetensors'} holds no similarity matrix. Give a file that TransferMatrix.save wrote."
     )
 
@@ -120,17 +121,16 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
 
 
 def test_an_interval_of_no_level_and_of_no_network_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        matrix().interval("a", "b", level=95)
-    assert str(error.value) == "level is 95. Give a share between 0 and 1, like 0.95."
+    assert (
+        refused(lambda: matrix().interval("a", "b", level=95))
+        == "level is 95. Give a share between 0 and 1, like 0.95."
+    )
     with pytest.raises(UnknownNameError):
         matrix().interval("a", "d")
 
 
 def test_arrays_that_do_not_fit_the_names_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        replace(matrix(), right=matrix().right[:2])
-    assert str(error.value) == (
+    assert refused(lambda: replace(matrix(), right=matrix().right[:2])) == (
         "3 networks and 40 labels need predictions (3, 3, 40) and right (3, 40), got (3, 3, 40) and (2, 40). Make the "
         "matrix with TransferMatrix.of."
     )

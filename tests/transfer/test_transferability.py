@@ -24,7 +24,8 @@ from likewise.errors import InputError, UndefinedError
 from likewise.networks.inputs.normalisation import Normalised
 from likewise.transfer import during, one_sided, sat
 from likewise.transfer.examples import pack, resized_for, unpack
-from tests.transfer.helpers import FIVE, QUICK, Small, digits, five, trained, zoo
+from tests.conftest import refused
+from tests.transfer.helpers import FIVE, QUICK, Constant, Small, digits, five, trained, zoo
 
 OPTIONS: dict[str, Any] = {"eps": 0.15, "iterations": 4, "relative_step": 0.1}
 
@@ -172,24 +173,13 @@ def test_a_wide_gap_of_accuracies_is_told() -> None:
     )
 
 
-class Constant(nn.Module):
-    """Always the same answer, with a gradient."""
-
-    def __init__(self, answer: int) -> None:
-        super().__init__()
-        self.answer, self.scale = answer, nn.Parameter(torch.ones(()))
-
-    def forward(self, images: Tensor) -> Tensor:
-        logits = images.flatten(1)[:, :10] * self.scale * 1e-3
-        return logits + 10 * nn.functional.one_hot(torch.tensor(self.answer), 10)
-
-
 def test_two_networks_that_know_no_input_in_common_are_an_error_and_among_more_undefined() -> None:
     nets = {"zero": Constant(0), "one": Constant(1)}
     reason = "no input is classified correctly by both, so nothing can be fooled. Show them inputs they know."
-    with pytest.raises(UndefinedError) as error:
-        sat(nets, digits(), **QUICK)
-    assert str(error.value) == f"SAT is undefined for 'zero' and 'one': {reason}"
+    assert (
+        refused(lambda: sat(nets, digits(), **QUICK), UndefinedError)
+        == f"SAT is undefined for 'zero' and 'one': {reason}"
+    )
     with pytest.warns(UserWarning, match="clean accuracies differ"):
         matrix = sat({**nets, "good": trained()}, digits(), **QUICK)
     assert math.isnan(matrix["zero", "one"])
@@ -223,9 +213,7 @@ def test_two_networks_that_know_no_input_in_common_are_an_error_and_among_more_u
     ],
 )
 def test_what_cannot_be_compared_is_refused(networks: Any, data: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        sat(networks, data, progress=False, **options)
-    assert str(error.value) == sentence
+    assert refused(lambda: sat(networks, data, progress=False, **options)) == sentence
 
 
 def test_what_was_attacked_before_a_failure_is_kept(tmp_path: Path) -> None:
@@ -269,9 +257,7 @@ def test_a_new_network_has_a_family(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_of_nothing_is_refused(new: Any, others: Any, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        one_sided(new, others, digits(), **QUICK)
-    assert str(error.value) == sentence
+    assert refused(lambda: one_sided(new, others, digits(), **QUICK)) == sentence
 
 
 def test_every_epoch_of_a_training_is_held_against_the_last(tmp_path: Path) -> None:
@@ -289,9 +275,7 @@ def test_every_epoch_of_a_training_is_held_against_the_last(tmp_path: Path) -> N
 
 
 def test_one_network_has_no_course(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        during("zoo:mlp", digits(), **QUICK)
-    assert str(error.value) == (
+    assert refused(lambda: during("zoo:mlp", digits(), **QUICK)) == (
         "zoo:mlp has one network only. Give a training's folder with kept epochs (--keep-epochs)."
     )
 

@@ -157,8 +157,8 @@ def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:
     if not hasattr(inside, "_get_feat_extract_output_lengths"):
         return None
     adapted = getattr(inside.config, "add_adapter", False)  # there are fewer frames after an adapter than before
-    for how in ({}, {"add_adapter": False}) if adapted else ({},):
-        frames = partial(inside._get_feat_extract_output_lengths, **how)  # each of them spans many samples
+    for options in ({}, {"add_adapter": False}) if adapted else ({},):
+        frames = partial(inside._get_feat_extract_output_lengths, **options)  # each of them spans many samples
         if int(frames(torch.tensor([mask.shape[1]]))[0]) == length:
             ends = frames(mask.sum(dim=1))
             return (torch.arange(length, device=mask.device)[None] < ends[:, None]).long()
@@ -199,10 +199,10 @@ def _without_notices(net: nn.Module) -> AbstractContextManager[None]:
 
 def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
     """Refuse a graph whose nodes have other features than the network was built for."""
-    wanted, given = getattr(net, "in_channels", None), batch["x"].shape[1]
-    if isinstance(wanted, int) and wanted not in (given, -1):  # -1 waits for the first graph
+    expected, given = getattr(net, "in_channels", None), batch["x"].shape[1]
+    if isinstance(expected, int) and expected not in (given, -1):  # -1 waits for the first graph
         raise InputError(
-            f"{type(net).__name__} was built for {wanted} features per node and was shown {given}. "
+            f"{type(net).__name__} was built for {expected} features per node and was shown {given}. "
             f"Build it with features={given}."
         )
 
@@ -265,13 +265,13 @@ def eval_mode(net: nn.Module, device: Any = None, *, input_gradients: bool = Fal
     What is given is free of DataParallel, whose copies would each see a part of the batch, and of
     compilation. With `input_gradients` there are gradients, which flow to the inputs and to no weight.
     """
-    modes = [(part, part.training) for part in net.modules()]
+    modes = [(module, module.training) for module in net.modules()]
     trained = [weight for weight in net.parameters() if input_gradients and weight.requires_grad]
     home = _only_device(net, device)
     inside = unwrapped(net, keep_normalisation=True)
     try:
-        for part, _ in modes:
-            part.training = False
+        for module, _ in modes:
+            module.training = False
         with torch.inference_mode(False) if input_gradients else nullcontext():
             for weight in trained:
                 weight.requires_grad_(False)
@@ -280,8 +280,8 @@ def eval_mode(net: nn.Module, device: Any = None, *, input_gradients: bool = Fal
     finally:
         for weight in trained:
             weight.requires_grad_(True)
-        for part, mode in modes:
-            part.training = mode
+        for module, mode in modes:
+            module.training = mode
         if home is not None:
             net.to(home)
 

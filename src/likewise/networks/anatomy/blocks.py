@@ -43,11 +43,11 @@ def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     >>> blocks(submodules(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)))
     ['layers.0', 'layers.1']
     """
-    own = {name: part for name, part in modules.items() if not _BESIDE.search(name)}
-    trees = (_Tree(own, _deep_layers, 2), _Tree(own, _layers, 2), _Tree(own, _layers, 1))
-    found = next(filter(None, (tree.blocks() for tree in trees)), [])
-    leaves = [name for name, part in own.items() if has_matrix(part)]
-    return found or leaves or [name for name, part in modules.items() if has_matrix(part)]
+    body = {name: module for name, module in modules.items() if not _BESIDE.search(name)}
+    trees = (_Tree(body, _deep_layers, 2), _Tree(body, _layers, 2), _Tree(body, _layers, 1))
+    repeated = next(filter(None, (tree.blocks() for tree in trees)), [])
+    leaves = [name for name, module in body.items() if has_matrix(module)]
+    return repeated or leaves or [name for name, module in modules.items() if has_matrix(module)]
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ class _Tree:
         left = [name for name in self.entries if not self._is_beside_row(name)]
         parts = [name for name in left if self.kinds[name] not in stages and self.size(name) >= self.least]
         often = Counter(self.kinds[name] for name in parts)
-        many = Counter(_place(name) for name in parts if name not in self.held)
-        places = {_place(name) for name in parts if self._is_certain(name, often, many)}
-        places = places or {_place(name) for name in parts if not self._is_plain(name)}
-        whole = [n for n in left if _place(n) in places and (n in self.held or self.kinds[n] not in stages)]
+        many = Counter(_row_of(name) for name in parts if name not in self.held)
+        places = {_row_of(name) for name in parts if self._is_certain(name, often, many)}
+        places = places or {_row_of(name) for name in parts if not self._is_plain(name)}
+        whole = [n for n in left if _row_of(n) in places and (n in self.held or self.kinds[n] not in stages)]
         return [name for name in whole if not any(name.startswith(f"{other}.") for other in whole)]
 
     def _is_certain(self, name: str, often: Mapping[Any, int], many: Mapping[str, int]) -> bool:
         if name not in self.held:
-            return many[_place(name)] > 1
+            return many[_row_of(name)] > 1
         return often[self.kinds[name]] > 1 or isinstance(self.modules.get(name.rpartition(".")[0]), nn.ModuleList)
 
     def size(self, name: str) -> int:
@@ -90,10 +90,10 @@ class _Tree:
     @cached_property
     def entries(self) -> list[str]:
         """What stands in a row: in a container, or by the number in its name."""
-        rows = Counter(_place(name) for name in self._able)
+        rows = Counter(_row_of(name) for name in self._able)
         # attributes inside an entry of a container are parts of that entry
         free = [name for name in self._able if not any(name.startswith(f"{other}.") for other in self.held)]
-        numbered = {name for name in free if _is_numbered(name) and rows[_place(name)] > 1}
+        numbered = {name for name in free if _is_numbered(name) and rows[_row_of(name)] > 1}
         return [name for name in self._able if name in self.held or name in numbered]
 
     @cached_property
@@ -106,27 +106,27 @@ class _Tree:
 
     @cached_property
     def _able(self) -> list[str]:
-        return [name for name, part in self.modules.items() if self._is_able(part)]
+        return [name for name, module in self.modules.items() if self._is_able(module)]
 
-    def _is_able(self, part: nn.Module) -> bool:
-        if not submodules(part) or _is_container(part) or _layers(part) < self.least:
+    def _is_able(self, module: nn.Module) -> bool:
+        if not submodules(module) or _is_container(module) or _layers(module) < self.least:
             return False
-        return self.least > 1 or type(part) not in _CONTAINERS
+        return self.least > 1 or type(module) not in _CONTAINERS
 
     @cached_property
     def _rows(self) -> dict[str, list[str]]:
         """The row of blocks with most layers that an entry holds itself."""
-        found = {}
+        largest = {}
         for name in self.entries:
             rows: dict[str, list[str]] = {}
             for other in self.entries:
                 if self._holds(name, other) and self.size(other) >= self.least:
-                    rows.setdefault(_place(other), []).append(other)
-            loose = [place for place, row in rows.items() if row[0] not in self.held]
+                    rows.setdefault(_row_of(other), []).append(other)
+            loose = [key for key, row in rows.items() if row[0] not in self.held]
             if len(loose) > 1:  # the branches of a cell: `left1`, `right1`, `left2`, ...
-                rows = {place: row for place, row in rows.items() if place not in loose}
-            found[name] = max(rows.values(), key=self._sum, default=[])
-        return found
+                rows = {key: row for key, row in rows.items() if key not in loose}
+            largest[name] = max(rows.values(), key=self._sum, default=[])
+        return largest
 
     @cached_property
     def _stages(self) -> set[Any]:
@@ -136,7 +136,7 @@ class _Tree:
         lengths: dict[Any, set[int]] = {}
         for name, row in rows.items():
             lengths.setdefault(self.kinds[name], set()).add(len(row))
-        return repeating | {kind for kind, found in lengths.items() if found == {1}}
+        return repeating | {kind for kind, counts in lengths.items() if counts == {1}}
 
     def _sum(self, names: list[str]) -> int:
         return sum(map(self.size, names))
@@ -161,47 +161,47 @@ class _Tree:
         return True
 
     def _is_held(self, name: str) -> bool:
-        above, _, own = name.rpartition(".")
+        above, _, last = name.rpartition(".")
         if not above:
-            return own.isdigit()
+            return last.isdigit()
         return isinstance(self.modules.get(above), _CONTAINERS) and _is_numbered(name)
 
     def _is_plain(self, name: str) -> bool:
         return type(self.modules[name]) in _CONTAINERS
 
 
-def _layers(part: nn.Module) -> int:
+def _layers(module: nn.Module) -> int:
     """How many linear layers and convolutions a module holds."""
-    return sum(_is_layer(inside) for inside in {part: None, **dict.fromkeys(submodules(part).values())})
+    return sum(_is_layer(inside) for inside in {module: None, **dict.fromkeys(submodules(module).values())})
 
 
-def _deep_layers(part: nn.Module) -> int:
+def _deep_layers(module: nn.Module) -> int:
     """The same without depthwise convolutions, which go with the one that mixes their channels."""
-    inside = {part: None, **dict.fromkeys(submodules(part).values())}
+    inside = {module: None, **dict.fromkeys(submodules(module).values())}
     return sum(_is_layer(layer) and not _is_depthwise(layer) for layer in inside)
 
 
-def _is_layer(part: nn.Module) -> bool:
-    return isinstance(part, nn.RNNBase) or (has_matrix(part) and not isinstance(part, nn.Embedding))
+def _is_layer(module: nn.Module) -> bool:
+    return isinstance(module, nn.RNNBase) or (has_matrix(module) and not isinstance(module, nn.Embedding))
 
 
-def _is_depthwise(part: nn.Module) -> bool:
-    groups: Any = getattr(part, "groups", 1)
-    return isinstance(part, nn.modules.conv._ConvNd) and 1 < groups == part.in_channels
+def _is_depthwise(module: nn.Module) -> bool:
+    groups: Any = getattr(module, "groups", 1)
+    return isinstance(module, nn.modules.conv._ConvNd) and 1 < groups == module.in_channels
 
 
-def _is_container(part: nn.Module) -> bool:
+def _is_container(module: nn.Module) -> bool:
     """Whether a module only holds others: no layer itself, and no forward pass of its own."""
-    if not isinstance(part, _CONTAINERS) or any(has_matrix(child) for child in part.children()):
+    if not isinstance(module, _CONTAINERS) or any(has_matrix(child) for child in module.children()):
         return False
-    return not isinstance(part, nn.Sequential) or type(part).forward is nn.Sequential.forward
+    return not isinstance(module, nn.Sequential) or type(module).forward is nn.Sequential.forward
 
 
 def _is_numbered(name: str) -> bool:
-    own = name.rpartition(".")[2]
-    return _place(own) != own
+    last = name.rpartition(".")[2]
+    return _row_of(last) != last
 
 
-def _place(name: str) -> str:
+def _row_of(name: str) -> str:
     """A name without its numbers: the same for all that stand in one row."""
     return re.sub(r"\d+[a-z]?(?![a-z])", "#", name)

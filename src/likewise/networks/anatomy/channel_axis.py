@@ -127,7 +127,7 @@ def input_axis(module: nn.Module, value: Tensor, shown: int, few: Sequence[int])
     if len(few) == 3:
         axes = [axis for axis in axes if few[axis] != value.shape[axis]]
     if len(axes) == 2:
-        return int(not all(getattr(part, "batch_first", True) for part in module.modules()))
+        return int(not all(getattr(submodule, "batch_first", True) for submodule in module.modules()))
     return axes[0] if axes else 0
 
 

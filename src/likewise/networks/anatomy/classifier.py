@@ -219,7 +219,7 @@ def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = No
             return field
     for field, value in rows.items():
         widths = {other.shape[1] for key, other in rows.items() if key != field}
-        names = [call.partition("#")[0] for call, given in (calls or {}).items() if same_numbers(given, value)]
+        names = [call.partition("#")[0] for call, recorded in (calls or {}).items() if same_numbers(recorded, value)]
         makers = [unwrapped(net).get_submodule(name) for name in names]
         if any(has_matrix(layer) and getattr(layer, "in_features", None) in widths for layer in makers):
             return field

@@ -58,12 +58,12 @@ def is_causal(states_of: Callable[[Any], Tensor | None], inputs: Any) -> bool | 
         return False
     before, places = _longest(inputs, words)
     early, late = places[: len(places) // 2], places[len(places) // 2 :]
-    known = torch.tensor(sorted(set(words.flatten().tolist())), device=words.device)
+    vocabulary = torch.tensor(sorted(set(words.flatten().tolist())), device=words.device)
     tokens = before["input_ids"].clone()
-    others = known[(torch.searchsorted(known, tokens[0, late]) + 1) % len(known)]
-    tokens[0, late] = others if len(known) > 1 else (others - 1).abs()
+    others = vocabulary[(torch.searchsorted(vocabulary, tokens[0, late]) + 1) % len(vocabulary)]
+    tokens[0, late] = others if len(vocabulary) > 1 else (others - 1).abs()
     try:
-        states = [states_of(given) for given in (before, {**before, "input_ids": tokens})]
+        states = [states_of(batch) for batch in (before, {**before, "input_ids": tokens})]
     except ForwardError:
         return None
     kept = [state[0, early].double() for state in states if state is not None and state.ndim == 3]

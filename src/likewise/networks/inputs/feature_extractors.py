@@ -24,9 +24,9 @@ class Prepared(dict[str, Tensor]):
     @classmethod
     def of(cls, given: Any, accepted: Collection[str], mask: Tensor | None = None) -> Prepared:
         """Those of the tensors given that the network takes."""
-        made = cls({name: value for name, value in given.items() if not accepted or name in accepted})
-        made.mask = given.get("attention_mask") if mask is None else mask
-        return made
+        prepared = cls({name: value for name, value in given.items() if not accepted or name in accepted})
+        prepared.mask = given.get("attention_mask") if mask is None else mask
+        return prepared
 
     def with_rows(self, values: dict[str, Tensor], index: slice | list[int]) -> Prepared:
         """Values of some of the inputs, with their mask."""

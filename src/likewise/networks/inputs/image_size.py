@@ -20,11 +20,11 @@ def resize_for(net: nn.Module, inputs: Any) -> Any:
     """
     if not isinstance(inputs, Tensor) or inputs.ndim != 4 or not inputs.is_floating_point():
         return inputs
-    own, size = transform_of(net), input_size(net)
-    if own is not None and own.whole:
-        return own(inputs)
+    transform, size = transform_of(net), input_size(net)
+    if transform is not None and transform.whole:
+        return transform(inputs)
     inputs = inputs if size is None else resized(inputs, size)
-    return inputs if own is None else own.sized(inputs)
+    return inputs if transform is None else transform.sized(inputs)
 
 
 def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
@@ -36,9 +36,9 @@ def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
 
 def input_size(net: nn.Module) -> tuple[int, int] | None:
     """The height and width of the images a network takes, None where it takes any or nothing says so."""
-    own, made, inside = transform_of(net), recipe(net), unwrapped(net)
-    if own is not None and own.resizes and own.size is not None:
-        return own.size
-    declared = None if made is None else made.options.get("size")
+    transform, origin, inside = transform_of(net), recipe(net), unwrapped(net)
+    if transform is not None and transform.resizes and transform.size is not None:
+        return transform.size
+    declared = None if origin is None else origin.options.get("size")
     side = inside.size if isinstance(inside, ImageNetwork) else declared
     return (side, side) if isinstance(side, int) else None

@@ -34,14 +34,14 @@ def in_precision(net: nn.Module, dtype: str) -> Iterator[None]:
     torch.bfloat16
     """
     check_dtype(dtype)
-    wanted = DTYPES[dtype]
+    precision = DTYPES[dtype]
     device = next((value.device.type for value in net.parameters()), "cpu")
     values = [*net.parameters(), *net.buffers()]
-    raised = [(value, value.data) for value in values if value.dtype in _HALF and value.dtype != wanted]
+    raised = [(value, value.data) for value in values if value.dtype in _HALF and value.dtype != precision]
     try:
         for value, kept in raised:
             value.data = kept.float()
-        with torch.autocast(device, dtype=wanted if wanted in _HALF else None, enabled=wanted in _HALF):
+        with torch.autocast(device, dtype=precision if precision in _HALF else None, enabled=precision in _HALF):
             yield
     finally:
         for value, kept in raised:

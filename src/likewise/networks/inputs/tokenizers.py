@@ -24,12 +24,12 @@ def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual
     config: Any = getattr(net, "config", None)
     config = config.get_text_config() if hasattr(config, "get_text_config") else config
     limits = [getattr(config, name, None) for name in _LIMITS] + [getattr(tokenizer, "model_max_length", None)]
-    limits += [_usable(part) for name, part in net.named_modules() if name.rpartition(".")[2] in _POSITIONS]
-    own = min((limit for limit in limits if isinstance(limit, int) and 0 < limit < _MOST), default=None)
+    limits += [_usable(module) for name, module in net.named_modules() if name.rpartition(".")[2] in _POSITIONS]
+    limit = min((one for one in limits if isinstance(one, int) and 0 < one < _MOST), default=None)
     if asked is None:
-        return own if usual == _MOST else min(own or usual, usual)
-    if type(asked) is not int or asked < 1 or (own is not None and asked > own):
-        most = "" if own is None else f", at most {own}, which is all that {type(net).__name__} takes"
+        return limit if usual == _MOST else min(limit or usual, usual)
+    if type(asked) is not int or asked < 1 or (limit is not None and asked > limit):
+        most = "" if limit is None else f", at most {limit}, which is all that {type(net).__name__} takes"
         raise InputError(f"longest is {asked!r}. Give a number of tokens{most}.")
     return asked
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from likewise import measures
-from likewise.measures.explain import facts
 from likewise.measures.registry import FAMILIES
 
 PAGE = Path(__file__).parent.parent / "docs" / "measures.md"
@@ -53,7 +52,7 @@ def page() -> str:
 def _table(found: list[measures.Measure]) -> str:
     lines = [f"| measure | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for measure in found:
-        known = facts(measure)
+        known = measure.facts()
         lines.append(
             f"| [`{measure.name}`](#{measure.name}) | " + " | ".join(_cell(known[name]) for name in COLUMNS) + " |"
         )
@@ -61,11 +60,11 @@ def _table(found: list[measures.Measure]) -> str:
 
 
 def _recipe(measure: measures.Measure) -> str:
-    info, known = measure.info, facts(measure)
+    info, known = measure.info, measure.facts()
     lines = [f"### {measure.name}", _plain(info.summary)]
     lines += [_plain(info.recipe)] if info.recipe else []
     lines += [f"Source: {info.source}. Cost: {known['cost']}. With itself: {known['with itself']}."]
-    lines += [f'`variant="{name}"`: {_plain(other.info.differs)}' for name, other in measure.variants.items()]
+    lines += [f'`variant="{name}"`: {_plain(other.info.deviation)}' for name, other in measure.variants.items()]
     lines += [f"Elsewhere: {ELSEWHERE[measure.name]}"] if measure.name in ELSEWHERE else []
     return "\n\n".join(lines)
 

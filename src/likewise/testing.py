@@ -15,15 +15,8 @@ import numpy as np
 
 from likewise._base.lazy import lazy
 from likewise.errors import InputError, LikewiseError
-from likewise.measures.facts import (
-    INVARIANCES,
-    LINEAR,
-    PERMUTATION,
-    ROTATION,
-    SCALE,
-    SHIFT,
-    Measure,
-)
+from likewise.measures.facts import INVARIANCES, LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.function import Measure
 from likewise.measures.registry import select
 from likewise.views import Activations, Outputs
 

@@ -87,7 +87,7 @@ def test_an_interval_stays_in_the_range_of_its_measure() -> None:
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     """A score that is a mean over inputs: the interval is mean +- t s / sqrt(n)."""
     values = np.random.default_rng(0).normal(size=50)
-    info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", joint=0.0)
+    info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", shared_variance=0.0)
     split = Groups.of(50, 50, seed=0)
     draws = np.array([values[kept].mean() for kept in split.remaining()])
     low, high = interval_of(info, np.array(values.mean()), draws, split, 0.95)

@@ -38,7 +38,8 @@ from typing import Any
 import numpy as np
 
 from likewise.errors import LikewiseError
-from likewise.measures.facts import SCALE, Measure
+from likewise.measures.facts import SCALE
+from likewise.measures.function import Measure
 from likewise.measures.registry import MEASURES
 from likewise.views import Activations, Outputs
 from tests.fuzz import inputs

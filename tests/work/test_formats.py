@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from tests.work.format1 import make
 
 FOLDERS = Path(__file__).parent / "format1"

@@ -87,7 +87,7 @@ def views():
 
 def test_a_second_run_computes_nothing(tmp_path, views, monkeypatch) -> None:
     first = likewise.compare(views, ["cka", "jaccard"], store=tmp_path / "s")
-    from likewise.measures.facts import Measure
+    from likewise.measures.function import Measure
 
     def refuse(self, pair):
         raise AssertionError("computed again")

@@ -12,7 +12,7 @@ from likewise.benchmark.domains import DOMAINS, Case, Domain, Spec
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.training import Task, read_record
 from likewise.errors import InputError
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.registry import select
 from likewise.networks import train
 

@@ -17,7 +17,7 @@ from likewise.benchmark.runs import BenchmarkRun
 from likewise.benchmark.trials import Bench
 from likewise.benchmark.trials import evaluate as evaluate_trials
 from likewise.errors import InputError
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.registry import get
 
 if TYPE_CHECKING:

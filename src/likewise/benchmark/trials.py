@@ -32,7 +32,7 @@ from likewise.comparison.pairs import outcome
 from likewise.comparison.schedule import measure_key
 from likewise.errors import InputError
 from likewise.matrices.similarity import Comparison
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.views import Activations

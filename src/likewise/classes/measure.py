@@ -47,10 +47,17 @@ def class_alignment(pair: Pair, *, of: str = "logits", metric: str = "pearson", 
     off-diagonal entries of the two matrices are then compared by `metric`. 1: the same kinships; 0:
     unrelated ones. Cosine is the published index and is high for anything. Undefined for two classes.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.class_alignment(x, x + noise):.3f}"
-    '0.491'
+    Args:
+        pair: The two networks.
+        of: What class similarities are taken from: "logits", "features" or "confusion".
+        metric: What compares them: "pearson", "spearman", "cosine" or "ssim".
+        labels: The true class of each input; by default those that the views carry.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.class_alignment(x, x + noise):.3f}"
+        '0.491'
     """
     classes = shared_logits(pair)[0].shape[1]
     if classes < 3:

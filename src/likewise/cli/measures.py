@@ -27,22 +27,20 @@ def measures(
 
 def _one(name: str, as_json: bool) -> str:
     from likewise import measures as known
-    from likewise.measures.explain import facts
 
     measure = known.get(name)
     if not as_json:
         return measure.explain()
-    return json.dumps({"name": measure.name, **facts(measure)}, ensure_ascii=False)
+    return json.dumps({"name": measure.name, **measure.facts()}, ensure_ascii=False)
 
 
 def _all(family: str | None, as_json: bool) -> str:
     from likewise import measures as known
     from likewise.matrices.score import range_text
-    from likewise.measures.explain import facts
 
     found = [known.get(entry) for entry in known.names(family)]
     if as_json:
-        rows = [{"name": m.name, "family": m.info.family, **facts(m)} for m in found]
+        rows = [{"name": m.name, "family": m.info.family, **m.facts()} for m in found]
         return json.dumps(rows, ensure_ascii=False, indent=1)
     header = ("measure", "in ReSi", "family", "larger is", "range", "symmetric", "ignores")
     rows_ = [

@@ -11,8 +11,8 @@ from torch.nn import Module
 from likewise._base.arrays import as_tensor
 from likewise._base.names import short_names
 from likewise.errors import InputError, OptionError, brief, quoted_list
-from likewise.measures.facts import Measure
 from likewise.measures.families.functional import labelled
+from likewise.measures.function import Measure
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
 from likewise.views.activations import check_same_probe

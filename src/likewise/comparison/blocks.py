@@ -18,7 +18,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -37,9 +36,8 @@ from likewise.comparison.pairs import (
     want_distances,
 )
 from likewise.errors import InputError, WorkerError
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.kernels import inner_products
-from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
@@ -182,18 +180,16 @@ def _run(
 
 def pack(measures: Iterable[Measure]) -> bytes:
     """Measures as bytes: ours by name, functions of the user's as they are, among them lambdas."""
-    entries: list[Any] = []
+    measures = [measure if measure.built_in else replace(measure, variants={}) for measure in measures]
     for measure in measures:
-        named = (measure.name, measure.info.variant, dict(measure.options))
-        entries.append(named if measure.built_in else replace(measure, variants={}))
         try:
-            cloudpickle.dumps(entries[-1])
+            cloudpickle.dumps(measure)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InputError(
                 f"{measure.key} cannot be sent to other processes: {error}. Let it use nothing that belongs to this "
                 "process, such as open files and locks, or leave the engine out."
             ) from error
-    return bytes(cloudpickle.dumps(entries))
+    return bytes(cloudpickle.dumps(measures))
 
 
 # --- in the other process -------------------------------------------------------------------------
@@ -202,13 +198,13 @@ def pack(measures: Iterable[Measure]) -> bytes:
 def unpack(content: bytes) -> list[Measure]:
     """What `pack` wrote in the process that started this one."""
     try:
-        entries: list[Any] = pickle.loads(content)
+        measures: list[Measure] = pickle.loads(content)
     except Exception as error:
         raise WorkerError(
             f"a worker cannot load the measures it was sent: {type(error).__name__}: {error}. Install "
             "there what is installed here, or define them in a module that workers can import."
         ) from error
-    return [entry if isinstance(entry, Measure) else get(entry[0], entry[1], **entry[2]) for entry in entries]
+    return measures
 
 
 class JobState:

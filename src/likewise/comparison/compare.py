@@ -33,7 +33,7 @@ from likewise.errors import InputError, brief
 from likewise.matrices.labelled import COMMITS, UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated
@@ -191,7 +191,7 @@ def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: St
         names=(a.name, b.name),
         n=a.n,
         widths=(a.d, b.d),
-        saturated=saturated(bound, value, (a.n, a.d, b.d)),
+        saturated=saturated(bound.saturation, value, (a.n, a.d, b.d)),
         calibration=calibration,
         call=call_of(bound),
         untrained=run.untrained,

@@ -27,8 +27,8 @@ from likewise.comparison.arguments import Extraction, as_views, check_count, che
 from likewise.comparison.pairs import representations, score_table
 from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
-from likewise.measures.facts import Measure
 from likewise.measures.families.gram import pnka_points
+from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation

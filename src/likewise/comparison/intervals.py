@@ -21,7 +21,8 @@ from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
-from likewise.measures.facts import SCALE, Info, Measure
+from likewise.measures.facts import SCALE, Info
+from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset, measure_of_subset
@@ -162,7 +163,7 @@ def interval_of(
         centre, moved = _scaled(info, values), _scaled(info, draws)
         linear = centre + (draws - values) * _slope(info, values)
         moved = np.where(np.isfinite(moved), moved, linear)  # some draws may be at an end
-        spread = _spread(centre, moved, split, info.joint)
+        spread = _spread(centre, moved, split, info.shared_variance)
         reach = stdtrit(split.count - 1, (1 + level) / 2) * spread
         return _unscaled(info, centre - reach), _unscaled(info, centre + reach)
 
@@ -173,7 +174,7 @@ def _spread(values: np.ndarray, moved: np.ndarray, split: Groups, share: float) 
     The jackknife variance J counts a part of the score that depends on k inputs together k times. How much of it
     does is seen where two groups are left out at once: I, the variance of what that changes beyond the sum of
     both. The truth lies between J² / (J + 2 I) and J. Which of J² / (J + share I) it is depends on how smooth
-    a measure is, and `joint` declares the share, as simulations gave it (docs/significance.md).
+    a measure is, and `shared_variance` declares the share, as simulations gave it (docs/significance.md).
     """
     singles, pairs = moved[: split.count], moved[split.count :]
     n, size = split.n, split.size
@@ -233,8 +234,8 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
     """Why a pair has no interval, or nothing."""
     if np.isnan(value):
         return attempt(measure, pair)[1]
-    if measure.info.rests_on is not None:
-        count, which = measure.info.rests_on(pair, measure.resolved)
+    if measure.info.support is not None:
+        count, which = measure.info.support(pair, measure.resolved)
         if count < ENOUGH:
             return (
                 f"{measure.key} has no interval: it rests on {count} of the {split.n} inputs, {which}. An interval "
@@ -246,7 +247,7 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
             some = Pair(Subset(pair.a, index), Subset(pair.b, index))
             why = attempt(measure_of_subset(measure, index), some)[1]
             return f"{measure.key} has no interval: of {len(rest)} of the {split.n} inputs, {why}"
-        if why := saturated(measure, float(score), (len(rest), pair.a.d, pair.b.d)):
+        if why := saturated(measure.saturation, float(score), (len(rest), pair.a.d, pair.b.d)):
             return (
                 f"{measure.key} has no interval: leaving out {split.n - len(rest)} of the {split.n} inputs "
                 f"tells how far it would move, and then {why}"

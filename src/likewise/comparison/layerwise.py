@@ -24,7 +24,7 @@ from likewise.data import Data, as_data
 from likewise.data.objects import read_once
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
@@ -294,7 +294,7 @@ def _saturation(views: Sequence[Mapping[str, Activations]], measure: Measure, va
         return {}
     left, right = list(views[0].items()), list(views[-1].items())
     found = {
-        (row, column): saturated(measure, float(values[i, j]), (one.n, one.d, other.d))
+        (row, column): saturated(measure.saturation, float(values[i, j]), (one.n, one.d, other.d))
         for i, (row, one) in enumerate(left)
         for j, (column, other) in enumerate(right)
         if one is not other

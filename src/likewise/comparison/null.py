@@ -26,7 +26,7 @@ from likewise._base.machine import one_thread
 from likewise.comparison.pairs import attempt
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import svd
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation

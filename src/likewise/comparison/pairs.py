@@ -14,7 +14,7 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise._base.machine import is_out_of_memory
 from likewise.errors import InputError, LikewiseError, MeasureError, UndefinedError
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.kernels import Distance, InnerProducts, Kernel, Linear
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation

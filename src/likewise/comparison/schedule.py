@@ -35,7 +35,7 @@ from likewise.comparison.pairs import (
 )
 from likewise.errors import FailedMeasureWarning, InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.kernels import Kernel, can_prepare, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
@@ -82,7 +82,7 @@ def measure_key(measure: Measure) -> str:
     """A hash of everything about a measure that its scores depend on: name or code, variant, options, version."""
     options = {name: _plain(value) for name, value in sorted(measure.resolved.items())}
     # a function of the user's goes by what it computes, for want of a version; its name says nothing
-    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.given))
+    name, code = (measure.name, "") if measure.built_in else ("", value_digest(measure.original))
     facts = [name, measure.info.variant, measure.info.version, options, code]
     return digest([json.dumps(facts, sort_keys=True)])
 
@@ -160,7 +160,7 @@ class Job:
         reasons = {}
         for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
             a, b = self.views[i], self.views[j]
-            reason = saturated(measure, float(self.values[k, i, j]), (a.n, a.d, b.d))
+            reason = saturated(measure.saturation, float(self.values[k, i, j]), (a.n, a.d, b.d))
             if i != j and reason:
                 reasons[self.names[i], self.names[j]] = reason
         return reasons

@@ -26,7 +26,8 @@ from likewise.errors import LikewiseError, UndefinedError
 from likewise.matrices.score import Score, sentence
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Calibration
-from likewise.measures.facts import SCALE, Info, Measure
+from likewise.measures.facts import SCALE, Info
+from likewise.measures.function import Measure
 from likewise.measures.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get

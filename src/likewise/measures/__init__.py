@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from likewise.errors import UnknownNameError
-from likewise.measures.facts import Info, Measure
+from likewise.measures.facts import Info
+from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.registry import (
     MEASURES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief
-from likewise.measures.facts import Info, Measure, OfArrays, describe
+from likewise.measures.facts import Info
+from likewise.measures.function import Measure, OfArrays
 
 FAMILIES = {  # with the files that hold them
     "rsm": ("cka", "rsm", "gram"),
@@ -37,48 +39,42 @@ MEASURES: Registry[Measure] = Registry(
     ),
 )
 
-RESI = {  # the paper's abbreviations, in its order of families
-    "PWCCA",
-    "SVCCA",
-    "AlignCos",
-    "AngShape",
-    "HardCorr",
-    "LinReg",
-    "OrthProc",
-    "PermProc",
-    "ProcDist",
-    "SoftCorr",
-    "CKA",
-    "DistCorr",
-    "EOS",
-    "GULP",
-    "RSA",
-    "RSMDiff",
-    "2nd-Cos",
-    "Jaccard",
-    "RankSim",
-    "IMD",
-    "ConcDiff",
-    "MagDiff",
-    "UnifDiff",
-}
+_PAPER = """
+    PWCCA SVCCA AlignCos AngShape HardCorr LinReg OrthProc PermProc ProcDist SoftCorr CKA DistCorr EOS GULP RSA RSMDiff
+    2nd-Cos Jaccard RankSim IMD ConcDiff MagDiff UnifDiff
+"""
+RESI = frozenset(_PAPER.split())  # the paper's abbreviations
 
 
 def measure(*, name: str, invariant_to: Iterable[str] = (), **facts: Any) -> Callable[[Any], Measure]:
-    """Declare a measure: a function of a `Pair` (or of two arrays) with its facts beside it."""
+    """Declare a measure: a function of a `Pair` (or of two arrays) with its facts beside it.
+
+    Args:
+        name: What it is looked up by, in lower-case kebab.
+        invariant_to: Changes of one network that it does not notice.
+        **facts: Other fields of `Info`; `larger_is`, `bounds` and `source` must be given.
+
+    Returns:
+        A decorator; the function becomes a `Measure`.
+
+    Raises:
+        InputError: There is no such fact or invariance, or the name is taken.
+    """
 
     def declare(function: Callable[..., float]) -> Measure:
         unknown = set(facts) - set(Info.__dataclass_fields__)
         if unknown:
             raise InputError(f"a measure has no fact {min(unknown)!r}; see likewise.measures.Info.")
-        given = {"family": _FAMILY_OF.get(module_of(function), "custom"), **facts}
-        info = Info(name=name, invariant_to=frozenset(invariant_to), **given)
-        made = Measure(describe(info, function), on_pairs(function))
-        if RESI & set(info.aliases):  # until declared otherwise, the reference computes the same
-            made.variant("resi", differs="Nothing in value.")(function)
-        return MEASURES.add(name, made, aliases=info.aliases, module=module_of(function))
+        fields = {"family": _FAMILY_OF.get(module_of(function), "custom"), **facts}
+        entry = Measure(Info(name=name, invariant_to=frozenset(invariant_to), **fields), on_pairs(function))
+        if RESI & set(entry.info.aliases):  # until declared otherwise, the reference computes the same
+            entry.variant("resi", deviation="Nothing in value.")(function)
+        return MEASURES.add(name, entry, aliases=entry.info.aliases, module=module_of(function))
 
     return declare
+
+
+USERS: dict[str, Any] = {"larger_is": "more alike", "bounds": (None, None), "symmetric": False}  # claims nothing
 
 
 def register(function: Callable[..., float] | None = None, *, name: str | None = None, **facts: Any) -> Any:
@@ -87,30 +83,37 @@ def register(function: Callable[..., float] | None = None, *, name: str | None =
     The function takes a `Pair`, or two arrays `(n, d)`. Facts left out are not claimed: the measure
     counts as asymmetric, unbounded, noticing every change.
 
-    >>> import numpy as np, likewise
-    >>> @likewise.measures.register(name="mean-gap", larger_is="less alike", symmetric=True)
-    ... def mean_gap(x, y):
-    ...     return float(np.abs(x.mean() - y.mean()))
-    >>> likewise.measures.get("mean-gap")(np.zeros((5, 2)), np.ones((5, 3)))
-    1.0
-    >>> likewise.measures.unregister("mean-gap")
+    Args:
+        function: The measure; without it a decorator is returned.
+        name: What it is looked up by; the function's name by default.
+        **facts: Fields of `Info`, such as `larger_is="less alike"`.
+
+    Returns:
+        The function as a `Measure`.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> @likewise.measures.register(name="mean-gap", larger_is="less alike", symmetric=True)
+        ... def mean_gap(x, y):
+        ...     return float(np.abs(x.mean() - y.mean()))
+        >>> likewise.measures.get("mean-gap")(np.zeros((5, 2)), np.ones((5, 3)))
+        1.0
+        >>> likewise.measures.unregister("mean-gap")
     """
 
     def declare(function: Callable[..., float]) -> Measure:
-        given = {
-            "larger_is": "more alike",
-            "bounds": (None, None),
-            "source": "registered by the user",
-            "symmetric": False,
-            **facts,
-        }
-        return measure(name=name or name_of(function).replace("_", "-"), **given)(function)
+        fields = {**USERS, "source": "registered by the user", **facts}
+        return measure(name=name or name_of(function).replace("_", "-"), **fields)(function)
 
     return declare if function is None else declare(function)
 
 
 def unregister(name: str) -> None:
-    """Forget a measure that was registered."""
+    """Forget a measure that was registered.
+
+    Args:
+        name: Its name or an alias.
+    """
     MEASURES.remove(get(name).name)
 
 
@@ -140,31 +143,53 @@ def name_of(function: Callable[..., float]) -> str:
 def get(name: str | Measure, variant: str | None = None, **options: Any) -> Measure:
     """The measure of that name, alias or key, with variant and options bound.
 
-    >>> get("jaccard[k=5]").options, get("cka[resi]").key
-    ({'k': 5}, 'cka[resi]')
+    Args:
+        name: A name such as "cka", an alias such as "OrthProc", a key such as "jaccard[k=5]", or a measure.
+        variant: Another form of it, such as "resi".
+        **options: Its own options, such as `k=5`.
+
+    Returns:
+        A function of two arrays, with its facts in `info`.
+
+    Raises:
+        UnknownNameError: There is no measure of that name.
+        OptionError: It has no such variant or option.
+
+    Example:
+        >>> get("jaccard[k=5]").options, get("cka[resi]").key
+        ({'k': 5}, 'cka[resi]')
     """
     if isinstance(name, Measure):
         return name.bind(variant, **options)
     if not isinstance(name, str):
         raise InputError(f"{brief(name)} is not a measure. Pass a name or a measure.")
-    plain, written, tags = name.partition("[")
-    found = MEASURES.get(plain if tags.endswith("]") else name)
-    if written and tags.endswith("]"):
-        own, own_options = _tags(name, tags[:-1])
-        found = found.bind(own, **own_options)
-    return found.bind(variant, **options)
+    plain, bracket, tags = name.partition("[")
+    if not (bracket and tags.endswith("]")):
+        return MEASURES.get(name).bind(variant, **options)
+    key_variant, key_options = _tags(name, tags[:-1])
+    return MEASURES.get(plain).bind(key_variant, **key_options).bind(variant, **options)
+
+
+def _reduce(measure: Measure) -> Any:
+    """How a measure is pickled: ours by name, those of users as they are."""
+    if not measure.built_in:
+        return object.__reduce_ex__(measure, 2)
+    return partial(get, measure.name, measure.info.variant, **measure.options), ()
+
+
+copyreg.pickle(Measure, _reduce)
 
 
 def _tags(key: str, tags: str) -> tuple[str | None, dict[str, Any]]:
     """Variant and options from what a key has in brackets: 'resi', 'k=5', 'resi, k=5'."""
     variant: str | None = None
     options: dict[str, Any] = {}
-    for place, tag in enumerate(each.strip() for each in tags.split(",")):
-        name, given, text = tag.partition("=")
-        if not given and place == 0 and tag:
-            variant = tag
-        elif given:
+    for index, tag in enumerate(map(str.strip, tags.split(","))):
+        name, equals, text = tag.partition("=")
+        if equals:
             options[name.strip()] = _value(key, name.strip(), text.strip())
+        elif index == 0 and tag:
+            variant = tag
         else:
             raise OptionError(f"{key!r} cannot be read. Write options as name=value: 'jaccard[k=5]'.")
     return variant, options
@@ -183,7 +208,14 @@ def _value(key: str, name: str, text: str) -> Any:
 
 
 def names(family: str | None = None) -> list[str]:
-    """Names of all measures, or of one family, in the order of the families."""
+    """Names of all measures, or of one family, in the order of the families.
+
+    Args:
+        family: Such as "cca"; all by default.
+
+    Returns:
+        Names that `get` takes.
+    """
     if family is None:
         return MEASURES.names()
     families = list(dict.fromkeys(entry.info.family for entry in MEASURES))
@@ -196,31 +228,29 @@ def select(measures: Any, *, on: Iterable[str] = ("representation",)) -> list[Me
     """A name, an alias, a set ("all", "resi", a family), a measure, a function, or a mix of them."""
     if not isinstance(measures, (list, tuple, set, frozenset, Iterator)):
         measures = [measures]
-    found: list[Measure] = []
-    for item in measures:
-        found += _expand(item, set(on))
-    if not found:
+    entries = [entry for item in measures for entry in _expand(item, set(on))]
+    if not entries:
         raise InputError("no measure was asked for. Name one, or a set like 'resi' or 'all'.")
-    return _number_namesakes(found) if len(found) > 1 else found
+    return _number_namesakes(entries) if len(entries) > 1 else entries
 
 
-def _number_namesakes(found: list[Measure]) -> list[Measure]:
+def _number_namesakes(entries: list[Measure]) -> list[Measure]:
     """Each measure once; different functions of one name are numbered: results go by the name."""
-    kept: dict[str, Measure] = {}
-    for entry in found:
-        named, count = entry, 2
-        while named.key in kept and not _same(kept[named.key], named):
-            named = replace(entry, info=replace(entry.info, name=f"{entry.name}#{count}"))
+    unique: dict[str, Measure] = {}
+    for entry in entries:
+        numbered, count = entry, 2
+        while numbered.key in unique and not _same(unique[numbered.key], numbered):
+            numbered = replace(entry, info=replace(entry.info, name=f"{entry.name}#{count}"))
             count += 1
-        kept.setdefault(named.key, named)
-    return list(kept.values())
+        unique.setdefault(numbered.key, numbered)
+    return list(unique.values())
 
 
 def _same(one: Measure, other: Measure) -> bool:
     """Whether measures of one key are one: the key tells numbers, words and arrays apart."""
     by_key = (bool, int, float, str, np.ndarray, Tensor)
     options = zip(one.options.values(), other.options.values(), strict=True)
-    return one.given is other.given and all(a is b or isinstance(a, by_key) for a, b in options)
+    return one.original is other.original and all(a is b or isinstance(a, by_key) for a, b in options)
 
 
 def _expand(item: Any, on: set[str]) -> list[Measure]:
@@ -228,7 +258,8 @@ def _expand(item: Any, on: set[str]) -> list[Measure]:
         return [item]
     if not isinstance(item, str):
         if callable(item):
-            return [_from_function(item)]
+            name = name_of(item).replace("_", "-")
+            return [Measure(Info(name=name, family="custom", source="given by the user", **USERS), on_pairs(item))]
         raise InputError(f"{brief(item)} is not a measure. Pass a name, a measure or a function.")
     if item == "resi":
         return [m.variants["resi"] for m in MEASURES if RESI & set(m.info.aliases)]
@@ -239,15 +270,3 @@ def _expand(item: Any, on: set[str]) -> list[Measure]:
         usual = (m for m in MEASURES if m.info.on != "networks")
         return [m for m in usual if m.info.family == item and not m.missing_options]
     return [get(item)]
-
-
-def _from_function(function: Callable[..., float]) -> Measure:
-    info = Info(
-        name=name_of(function).replace("_", "-"),
-        family="custom",
-        larger_is="more alike",
-        bounds=(None, None),
-        source="given by the user",
-        symmetric=False,
-    )
-    return Measure(describe(info, function), on_pairs(function))

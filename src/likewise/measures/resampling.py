@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.measures.facts import Measure
+from likewise.measures.function import Measure
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, Vectors
 from likewise.measures.ranks import Ranks, rank_square
 from likewise.measures.representation import Representation

@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from likewise.measures.facts import Measure
 
 CLOSE = 0.01  # share of the number that widths give; dead neurons leave a little below it
 
@@ -88,10 +84,9 @@ def ranks(sizes: Sizes) -> tuple[int, int]:
     return low, high
 
 
-def saturated(measure: Measure, value: float, sizes: Sizes) -> str:
+def saturated(saturation: Saturation | None, value: float, sizes: Sizes) -> str:
     """Why any network of these sizes would get this score, or nothing."""
-    found = measure.saturation
-    if found is None or value != value or not found.holds(sizes):
+    if saturation is None or value != value or not saturation.holds(sizes):
         return ""
-    given = found.gives(sizes)
-    return found.reason(sizes) if abs(value - given) <= CLOSE * max(1.0, abs(given)) else ""
+    fixed = saturation.gives(sizes)
+    return saturation.reason(sizes) if abs(value - fixed) <= CLOSE * max(1.0, abs(fixed)) else ""

@@ -132,18 +132,25 @@ def boundary_agreement(pair: Pair, *, triplets: int = 20, resolution: int = 50, 
     unrelated ones. Networks that are right on the images agree around them, so values are high; the paper takes 500
     planes. The networks are run once each, on `triplets` · `resolution`² points.
 
-    >>> import likewise
-    >>> nets = [likewise.network("zoo:mlp", data=likewise.dataset("digits"), seed=seed) for seed in (0, 0, 1)]
-    >>> scores = likewise.compare(
-    ...     {"a": nets[0], "twin": nets[1], "b": nets[2]},
-    ...     "boundary-agreement",
-    ...     data="digits:test[:60]",
-    ...     triplets=5,
-    ...     resolution=9,
-    ...     progress=False,
-    ... )
-    >>> scores["a", "twin"], scores["a", "b"] < 0.9
-    (1.0, True)
+    Args:
+        pair: The two networks.
+        triplets: How many planes are looked at.
+        resolution: Points per side of a plane.
+        seed: Of the images that planes go through.
+
+    Example:
+        >>> import likewise
+        >>> nets = [likewise.network("zoo:mlp", data=likewise.dataset("digits"), seed=seed) for seed in (0, 0, 1)]
+        >>> scores = likewise.compare(
+        ...     {"a": nets[0], "twin": nets[1], "b": nets[2]},
+        ...     "boundary-agreement",
+        ...     data="digits:test[:60]",
+        ...     triplets=5,
+        ...     resolution=9,
+        ...     progress=False,
+        ... )
+        >>> scores["a", "twin"], scores["a", "b"] < 0.9
+        (1.0, True)
     """
     (one, classes), (other, other_classes) = (
         _plane_classes(rep, triplets, resolution, seed) for rep in (pair.a, pair.b)

@@ -207,12 +207,21 @@ def boundary_distance(
     another label), of length 1 in pixels. 0: boundaries equally far; there is no upper end but `limit`, up to which is
     searched. With `of` "censored" the score is the share of distances that were not found; a warning says it too.
 
-    >>> import likewise
-    >>> a, b = (likewise.network("zoo:mlp", data=likewise.dataset("digits"), seed=0) for _ in range(2))
-    >>> for weight in b.parameters():
-    ...     weight.data += 0.01
-    >>> likewise.compare({"a": a, "b": b}, "boundary-distance", data="digits:test[:60]", limit=99.0)["a", "b"] > 0.01
-    True
+    Args:
+        pair: The two networks.
+        direction: "adversarial", "legitimate" or "random".
+        inputs: How many images are drawn.
+        limit: How far a boundary is searched for.
+        seed: Of the random draws.
+        of: "distance", or "censored" for the share of distances not found.
+
+    Example:
+        >>> import likewise
+        >>> a, b = (likewise.network("zoo:mlp", data=likewise.dataset("digits"), seed=0) for _ in range(2))
+        >>> for weight in b.parameters():
+        ...     weight.data += 0.01
+        >>> likewise.compare(a, b, "boundary-distance", data="digits:test[:60]", limit=99.0) > 0.01
+        True
     """
     gaps, censored = _gaps(pair, direction, inputs, seed, limit)
     share = float(censored.double().mean())

@@ -53,9 +53,18 @@ def sat(
     -4.6: nothing does. By default PGD within 8/255 in 50 steps, else the named `attack`, `eps` or `iterations`. Between
     networks of unequal accuracy it partly measures that. `likewise.transfer.sat` gives rates, counts and intervals.
 
-    >>> import likewise
-    >>> likewise.measures.get("sat").info.on
-    'networks'
+    Args:
+        pair: The two networks.
+        attack: An attack by name; see `likewise.attacks`.
+        eps: How far inputs may be changed; the attack's own by default.
+        iterations: How many steps the attack takes; 50 by default for PGD.
+        batch_size: How many inputs are attacked at a time.
+        seed: Of the random draws.
+
+    Example:
+        >>> import likewise
+        >>> likewise.measures.get("sat").info.on
+        'networks'
     """
     settings = AttackSettings.of(attack, {"eps": eps, "iterations": iterations}, seed, batch_size)
     subject = pair.a.subject

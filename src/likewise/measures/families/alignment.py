@@ -44,10 +44,11 @@ def aligned_cosine(pair: Pair) -> float:
     rotation and a scale for each input; independent noise scores 0.95 at n = 100, d = 512. Refused where a
     few inputs are so much larger than the rest that their rounding decides how the rest is turned.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.aligned_cosine(x, x + noise):.3f}"
-    '0.702'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.aligned_cosine(x, x + noise):.3f}"
+        '0.702'
     """
     a, b = pair.a, pair.b
     directed = a.directed & b.directed
@@ -98,7 +99,7 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
     metric=True,
     cost="n·d² + d³",
     cross=True,
-    joint=0.3,
+    shared_variance=0.3,
     source=WILLIAMS,
 )
 def permutation_procrustes(pair: Pair) -> float:
@@ -107,10 +108,11 @@ def permutation_procrustes(pair: Pair) -> float:
     min over permutations P of |X P - Y|, neither centred nor scaled; neurons left over are matched with
     zeros. 0: equal up to the order of neurons.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.permutation_procrustes(x, x + noise):.3f}"
-    '40.662'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.permutation_procrustes(x, x + noise):.3f}"
+        '40.662'
     """
     pair = pair.on_one_scale
     a, b = pair.a, pair.b
@@ -173,7 +175,7 @@ def _inverse_spreads(rep: Representation) -> Tensor:
     name="hard-correlation",
     aliases=("HardCorr",),
     larger_is="more alike",
-    joint=0.3,
+    shared_variance=0.3,
     bounds=(-1, 1),
     identity=None,
     invariant_to={PERMUTATION, SCALE, SHIFT},
@@ -187,10 +189,11 @@ def hard_correlation(pair: Pair) -> float:
     Mean Pearson correlation over the matching of neurons with the largest sum; surplus neurons of the wider
     network are ignored, a neuron that never varies has correlation 0. 1: the same neurons up to order.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.hard_correlation(x, x + noise):.3f}"
-    '0.686'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.hard_correlation(x, x + noise):.3f}"
+        '0.686'
     """
     gains = _correlations(pair)
     rows, columns = _assignment(gains)
@@ -201,7 +204,7 @@ def hard_correlation(pair: Pair) -> float:
     name="soft-correlation",
     aliases=("SoftCorr",),
     larger_is="more alike",
-    joint=0.3,
+    shared_variance=0.3,
     bounds=(-1, 1),
     identity=None,
     invariant_to={PERMUTATION, SCALE, SHIFT},
@@ -214,10 +217,11 @@ def soft_correlation(pair: Pair) -> float:
     Mean over neurons of X of the best Pearson correlation with any neuron of Y, the same from Y to X, and
     the mean of both. 1: every neuron has a twin.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.soft_correlation(x, x + noise):.3f}"
-    '0.686'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.soft_correlation(x, x + noise):.3f}"
+        '0.686'
     """
     gains = _correlations(pair)
     return float((gains.amax(dim=1).mean() + gains.amax(dim=0).mean()) / 2)
@@ -232,7 +236,7 @@ def soft_correlation(pair: Pair) -> float:
     invariant_to={PERMUTATION, SHIFT},
     metric=True,
     cost="n·d² + d³·log d",
-    joint=0.25,
+    shared_variance=0.25,
     cross=True,
     needs=lambda sizes: OT if sizes[1] != sizes[2] else None,
     source="Khosla & Williams 2024, arXiv:2311.09466",
@@ -243,10 +247,11 @@ def soft_matching(pair: Pair) -> float:
     sqrt of the least sum of T_ij |x_i - y_j|² over transport plans T between neurons of equal weight, x_i and
     y_j centred neurons. 0: the same neurons up to order (and doubling).
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.soft_matching(x, x + noise):.3f}"
-    '10.107'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.soft_matching(x, x + noise):.3f}"
+        '10.107'
     """
     pair = pair.on_one_scale
     x, y = pair.a.centred_neurons, pair.b.centred_neurons
@@ -270,7 +275,7 @@ def soft_matching(pair: Pair) -> float:
     name="linear-regression",
     aliases=("LinReg",),
     larger_is="more alike",
-    joint=0.5,
+    shared_variance=0.5,
     bounds=(0, 1),
     identity=1,
     symmetric=False,
@@ -286,10 +291,11 @@ def linear_regression(pair: Pair) -> float:
     that Y explains in sample. 1: all of it, always so if Y is as wide as there are inputs; `ridge-predictivity` is
     the out-of-sample form.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.linear_regression(x, x + noise):.3f}"
-    '0.554'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.linear_regression(x, x + noise):.3f}"
+        '0.554'
     """
     return min(1.0, (float(torch.linalg.vector_norm(pair.projection)) / pair.a.size) ** 2)
 
@@ -304,7 +310,7 @@ def linear_regression(pair: Pair) -> float:
     cost="folds·n·d²",
     rows=lambda o: 2 * int(o["folds"]),
     limits={"folds": (2, None), "seed": (0, None)},
-    joint=0.0,
+    shared_variance=0.0,
     source="Schrimpf et al. 2018, doi:10.1101/407007",
 )
 def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
@@ -313,10 +319,16 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     Pooled R² of ridge regression of X on Y over shuffled folds, the penalty chosen inside each fold by
     generalised cross-validation. 1: perfectly; 0: no better than the mean; below 0: worse.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.ridge_predictivity(x, x + noise):.3f}"
-    '0.371'
+    Args:
+        pair: The two networks.
+        folds: How many folds the inputs are split into.
+        seed: Of the order in which inputs are split.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.ridge_predictivity(x, x + noise):.3f}"
+        '0.371'
     """
     pair.refuse_constant()
     target, source = pair.a.compact, pair.b.compact

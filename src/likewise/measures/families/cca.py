@@ -25,7 +25,7 @@ from likewise.measures.workspace import quantity
     larger_is="more alike",
     bounds=(0, 1),
     identity=1,
-    joint=0.65,
+    shared_variance=0.65,
     invariant_to={LINEAR, SHIFT},
     cross=True,
     saturates=lambda o: either_wide(),
@@ -37,10 +37,11 @@ def mean_cca(pair: Pair) -> float:
     Mean of the canonical correlations of X and Y, centred, over the smaller rank. 1: equal up to an
     invertible linear map; 0: unrelated in the limit of many inputs. With n <= d it is 1 for any data.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.mean_cca(x, x + noise):.3f}"
-    '0.705'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.mean_cca(x, x + noise):.3f}"
+        '0.705'
     """
     return float(pair.correlations.mean())
 
@@ -51,7 +52,7 @@ def mean_cca(pair: Pair) -> float:
     larger_is="more alike",
     bounds=(0, 1),
     identity=1,
-    joint=0.2,
+    shared_variance=0.2,
     invariant_to={ROTATION, SCALE, SHIFT},
     cross=True,
     limits={"variance": (0.01, 1.0)},
@@ -64,10 +65,15 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     Each side keeps its first principal components that explain 99 % of the variance; then the mean of
     their canonical correlations. 1: the same main directions; 0: unrelated in the limit of many inputs.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.svcca(x, x + noise):.3f}"
-    '0.705'
+    Args:
+        pair: The two networks.
+        variance: The share of variance that the kept components explain.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.svcca(x, x + noise):.3f}"
+        '0.705'
     """
     k, l = (_component_count(rep, variance) for rep in (pair.a, pair.b))
     return float(torch.linalg.svdvals(pair.principal_overlap(k, l)).clamp(max=1).mean())
@@ -82,7 +88,7 @@ def _component_count(rep: Representation, share: float) -> int:
     "resi",
     invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
     saturates=None,
-    differs="One component a side if the squared norm is above 1.01: fractions are compared with 99 % of it.",
+    deviation="One component a side if the squared norm is above 1.01: fractions are compared with 99 % of it.",
 )
 def svcca_resi(pair: Pair) -> float:
     """Mean canonical correlation of the components the reference keeps."""
@@ -108,7 +114,7 @@ def _reference_components(rep: Representation) -> tuple[int, Tensor]:
     larger_is="more alike",
     bounds=(0, 1),
     identity=1,
-    joint=0.15,
+    shared_variance=0.15,
     symmetric=False,
     invariant_to={PERMUTATION, SCALE, SHIFT},
     cross=True,
@@ -124,10 +130,11 @@ def pwcca(pair: Pair) -> float:
     neurons of both together, some correlations are 1 for any networks and rounding decides which directions have them:
     the third digit of the score is then by chance. Show more inputs.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.pwcca(x, x + noise):.3f}"
-    '0.720'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.pwcca(x, x + noise):.3f}"
+        '0.720'
     """
     left, rho, right = pair.canonical
     rep, directions = (pair.a, left) if pair.a.d <= pair.b.d else (pair.b, right)
@@ -147,7 +154,7 @@ def _loadings(rep: Representation) -> Tensor:
     "resi",
     invariant_to=frozenset({SCALE}),
     bounds=(0, None),
-    differs="Weights from unwhitened directions with the means added back, against uncentred neurons.",
+    deviation="Weights from unwhitened directions with the means added back, against uncentred neurons.",
     version=3,
 )
 def pwcca_resi(pair: Pair) -> float:

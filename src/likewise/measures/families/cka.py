@@ -43,10 +43,11 @@ def cka(pair: Pair) -> float:
     when n is not much larger than d (0.84 for independent noise at n = 100, d = 512): then read
     `cka-debiased`.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.cka(x, x + noise):.3f}"
-    '0.540'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cka(x, x + noise):.3f}"
+        '0.540'
     """
     pair.refuse_constant()
     table = pair.table(Linear())
@@ -96,10 +97,11 @@ def cka_debiased(pair: Pair) -> float:
     CKA with the unbiased estimator of HSIC (HSIC1): the diagonals of the Gram matrices are left out and
     their means corrected for. 0: unrelated (a little below is chance); 1: equal up to rotation and scale.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.cka_debiased(x, x + noise):.3f}"
-    '0.466'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cka_debiased(x, x + noise):.3f}"
+        '0.466'
     """
     pair.refuse_constant()
     return _debiased(pair)
@@ -125,10 +127,15 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
     `cka-debiased` as batches grow, and is the same from one batch of all inputs.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.cka_minibatch(x, x + noise):.3f}"
-    '0.466'
+    Args:
+        pair: The two networks.
+        batch: How many inputs a batch holds.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cka_minibatch(x, x + noise):.3f}"
+        '0.466'
     """
     pair.refuse_constant()
     if pair.n <= batch:
@@ -164,10 +171,15 @@ def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
     centred, biased. 0: unrelated; 1: the same neighbourhoods. Small bandwidths look at near inputs only.
     Undefined where more than half of the pairs are equal.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.cka_rbf(x, x + noise):.3f}"
-    '0.725'
+    Args:
+        pair: The two networks.
+        bandwidth: Width of the kernel, in median distances between inputs.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cka_rbf(x, x + noise):.3f}"
+        '0.725'
     """
     table = pair.table(Gaussian(bandwidth))
     return table.centred(pair.a, pair.b) / math.sqrt(table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b))
@@ -190,10 +202,15 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     explains of K and L by least squares is taken off, K - C <K, C> / <C, C>, and CKA taken of the rest.
     1: equal beyond the inputs; 0: nothing in common but the inputs.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f'{likewise.measures.get("cka-deconfounded", confounder=x + 2 * noise)(x, x + noise):.3f}'
-    '0.717'
+    Args:
+        pair: The two networks.
+        confounder: The inputs or their features, (inputs, anything).
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cka_deconfounded(x, x + noise, confounder=x + 2 * noise):.3f}"
+        '0.717'
     """
     if not isinstance(confounder, Activations):
         confounder = Activations(confounder, name="confounder")

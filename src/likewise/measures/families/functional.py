@@ -133,11 +133,16 @@ def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
 
     |accuracy of X - accuracy of Y|. 0: equally often, though perhaps on different inputs.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> truth = x.argmax(axis=1)
-    >>> f'{likewise.measures.get("accuracy-difference", labels=truth)(x + noise, x + 2 * noise):.3f}'
-    '0.170'
+    Args:
+        pair: The two networks.
+        labels: The true class of each input; by default those that the views carry.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> truth = x.argmax(axis=1)
+        >>> f"{likewise.measures.accuracy_difference(x + noise, x + 2 * noise, labels=truth):.3f}"
+        '0.170'
     """
     a, b = _correct(pair, labels)
     return abs(float(a.double().mean() - b.double().mean()))
@@ -159,10 +164,11 @@ def disagreement(pair: Pair) -> float:
     Share of inputs whose most likely class differs. 0: never; independent networks of accuracy q disagree
     on at least |q - q'|.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.disagreement(x, x + noise):.3f}"
-    '0.600'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.disagreement(x, x + noise):.3f}"
+        '0.600'
     """
     p, q = _predictions(pair)
     return float((p != q).double().mean())
@@ -174,7 +180,7 @@ def disagreement(pair: Pair) -> float:
     larger_is="less alike",
     bounds=(0, 1),
     identity=None,
-    rests_on=_fewest,
+    support=_fewest,
     source="Klabunde & Lemmerich 2023, arXiv:2205.10070",
     **FACTS,
 )
@@ -184,11 +190,16 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
     (d - |e - e'|) / (min(e + e', 1) - |e - e'|), d the disagreement, e and e' the error rates. 0: as alike as the
     accuracies allow; 1: as different. Undefined where the accuracies leave no choice.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> truth = x.argmax(axis=1)
-    >>> f'{likewise.measures.get("disagreement-normalised", labels=truth)(x + noise, x + 2 * noise):.3f}'
-    '0.120'
+    Args:
+        pair: The two networks.
+        labels: The true class of each input; by default those that the views carry.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> truth = x.argmax(axis=1)
+        >>> f"{likewise.measures.disagreement_normalised(x + noise, x + 2 * noise, labels=truth):.3f}"
+        '0.120'
     """
     a, b = (1 - float(right.double().mean()) for right in _correct(pair, labels))
     least, most = abs(a - b), min(a + b, 1.0)
@@ -215,10 +226,11 @@ def jsd(pair: Pair) -> float:
     Mean over inputs of the Jensen-Shannon divergence, base 2, of the softmax of the logits. 0: the same
     probabilities; 1: never the same class possible.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.jsd(x, x + noise):.3f}"
-    '0.134'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.jsd(x, x + noise):.3f}"
+        '0.134'
     """
     p, q = (logits.double().log_softmax(dim=1) for logits in shared_logits(pair))
     mid = torch.logaddexp(p, q) - math.log(2)
@@ -232,7 +244,7 @@ def jsd(pair: Pair) -> float:
     larger_is="more alike",
     bounds=(-1, 1),
     identity=1,
-    rests_on=_fewest,
+    support=_fewest,
     source="Geirhos et al. 2020, arXiv:2006.16736",
     **FACTS,
 )
@@ -242,11 +254,16 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
     Cohen's kappa of correctness: (o - e) / (1 - e), o the share of inputs both get right or both wrong, e the
     share expected of independent networks of their accuracies. 1: the same inputs; 0: chance; below: opposite.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> truth = x.argmax(axis=1)
-    >>> f'{likewise.measures.get("error-consistency", labels=truth)(x + noise, x + 2 * noise):.3f}'
-    '0.619'
+    Args:
+        pair: The two networks.
+        labels: The true class of each input; by default those that the views carry.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> truth = x.argmax(axis=1)
+        >>> f"{likewise.measures.error_consistency(x + noise, x + 2 * noise, labels=truth):.3f}"
+        '0.619'
     """
     a, b = (right.double() for right in _correct(pair, labels))
     expected = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean()))
@@ -256,7 +273,7 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
 
 
 @measure(
-    joint=0.7,
+    shared_variance=0.7,
     name="same-mistake",
     aliases=("same-mistake-rate",),
     larger_is="more alike",
@@ -272,11 +289,16 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
     Of the inputs both get wrong, the share with the same predicted class. 1: always; undefined where they
     are never wrong together.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> truth = x.argmax(axis=1)
-    >>> f'{likewise.measures.get("same-mistake", labels=truth)(x + noise, x + 2 * noise):.3f}'
-    '0.833'
+    Args:
+        pair: The two networks.
+        labels: The true class of each input; by default those that the views carry.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> truth = x.argmax(axis=1)
+        >>> f"{likewise.measures.same_mistake(x + noise, x + 2 * noise, labels=truth):.3f}"
+        '0.833'
     """
     a, b = _correct(pair, labels)
     both = ~a & ~b

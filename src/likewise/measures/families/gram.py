@@ -28,7 +28,7 @@ from likewise.measures.workspace import quantity
     aliases=("EOS", "eigenspace-overlap"),
     larger_is="more alike",
     bounds=(0, 1),
-    joint=0.6,
+    shared_variance=0.6,
     identity=1,
     invariant_to={LINEAR},
     cross=True,
@@ -41,10 +41,11 @@ def eos(pair: Pair) -> float:
     |Uᵀ V|² / max(rank, rank'), U and V the left singular vectors of X and Y as they are, not centred.
     1: the same column space; 0: orthogonal ones. With n <= d both span everything and the score is 1.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.eos(x, x + noise):.3f}"
-    '0.519'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.eos(x, x + noise):.3f}"
+        '0.519'
     """
     shared = float(torch.linalg.vector_norm(pair.raw_overlap)) ** 2
     return min(1.0, shared / max(pair.raw_overlap.shape))
@@ -57,7 +58,7 @@ def _eos_of_sizes(sizes: Sizes) -> float:
 
 @eos.variant(
     "resi",
-    differs="Divided by the larger width, not the larger rank.",
+    deviation="Divided by the larger width, not the larger rank.",
     identity=None,
     saturates=lambda o: either_wide(lambda sizes: min(sizes) / max(sizes[1:]), less=0),
 )
@@ -73,7 +74,7 @@ def eos_resi(pair: Pair) -> float:
     larger_is="less alike",
     bounds=(0, None),
     identity=0,
-    joint=1.0,
+    shared_variance=1.0,
     invariant_to={LINEAR, SHIFT},
     metric=True,
     cross=True,
@@ -89,10 +90,15 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     - 2 tr(P_x S_xy P_y S_yx)). 0: equal up to an invertible linear map; at ridge 0 it is at most
     sqrt(d + d'). A ridge above 0 makes it notice linear maps.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.gulp(x, x + noise):.3f}"
-    '3.923'
+    Args:
+        pair: The two networks.
+        ridge: The penalty of the regression.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.gulp(x, x + noise):.3f}"
+        '3.923'
     """
     if not ridge:
         square = sum(pair.overlap.shape) - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
@@ -119,7 +125,7 @@ def _shrinkage(rep: Representation, ridge: float) -> Tensor:
 
 @gulp.variant(
     "resi",
-    differs="The square of the distance, with widths for ranks: above 0 for a network with dead neurons and itself.",
+    deviation="The square of the distance, with widths for ranks: above 0 for a network with dead neurons and itself.",
     metric=False,
     identity=None,
     saturates=lambda o: either_wide(lambda sizes: _gulp_of_sizes(sizes) ** 2),
@@ -147,7 +153,7 @@ def _dead_neurons(rep: Representation) -> int:
     aliases=("riemannian", "airm"),
     larger_is="less alike",
     bounds=(0, None),
-    joint=0.6,
+    shared_variance=0.6,
     identity=0,
     invariant_to={ROTATION, SCALE, SHIFT},
     metric=True,
@@ -162,10 +168,15 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     and shrunk towards the identity, (1 - s) K + s I, so that they are invertible. 0: equal up to rotation
     and scale. The affine-invariant metric.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.riemann(x, x + noise):.3f}"
-    '18.224'
+    Args:
+        pair: The two networks.
+        shrinkage: The share s of the identity in either matrix.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.riemann(x, x + noise):.3f}"
+        '18.224'
     """
     # Outside the span of both networks K and L are both s I and add nothing: work inside it,
     # unless it is about all there is.
@@ -208,10 +219,11 @@ def pnka(pair: Pair) -> float:
     The mean over inputs of `likewise.pointwise(x, y)`: the cosine between row i of the centred Gram matrices of X
     and Y. 1: every input keeps its place; 0: unrelated. An input at the mean of both networks keeps it.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.pnka(x, x + noise):.3f}"
-    '0.529'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.pnka(x, x + noise):.3f}"
+        '0.529'
     """
     return float(pnka_points(pair).mean())
 

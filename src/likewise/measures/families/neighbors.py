@@ -58,10 +58,15 @@ def jaccard(pair: Pair, *, k: int = 10) -> float:
     Mean over inputs of |N ∩ N'| / |N ∪ N'|, N and N' the k nearest by cosine. 1: the same neighbours
     everywhere; unrelated networks score about k / 2n.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.jaccard(x, x + noise):.3f}"
-    '0.171'
+    Args:
+        pair: The two networks.
+        k: How many neighbours of each input count.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.jaccard(x, x + noise):.3f}"
+        '0.171'
     """
     return _jaccard(_common(pair, k))
 
@@ -74,7 +79,7 @@ def _jaccard(common: Tensor) -> float:
 RESI_DIFFERS = "The nearest of k + 1 is dropped as the point itself, wrongly for zero or equal rows."
 
 
-@jaccard.variant("resi", differs=RESI_DIFFERS)
+@jaccard.variant("resi", deviation=RESI_DIFFERS)
 def jaccard_resi(pair: Pair, *, k: int = 10) -> float:
     """How many of each input's nearest neighbours are the same, with the reference's lists."""
     return _jaccard(_common(pair, k, "reference"))
@@ -93,10 +98,15 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
     Mean over inputs of |N ∩ N'| / k, N and N' the k nearest by cosine. 1: the same neighbours everywhere;
     unrelated networks score about k / n.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.mutual_knn(x, x + noise):.3f}"
-    '0.281'
+    Args:
+        pair: The two networks.
+        k: How many neighbours of each input count.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.mutual_knn(x, x + noise):.3f}"
+        '0.281'
     """
     return float(_common(pair, k).sum(dim=(1, 2)).double().mean() / k)
 
@@ -114,10 +124,15 @@ def rank_similarity(pair: Pair, *, k: int = 10) -> float:
     2 / ((1 + |r - r'|) (r + r')), divided by 1 + 1/2 + ... + 1/(number in common); 0 if none; then the mean. 1:
     the same neighbours in the same order.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.rank_similarity(x, x + noise):.3f}"
-    '0.157'
+    Args:
+        pair: The two networks.
+        k: How many neighbours of each input count.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.rank_similarity(x, x + noise):.3f}"
+        '0.157'
     """
     return _rank_similarity(_common(pair, k))
 
@@ -131,7 +146,7 @@ def _rank_similarity(common: Tensor) -> float:
     return float(((common * weight).sum(dim=(1, 2)) / harmonic[shared]).mean())
 
 
-@rank_similarity.variant("resi", differs=RESI_DIFFERS)
+@rank_similarity.variant("resi", deviation=RESI_DIFFERS)
 def rank_similarity_resi(pair: Pair, *, k: int = 10) -> float:
     """Whether shared neighbours also stand in the same order, with the reference's lists."""
     return _rank_similarity(_common(pair, k, "reference"))
@@ -139,7 +154,7 @@ def rank_similarity_resi(pair: Pair, *, k: int = 10) -> float:
 
 @measure(
     name="second-order-cosine",
-    joint=0.0,
+    shared_variance=0.0,
     aliases=("2nd-Cos",),
     source="Hamilton et al. 2016, arXiv:1606.02821",
     **{**FACTS, "bounds": (-1, 1)},
@@ -150,10 +165,15 @@ def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
     For each input, the vectors of its cosine similarities to the union of both neighbour lists, in either
     network; the cosine between them; then the mean. 1: the same similarities; 0: unrelated.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.second_order_cosine(x, x + noise):.3f}"
-    '0.494'
+    Args:
+        pair: The two networks.
+        k: How many neighbours of each input count.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.second_order_cosine(x, x + noise):.3f}"
+        '0.494'
     """
     return _second_order(pair, k)
 
@@ -161,7 +181,7 @@ def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
 @second_order_cosine.variant(
     "resi",
     bounds=(0, 1),
-    differs="Cosine distances for similarities: 0.8 to 0.99 for unrelated data. " + RESI_DIFFERS,
+    deviation="Cosine distances for similarities: 0.8 to 0.99 for unrelated data. " + RESI_DIFFERS,
 )
 def second_order_cosine_resi(pair: Pair, *, k: int = 10) -> float:
     """The same with cosine distances 1 - cos."""
@@ -187,7 +207,7 @@ def _second_order(pair: Pair, k: int, metric: str = "cosine") -> float:
     return float(((x * y).sum(dim=1) / norms).mean())
 
 
-CKNNA: dict[str, Any] = {**FACTS, "bounds": (-1, 1), "joint": 0.0, "version": 3}
+CKNNA: dict[str, Any] = {**FACTS, "bounds": (-1, 1), "shared_variance": 0.0, "version": 3}
 
 
 @measure(name="cknna", source="Huh et al. 2024, arXiv:2405.07987", **CKNNA)
@@ -200,10 +220,15 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     neighbours in common. The paper scales rows to length 1 beforehand, which this does not: large rows
     are everybody's neighbours. variant="platonic" is the authors' code, which estimates otherwise.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.cknna(x, x + noise):.3f}"
-    '0.303'
+    Args:
+        pair: The two networks.
+        k: How many neighbours of each input count.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.cknna(x, x + noise):.3f}"
+        '0.303'
     """
     lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
     inputs, place, other = _shared(lists)
@@ -231,7 +256,7 @@ def _inner_at(rep: Representation, k: int, raw: bool = False) -> Tensor:
 
 @cknna.variant(
     "platonic",
-    differs="The authors' code: the unbiased HSIC of K and L with all but the shared neighbours set to 0, and "
+    deviation="The authors' code: the unbiased HSIC of K and L with all but the shared neighbours set to 0, and "
     "1e-6 added to the divisor. The masks are not symmetric, so the score is not either.",
     rows=lambda o: max(int(o["k"]) + 1, 4),
     limits={"k": (2, None)},

@@ -35,7 +35,7 @@ def _procrustes(pair: Pair, a: float, b: float) -> float:
 @measure(
     name="procrustes",
     aliases=("OrthProc", "orthogonal-procrustes"),
-    joint=0.4,
+    shared_variance=0.4,
     larger_is="less alike",
     bounds=(0, math.sqrt(2)),
     identity=0,
@@ -50,10 +50,11 @@ def procrustes(pair: Pair) -> float:
     min over rotations Q of |X Q - Y|, X and Y centred and divided by their Frobenius norm; the narrower is
     padded with zeros. 0: equal up to rotation and scale; sqrt 2: nothing in common.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.procrustes(x, x + noise):.3f}"
-    '0.753'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.procrustes(x, x + noise):.3f}"
+        '0.753'
     """
     return _procrustes(pair, pair.a.size, pair.b.size)
 
@@ -75,10 +76,11 @@ def procrustes_size(pair: Pair) -> float:
     min over rotations Q of |X Q - Y|, X and Y centred. 0: equal up to rotation. The same number as the
     Bures distance of the centred Gram matrices, sqrt(tr K + tr L - 2 tr (K½ L K½)½).
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.procrustes_size(x, x + noise):.3f}"
-    '38.812'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.procrustes_size(x, x + noise):.3f}"
+        '38.812'
     """
     pair = pair.on_one_scale
     sizes = pair.a.spread, pair.b.spread
@@ -91,7 +93,7 @@ def procrustes_size(pair: Pair) -> float:
     name="angular-shape",
     aliases=("AngShape",),
     larger_is="less alike",
-    joint=0.4,
+    shared_variance=0.4,
     bounds=(0, math.pi / 2),
     identity=0,
     invariant_to={ROTATION, SCALE, SHIFT},
@@ -105,10 +107,11 @@ def angular_shape(pair: Pair) -> float:
     arccos of the largest <X Q, Y> over rotations Q, X and Y centred and of Frobenius norm 1. 0: equal up to
     rotation and scale; pi/2: nothing in common.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.angular_shape(x, x + noise):.3f}"
-    '0.773'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.angular_shape(x, x + noise):.3f}"
+        '0.773'
     """
     return 2 * math.asin(min(1.0, _procrustes(pair, pair.a.size, pair.b.size) / 2))
 
@@ -124,7 +127,7 @@ def angular_shape(pair: Pair) -> float:
     cross=True,
     limits={"alpha": (0.0, 1.0)},
     source=WILLIAMS,
-    joint=0.3,
+    shared_variance=0.3,
     saturates=lambda o: None if o["alpha"] else either_wide(_whitened_angle),
     version=3,
 )
@@ -137,10 +140,15 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     multiplied by ten, or with a hundred times as many inputs, networks score nearer to alpha 1.
     variant="scale-free" takes the size out.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.shape(x, x + noise):.3f}"
-    '0.772'
+    Args:
+        pair: The two networks.
+        alpha: From 0, fully whitened, to 1, not whitened.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.shape(x, x + noise):.3f}"
+        '0.772'
     """
     return _shape(pair, [_partly_whitened(rep, alpha) for rep in (pair.a, pair.b)])
 
@@ -160,7 +168,7 @@ def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
 
 @shape.variant(
     "scale-free",
-    differs="Singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that scale and the number "
+    deviation="Singular values become alpha S / |S| + (1 - alpha) / sqrt(rank), so that scale and the number "
     "of inputs do not matter.",
     invariant_to=frozenset({PERMUTATION, ROTATION, SCALE, SHIFT}),
 )
@@ -193,7 +201,7 @@ def _shape(pair: Pair, weights: list[Tensor]) -> float:
     aliases=("normalized-bures",),
     larger_is="more alike",
     bounds=(0, 1),
-    joint=0.4,
+    shared_variance=0.4,
     identity=1,
     invariant_to={ROTATION, SCALE, SHIFT},
     cross=True,
@@ -205,9 +213,10 @@ def nbs(pair: Pair) -> float:
     |Xᵀ Y|* / (|X| |Y|): nuclear norm over Frobenius norms, X and Y centred; the cosine of `angular-shape`. 1:
     equal up to rotation and scale; above 0 for unrelated networks.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.nbs(x, x + noise):.3f}"
-    '0.716'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.nbs(x, x + noise):.3f}"
+        '0.716'
     """
     return min(1.0, pair.nuclear / (pair.a.size * pair.b.size))

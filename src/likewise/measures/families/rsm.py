@@ -43,10 +43,11 @@ def distance_correlation(pair: Pair) -> float:
     mean(A B) / sqrt(mean(A A) mean(B B)). 1: equal up to rotation and scale; 0 only in the limit of many
     inputs: independent noise scores 0.98 at n = 100, d = 512.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.distance_correlation(x, x + noise):.3f}"
-    '0.817'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.distance_correlation(x, x + noise):.3f}"
+        '0.817'
     """
     pair.refuse_constant()
     table = pair.table(Distance())
@@ -73,10 +74,11 @@ def rsa(pair: Pair) -> float:
     Spearman correlation over pairs i < j of the Pearson correlations between rows i and j of X and of Y.
     1: same order; 0: unrelated; -1: reversed. Rows are centred over neurons, so a rotation changes it.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.rsa(x, x + noise):.3f}"
-    '0.418'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.rsa(x, x + noise):.3f}"
+        '0.418'
     """
     return pair.table(Ranks()).dot(pair.a, pair.b)
 
@@ -86,7 +88,7 @@ def rsa(pair: Pair) -> float:
     aliases=("RSMDiff",),
     larger_is="less alike",
     bounds=(0, None),
-    joint=-1.0,  # skewed: large scores stray further than left-out inputs show
+    shared_variance=-1.0,  # skewed: large scores stray further than left-out inputs show
     identity=0,
     invariant_to={ROTATION, SHIFT},
     metric=True,
@@ -101,10 +103,11 @@ def rsm_difference(pair: Pair) -> float:
     Frobenius norm of D - D', the Euclidean distance matrices of X and Y. 0: equal up to rotation and shift;
     it grows with scale and with n.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.rsm_difference(x, x + noise):.3f}"
-    '260.385'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.rsm_difference(x, x + noise):.3f}"
+        '260.385'
     """
     pair = pair.on_one_scale
     table, a, b = pair.table(Distance()), pair.a, pair.b
@@ -119,7 +122,7 @@ def rsm_difference(pair: Pair) -> float:
 
 @rsm_difference.variant(
     "resi",
-    differs="The spectral norm of D - D', not the Frobenius norm.",
+    deviation="The spectral norm of D - D', not the Frobenius norm.",
     kernels=None,
     cost="n²·iterations",
 )

@@ -37,10 +37,11 @@ def magnitude_difference(pair: Pair) -> float:
 
     | |mean of X| - |mean of Y| |, means over inputs, Euclidean norms. 0: equally long.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.magnitude_difference(x, x + noise):.3f}"
-    '0.245'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.magnitude_difference(x, x + noise):.3f}"
+        '0.245'
     """
     pair = pair.on_one_scale
     a, b = (float(torch.linalg.vector_norm(rep.mean)) for rep in (pair.a, pair.b))
@@ -64,10 +65,11 @@ def concentricity_difference(pair: Pair) -> float:
 
     The difference of mean over inputs of cos(x_i, mean of X); a zero row counts as 0. 0: equally tight.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.concentricity_difference(x, x + noise):.3f}"
-    '0.014'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.concentricity_difference(x, x + noise):.3f}"
+        '0.014'
     """
     return abs(concentricity(pair.a) - concentricity(pair.b))
 
@@ -102,10 +104,11 @@ def uniformity_difference(pair: Pair) -> float:
     The difference of log mean over i != j of exp(-2 |x_i - x_j|²), rows scaled to length 1 (zero rows left
     out). 0: equally even.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.uniformity_difference(x, x + noise):.3f}"
-    '0.001'
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.uniformity_difference(x, x + noise):.3f}"
+        '0.001'
     """
     return abs(uniformity(pair.a) - uniformity(pair.b))
 
@@ -129,7 +132,7 @@ def uniformity(rep: Representation) -> float:
     "resi",
     bounds=(0, None),
     invariant_to=frozenset({PERMUTATION, ROTATION, SHIFT}),
-    differs="Rows as they are, and i = j counted: about 0 for any wide layer.",
+    deviation="Rows as they are, and i = j counted: about 0 for any wide layer.",
 )
 def uniformity_difference_resi(pair: Pair) -> float:
     """The same on unscaled rows, each row also with itself."""

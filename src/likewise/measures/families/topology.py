@@ -67,10 +67,17 @@ def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> 
     order of inputs. Exact (eigenvalues) up to 2,000 inputs; above, exact in the first eight powers of the graph
     and stochastic Lanczos, seeded, for the rest.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.imd(x, x + noise):.3f}"
-    '21.064'
+    Args:
+        pair: The two networks.
+        mode: "exact", "stochastic", or by the number of inputs.
+        vectors: How many random vectors stochastic Lanczos starts from.
+        seed: Of the random draws.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.imd(x, x + noise):.3f}"
+        '21.064'
     """
     a, b = (heat_trace(rep, mode, vectors, seed) for rep in (pair.a, pair.b))
     return _imd(a, b, pair.n)
@@ -80,7 +87,7 @@ def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> 
     "resi",
     identity=None,
     metric=False,
-    differs="In stochastic mode 8,000 vectors, 5 repetitions, noise of each side its own, so above 0 for equal inputs.",
+    deviation="In stochastic mode 8,000 vectors, 5 repetitions and noise per side, so above 0 for equal inputs.",
     version=3,
 )
 def imd_resi(pair: Pair, *, mode: str = "auto", vectors: int = 8000, seed: int = 0) -> float:
@@ -198,7 +205,7 @@ def _quadrature(graph: sparse.csr_array, vectors: int, rng: np.random.Generator)
     cost="trials·batch³",
     rows=4,
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
-    joint=0.65,
+    shared_variance=0.65,
     needs=RIPSER,
     source="Barannikov et al. 2022, arXiv:2201.00058",
     version=3,
@@ -214,10 +221,17 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
     trials, which takes ten times as long: one set of inputs strays by about 4 % from that mean. A pair takes about a
     second, and minutes where one network holds together what the other spreads out: take a smaller `batch` then.
 
-    >>> import numpy as np, likewise
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
-    >>> f"{likewise.measures.rtd(x, x + noise):.3f}"
-    '6.363'
+    Args:
+        pair: The two networks.
+        batch: How many inputs are compared at a time.
+        trials: How many random sets of inputs are averaged.
+        seed: Of the random draws.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+        >>> f"{likewise.measures.rtd(x, x + noise):.3f}"
+        '6.363'
     """
     ripser = RIPSER.load().ripser
     totals = []

@@ -13,10 +13,10 @@ from safetensors import safe_open
 from likewise._base.checksums import check_seal
 from likewise.classes import ClassSimilarity
 from likewise.errors import StoreError, UnknownNameError
-from likewise.matrices.labelled import Labelled, distances, side_by_side
+from likewise.matrices.labelled import Labelled, distances, leaf_order
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
-from likewise.matrices.tables import fitted
+from likewise.matrices.tables import fit_width
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "matrices"
 NAN = float("nan")
@@ -164,12 +164,12 @@ def test_text_and_html_hold_every_name_and_the_reasons_of_marks(kind: str) -> No
 def test_of_a_large_matrix_only_what_is_shown_is_written() -> None:
     values = np.arange(900.0).reshape(30, 30)
     matrix = SimilarityMatrix([f"n{i}" for i in range(30)], values)
-    assert str(matrix).split("\n", 1)[1] == fitted(matrix.grid(), most=20)
+    assert str(matrix).split("\n", 1)[1] == fit_width(matrix.grid(), most=20)
     assert (matrix.grid(whole=False) == "").to_numpy().sum() == 900 - 400
 
 
 def test_alike_names_are_put_side_by_side_whichever_way_a_measure_runs() -> None:
     values = np.array([[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]])
     for given, larger_is in ((values, "more alike"), (1 - values, "less alike")):
-        order = side_by_side(list("abcd"), distances(given, larger_is))
+        order = leaf_order(list("abcd"), distances(given, larger_is))
         assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset("ac"), frozenset("bd")}

@@ -9,7 +9,7 @@ import pytest
 from likewise._base.names import short_names
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
-from likewise.matrices.tables import fitted
+from likewise.matrices.tables import fit_width
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_names_of_columns_that_are_not_those_of_rows_are_listed_below() -> None:
 
 def test_a_frame_keeps_the_names_of_its_axes() -> None:
     frame = pd.DataFrame([["1"]], pd.Index(["cka"], name="measure"), pd.Index(["a ~ b"], name="pair"))
-    assert fitted(frame).splitlines() == ["pair    a ~ b", "measure", "cka         1"]
+    assert fit_width(frame).splitlines() == ["pair    a ~ b", "measure", "cka         1"]
 
 
 def test_files_and_frames_keep_names_in_full() -> None:

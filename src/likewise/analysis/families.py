@@ -20,7 +20,7 @@ from likewise._base.arrays import Array
 from likewise._base.names import short_names
 from likewise._base.optional import Library
 from likewise.errors import InputError
-from likewise.matrices.heatmap import draw_panel, finish
+from likewise.matrices.heatmap import draw_heatmap, finish
 from likewise.matrices.similarity import SimilarityMatrix
 
 if TYPE_CHECKING:
@@ -238,11 +238,11 @@ def plot_families(
     starts = np.cumsum([0, *map(len, groups)]).tolist()
     borders = [(starts[i], starts[i + 1], f"family {i}") for i in range(len(groups))]
     off = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix.values)  # the diagonal would take all the colours
-    panel = replace(matrix.panel(), values=off, groups=borders, notes=matrix.legend(), bounds=(None, None))
-    width, height = panel.size
+    heatmap = replace(matrix.heatmap(), values=off, groups=borders, notes=matrix.legend(), bounds=(None, None))
+    width, height = heatmap.size
     figure = Figure(figsize=(width + 1.1 * height, height), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[width, 1.1 * height])
-    draw_panel(figure, left, panel)
+    draw_heatmap(figure, left, heatmap)
     points = dict(zip(families.matrix.names, embed(families.matrix, how, seed=seed), strict=True))
     for i, group in enumerate(groups):
         x, y = np.array([points[name] for name in group]).T

@@ -38,7 +38,7 @@ def matrices(
     first = next((m for m in shown.values() if m.groups() is not None), next(iter(shown.values())))
     names = first.order() if order is None else list(order)
     groups = first.borders(names)
-    return heatmaps([replace(m.only(names).panel(title), groups=groups) for title, m in shown.items()], path)
+    return heatmaps([replace(m.only(names).heatmap(title), groups=groups) for title, m in shown.items()], path)
 
 
 def curves(

@@ -17,8 +17,8 @@ import numpy as np
 
 from likewise import wordnet
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
-from likewise.matrices.heatmap import Panel, heatmaps
-from likewise.matrices.labelled import Labelled, distances, position, side_by_side
+from likewise.matrices.heatmap import Heatmap, heatmaps
+from likewise.matrices.labelled import Labelled, distances, leaf_order, position
 from likewise.wordnet import ClassNames, listed, locate
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class ClassSimilarity(Labelled):
         """Classes with kin side by side: by meaning where WordNet ids are known, else by similarity."""
         if (ids := self.ids) is not None:
             return [self.classes[i] for i in wordnet.order(ids, wordnet.branches(ids))]
-        return side_by_side(self.classes, distances(self.values))
+        return leaf_order(self.classes, distances(self.values))
 
     def groups(self) -> list[str] | None:
         """The branch of WordNet each class is on, None where the ids are not known."""
@@ -176,13 +176,17 @@ class ClassSimilarity(Labelled):
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
         """A picture of the matrix, kin side by side; saved if a path is given."""
-        return heatmaps([self.sorted().panel(title)], path)
+        return heatmaps([self.sorted().heatmap(title)], path)
 
-    def panel(self, title: str | None = None) -> Panel:
+    def heatmap(self, title: str | None = None) -> Heatmap:
         """What is drawn of it: borders between groups of kin, and no diagonal."""
-        rooted = self.kind == "confusion"
-        return Panel(
-            self.off_diagonal(), *self.axes, title or self.short, groups=self.borders(), numbers=False, rooted=rooted
+        return Heatmap(
+            self.off_diagonal(),
+            *self.axes,
+            title or self.short,
+            groups=self.borders(),
+            numbers=False,
+            square_root=self.kind == "confusion",
         )
 
     def facts(self) -> str:

@@ -75,12 +75,12 @@ def _row(name: str, found: Alignment) -> dict[str, Any]:
 def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
     import pandas as pd
 
-    from likewise.matrices.tables import fitted
+    from likewise.matrices.tables import fit_width
     from likewise.wordnet import find
 
     columns = ["layer", "classes", "SAI", "random", "calibrated", "p"]
     frame = pd.DataFrame(rows, index=[row["network"] for row in rows])[columns]
-    typer.echo(fitted(frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else str(cell))))
+    typer.echo(fit_width(frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else str(cell))))
     typer.echo(
         f"\n{first.metric} of {first.a.short} with {first.b.short}. random: what random weights give; calibrated: 0 at "
         "random,\n1 at full agreement; p: by permuting the classes"

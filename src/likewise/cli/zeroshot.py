@@ -25,7 +25,7 @@ def zeroshot(
 ) -> None:
     """Test representations by classes they never saw. Raw Zero-Shot, with DBI and the Amalgam Metric."""
     from likewise import zeroshot as room
-    from likewise.matrices.tables import fitted
+    from likewise.matrices.tables import fit_width
 
     changes: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
     how: dict[str, Any] = {"preset": preset, "seeds": seeds, "split": split, "engine": engine, "device": device}
@@ -40,7 +40,7 @@ def zeroshot(
         typer.echo(json.dumps(json.loads(table.reset_index().to_json(orient="records", double_precision=15))))
         return
     shown = table.drop(columns=["depth", "parameters"]).dropna(axis=1, how="all")
-    typer.echo(fitted(shown.map("{:.4g}".format), get_terminal_size().columns))
+    typer.echo(fit_width(shown.map("{:.4g}".format), get_terminal_size().columns))
     typer.echo("± is over classes; normalised is of soft labels that sum to one, divided by the largest value")
     if out is not None:
         typer.echo(f"\nwritten to {out}: zeroshot.csv, one file per network, store/")

@@ -23,7 +23,7 @@ from likewise.comparison.arguments import as_views, check_count, prepare
 from likewise.comparison.null import Orders, null_draws, null_groups, shuffled_networks
 from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import LikewiseError, UndefinedError
-from likewise.matrices.score import Score, sentence
+from likewise.matrices.score import Score, verdict_sentence
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Calibration
 from likewise.measures.facts import SCALE, Info
@@ -217,7 +217,7 @@ class Judge:
             return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to hold it against."
         more, less = two_sided(float(score), null, self.measure.info)
         classes = 0 if within is None else len(np.unique(within))
-        return sentence(score, more, less, float(null.mean()), int(null.size), classes)
+        return verdict_sentence(score, more, less, float(null.mean()), int(null.size), classes)
 
     def _pair(self) -> Pair | None:
         """The pair, if both inputs are still there."""

@@ -2,7 +2,7 @@
 
 Bright is alike, whichever way a measure runs; grey is undefined. Colours span the range of the measure, so that two
 pictures of it compare; where it has no end, they reach as far as the values, and to 0 where the other end is known.
-Up to 14 names a side, numbers are written in; beyond that, saturated pairs are crossed out.
+Up to 14 names per side, numbers are written in; beyond that, saturated pairs are crossed out.
 """
 
 from __future__ import annotations
@@ -23,23 +23,30 @@ from likewise._base.names import short_names
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SATURATED = "†"  # stands behind a score that any network of that width would get
+SATURATED = "†"  # marks a score that any network of that width would get
 GREY, RED = "#dddddd", "#d62728"
-NUMBERS, GROUPED, NAMED = 14, 30, 200  # names a side up to which there is room for numbers, for names
+NUMBERS, GROUPED, NAMED = 14, 30, 200  # names per side up to which there is room for numbers, for names
 
 
 @dataclass(frozen=True)
-class Panel:
+class Heatmap:
     """One matrix to draw.
 
-    marks    what stands behind a number, by row and column
-    notes    lines below, such as what the marks mean
-    sides    what the rows and the columns are of
-    groups   neighbours that belong together along a square matrix: first, one past the last, name
-    numbers  whether numbers are written in where there is room
-    upwards  whether the first row is the lowest
-    rooted   whether colours go by the square root, for values most of which are small
-    most_numbers  names a side up to which there is room for numbers
+    Attributes:
+        values: The numbers, NaN where undefined.
+        rows: Names of the rows.
+        columns: Names of the columns.
+        title: A line above.
+        larger_is: What a larger value says: "more alike" or "less alike".
+        bounds: The range of the measure, None where it has no end.
+        marks: What is written behind a number, by row and column.
+        notes: Lines below, such as what the marks mean.
+        sides: What the rows and the columns are of.
+        groups: Neighbours that belong together along a square matrix: first, one past the last, name.
+        numbers: Whether numbers are written in where there is room.
+        upwards: Whether the first row is the lowest.
+        square_root: Whether colours follow the square root, for values most of which are small.
+        most_numbers: Names per side up to which there is room for numbers.
     """
 
     values: np.ndarray
@@ -54,7 +61,7 @@ class Panel:
     groups: Sequence[tuple[int, int, str]] = ()
     numbers: bool = True
     upwards: bool = False
-    rooted: bool = False
+    square_root: bool = False
     most_numbers: int = NUMBERS
 
     @property
@@ -81,18 +88,18 @@ class Panel:
         return max(3.6, cell * len(self.columns) + 2.2) * 1.2, max(3.6, cell * len(self.rows) + 2.2)
 
 
-def heatmaps(panels: Sequence[Panel], path: str | os.PathLike[str] | None = None, *, across: int = 4) -> Figure:
+def heatmaps(maps: Sequence[Heatmap], path: str | os.PathLike[str] | None = None, *, across: int = 4) -> Figure:
     """Matrices side by side; their rows are named once where they are the same."""
     from matplotlib.figure import Figure
 
-    columns = min(across, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    width, height = panels[0].size
+    columns = min(across, len(maps))
+    rows = math.ceil(len(maps) / columns)
+    width, height = maps[0].size
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for place, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
-        draw_panel(figure, axis, panel, leftmost=place % columns == 0)
-    for axis in axes[len(panels) :]:
+    for index, (axis, heatmap) in enumerate(zip(axes, maps, strict=False)):
+        draw_heatmap(figure, axis, heatmap, leftmost=index % columns == 0)
+    for axis in axes[len(maps) :]:
         axis.axis("off")
     return finish(figure, path)
 
@@ -104,67 +111,67 @@ def finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     return figure
 
 
-def draw_panel(figure: Figure, axis: Any, panel: Panel, *, leftmost: bool = True) -> None:
-    """One matrix into one part of a figure."""
+def draw_heatmap(figure: Figure, axis: Any, heatmap: Heatmap, *, leftmost: bool = True) -> None:
+    """Draw one matrix into one axis of a figure."""
     from matplotlib.colors import Normalize, PowerNorm
 
-    low, high = scale(panel)
+    low, high = scale(heatmap)
     image = axis.imshow(
-        panel.values,
-        cmap="viridis_r" if panel.larger_is == "less alike" else "viridis",
-        norm=PowerNorm(0.5, low, high) if panel.rooted else Normalize(low, high),
-        origin="lower" if panel.upwards else "upper",
+        heatmap.values,
+        cmap="viridis_r" if heatmap.larger_is == "less alike" else "viridis",
+        norm=PowerNorm(0.5, low, high) if heatmap.square_root else Normalize(low, high),
+        origin="lower" if heatmap.upwards else "upper",
         interpolation="nearest",
     )
     axis.set_facecolor(GREY)  # undefined pairs show through
-    axis.set_title(panel.title, fontsize=10)
-    axis.tick_params(labelsize=8 if panel.has_numbers else 7, length=0)
-    _name(axis, panel, leftmost)
-    for start, _, _ in panel.groups[1:]:
+    axis.set_title(heatmap.title, fontsize=10)
+    axis.tick_params(labelsize=8 if heatmap.has_numbers else 7, length=0)
+    _label(axis, heatmap, leftmost)
+    for start, _, _ in heatmap.groups[1:]:
         axis.axhline(start - 0.5, color="white", linewidth=1)
         axis.axvline(start - 0.5, color="white", linewidth=1)
     figure.colorbar(image, ax=axis, shrink=0.8).ax.tick_params(labelsize=7)
-    if panel.has_numbers:
-        _write(axis, panel, image)
-    elif places := [place for place, mark in panel.marks.items() if SATURATED in mark]:
-        rows, columns = zip(*places, strict=True)
+    if heatmap.has_numbers:
+        _write_numbers(axis, heatmap, image)
+    elif saturated := [cell for cell, mark in heatmap.marks.items() if SATURATED in mark]:
+        rows, columns = zip(*saturated, strict=True)
         axis.scatter(columns, rows, marker="x", s=12, linewidths=0.8, c=RED)
 
 
-def _name(axis: Any, panel: Panel, leftmost: bool) -> None:
+def _label(axis: Any, heatmap: Heatmap, leftmost: bool) -> None:
     """Names along both sides, and the notes below."""
-    rows, columns = list(panel.rows), list(panel.columns)
-    if panel.has_names:
-        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if panel.has_numbers else {"rotation": 90}
+    rows, columns = list(heatmap.rows), list(heatmap.columns)
+    if heatmap.has_names:
+        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if heatmap.has_numbers else {"rotation": 90}
         axis.set_xticks(range(len(columns)), short_names(columns), **turned)
         axis.set_yticks(range(len(rows)), short_names(rows) if leftmost else [""] * len(rows))
     else:
-        middle = [(start + stop - 1) / 2 for start, stop, _ in panel.groups]
+        middle = [(start + stop - 1) / 2 for start, stop, _ in heatmap.groups]
         axis.set_xticks([])
-        axis.set_yticks(middle, [name if leftmost else "" for _, _, name in panel.groups])
-    notes = [textwrap.fill(note, 60) for note in panel.notes]
-    axis.set_xlabel("\n".join(filter(None, [panel.sides[1], *notes])), fontsize=6 if notes else 9)
-    axis.set_ylabel(panel.sides[0], fontsize=9)
+        axis.set_yticks(middle, [name if leftmost else "" for _, _, name in heatmap.groups])
+    notes = [textwrap.fill(note, 60) for note in heatmap.notes]
+    axis.set_xlabel("\n".join(filter(None, [heatmap.sides[1], *notes])), fontsize=6 if notes else 9)
+    axis.set_ylabel(heatmap.sides[0], fontsize=9)
 
 
-def _write(axis: Any, panel: Panel, image: Any) -> None:
+def _write_numbers(axis: Any, heatmap: Heatmap, image: Any) -> None:
     """The numbers, light on dark and dark on light."""
-    for (i, j), value in np.ndenumerate(panel.values):
+    for (i, j), value in np.ndenumerate(heatmap.values):
         red, green, blue = image.cmap(image.norm(value))[:3] if value == value else (1, 1, 1)
         dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
         text = f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
-        text = (text if abs(value) < 1e4 else f"{value:.0e}") + panel.marks.get((i, j), "")
-        how = {"ha": "center", "va": "center", "fontsize": 7, "color": "white" if dark else "black"}
-        axis.text(j, i, text if value == value else "–", **how)
+        text = (text if abs(value) < 1e4 else f"{value:.0e}") + heatmap.marks.get((i, j), "")
+        colour = "white" if dark else "black"
+        axis.text(j, i, text if value == value else "–", ha="center", va="center", fontsize=7, color=colour)
 
 
-def scale(panel: Panel) -> tuple[float, float]:
+def scale(heatmap: Heatmap) -> tuple[float, float]:
     """From the range of the measure where it has one, else from the values; a range with one end takes in 0."""
-    values = panel.values[np.isfinite(panel.values)]
+    values = heatmap.values[np.isfinite(heatmap.values)]
     if not values.size:
         return 0.0, 1.0
-    first, last = panel.bounds
-    known = [float(end) for end in (first, last) if end is not None]
-    ends = [*known, 0.0] if len(known) == 1 else known
+    first, last = heatmap.bounds
+    ends = [float(end) for end in (first, last) if end is not None]
+    ends = [*ends, 0.0] if len(ends) == 1 else ends
     low, high = min([float(values.min()), *ends]), max([float(values.max()), *ends])
     return low, max(high, low + 1e-9)

@@ -21,10 +21,10 @@ from likewise._base.array_files import read_npz
 from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
 from likewise._base.files import is_file, reading, write_whole
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
-from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
-from likewise.matrices.notebook import as_html, colours
+from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
+from likewise.matrices.notebook import as_html, colours, ends
 from likewise.matrices.score import untrained_note
-from likewise.matrices.tables import WIDTH, as_latex, fitted
+from likewise.matrices.tables import WIDTH, as_latex, fit_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 Pairs = Mapping[tuple[str, str], str]
 SAFETENSORS, NPZ = ".safetensors", ".npz"
-SHOWN = 20  # rows and columns in print
+PRINTED = 20  # rows and columns in print
 UNTRAINED = "untrained"  # among what is recorded of a matrix: names of networks without trained weights
 COMMITS = "commits"  # and by name the commits of the repositories that networks were read from
 _BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
 
 
 class Labelled:
-    """Numbers with names along both sides; a dataclass that holds `values` and whatever says what they are."""
+    """Numbers with names along both sides: a dataclass of `values` and what is known of them."""
 
     KIND: ClassVar[str]  # what such a matrix is called
     LABEL: ClassVar[str]  # what one of its names stands for
@@ -52,8 +52,8 @@ class Labelled:
         """Names of the rows and of the columns."""
         raise NotImplementedError
 
-    def panel(self, title: str | None = None) -> Panel:
-        """What is drawn of it."""
+    def heatmap(self, title: str | None = None) -> Heatmap:
+        """The matrix as a heat map, under `title`."""
         raise NotImplementedError
 
     def legend(self) -> list[str]:
@@ -62,20 +62,20 @@ class Labelled:
         return [f"{SATURATED} saturated: {reason}"] if reason else []
 
     def notes(self) -> list[str]:
-        """What has to be known of the networks to read the numbers, one line each."""
+        """What a reader must know of the networks, one line each."""
         about = getattr(self, "about", {})
         names, commits = about.get(UNTRAINED, ""), about.get(COMMITS, {})
         lines = [untrained_note(str(names))] if names else []
         return lines + [f"{name} is at commit {commit}" for name, commit in commits.items()]
 
     def marks(self) -> dict[tuple[int, int], str]:
-        """What stands behind numbers, by row and column: † if any network of that width would get them."""
+        """What is written behind numbers, by row and column: † if any network of that width would get them."""
         rows, columns = ({name: i for i, name in enumerate(names)} for names in self.axes)
         return {(rows[a], columns[b]): SATURATED for a, b in self._by_pair("saturated")}
 
     def _by_pair(self, name: str) -> Pairs:
-        found: Pairs = getattr(self, name, {})
-        return found
+        pairs: Pairs = getattr(self, name, {})
+        return pairs
 
     @overload
     def __getitem__(self, key: str) -> dict[str, float]: ...
@@ -102,42 +102,69 @@ class Labelled:
         return pd.DataFrame(self.values, index=list(rows), columns=list(columns))
 
     def grid(self, digits: str = ".4g", *, whole: bool = True) -> pd.DataFrame:
-        """The numbers as text with their marks, names on both sides; if not `whole`, only those that are shown."""
+        """The numbers as text with their marks, names on both sides.
+
+        Args:
+            digits: How numbers are formatted.
+            whole: Whether all numbers are written; else only those that `print` shows.
+        """
         import pandas as pd
 
         frame = self.to_frame()
         text = np.full(frame.shape, "", dtype=object)
-        rows, columns = (range(side) if whole else _shown(side) for side in frame.shape)
+        rows, columns = (range(side) if whole else _printed(side) for side in frame.shape)
         marks = self.marks()
-        for place in product(rows, columns):
-            text[place] = cell(self.values[place], marks.get(place, ""), digits)
+        for index in product(rows, columns):
+            text[index] = cell(self.values[index], marks.get(index, ""), digits)
         return pd.DataFrame(text, index=frame.index, columns=frame.columns)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
-        """A picture of the matrix in the order of its names; saved if a path is given."""
-        return heatmaps([self.panel(title)], path)
+        """A picture of the matrix in the order of its names.
+
+        Args:
+            path: Where the picture is saved, if anywhere.
+            title: The line above; by default the measure.
+        """
+        return heatmaps([self.heatmap(title)], path)
 
     def _title(self) -> str:
         return repr(self)
 
     def table(self, digits: str = ".4g", width: int = WIDTH, *, whole: bool = True) -> str:
-        """The numbers as text that fits a terminal; if not `whole`, only those that are shown."""
+        """The numbers as text that fits a terminal.
+
+        Args:
+            digits: How numbers are formatted.
+            width: Characters per line.
+            whole: Whether all numbers are written; else only those that `print` shows.
+        """
         frame = self.grid(digits, whole=whole).rename_axis(index=None, columns=None)
-        return fitted(frame, width, None if whole else SHOWN)
+        return fit_width(frame, width, None if whole else PRINTED)
 
     def __str__(self) -> str:
         return "\n".join([self._title(), self.table(whole=False), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
         notes = [*self.legend(), *self.notes()]
-        return as_html(self._title(), self.grid(whole=False), notes, colours(self.panel()), SHOWN)
+        return as_html(self._title(), self.grid(whole=False), notes, colours(self.heatmap()), PRINTED)
 
     def to_latex(self, digits: str = ".3f") -> str:
-        """A table for a paper, with rules of the package booktabs; what marks mean is in the caption."""
+        """A table for a paper, with rules of the package booktabs; what marks mean is in the caption.
+
+        Args:
+            digits: How numbers are formatted.
+        """
         return as_latex(self.grid(digits), [self._title(), *self.legend(), *self.notes()])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one file: safetensors, or npz if the path ends in .npz. Returns its path."""
+        """Write the matrix to one file.
+
+        Args:
+            path: The file: npz if it ends in .npz, else safetensors, whose suffix is added where it is missing.
+
+        Returns:
+            The path of the file.
+        """
         target = Path(path)
         if target.suffix not in (SAFETENSORS, NPZ):
             target = target.with_name(f"{target.name}{SAFETENSORS}")
@@ -152,7 +179,7 @@ class Labelled:
         """Everything but the numbers, as JSON can hold it."""
         this: Any = self
         left_out = {*_ARRAYS, *self.SAVED, *self.UNSAVED}
-        facts = {part.name: getattr(self, part.name) for part in fields(this) if part.name not in left_out}
+        facts = {f.name: getattr(self, f.name) for f in fields(this) if f.name not in left_out}
         for name in _BY_PAIR:
             if name in facts:
                 facts[name] = [[*pair, reason] for pair, reason in facts[name].items()]
@@ -160,7 +187,14 @@ class Labelled:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Args:
+            path: The file; `.safetensors` may be left out.
+
+        Raises:
+            StoreError: It holds no such matrix.
+        """
         if not is_file(path) and is_file(f"{os.fspath(path)}{SAFETENSORS}"):
             path = f"{os.fspath(path)}{SAFETENSORS}"  # as `save` called it
         with reading(path, f"{path} holds no {cls.KIND}. Give a file that {cls.__name__}.save wrote.", StoreError):
@@ -171,9 +205,9 @@ class Labelled:
             for name in _BY_PAIR:
                 facts[name] = {(a, b): reason for a, b, reason in facts.get(name, [])}
             make: Any = cls
-            known = {part.name for part in fields(make)} - {"values", *cls.UNSAVED}
+            names = {f.name for f in fields(make)} - {"values", *cls.UNSAVED}
             facts |= {"extra": extra} | {name: arrays[name] for name in cls.SAVED}
-            return make(values=arrays["values"], **{k: v for k, v in facts.items() if k in known})
+            return make(values=arrays["values"], **{k: v for k, v in facts.items() if k in names})
 
 
 def _safetensors(arrays: Mapping[str, Any], text: str) -> bytes:
@@ -206,7 +240,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
-    """The facts among metadata, where earlier versions gave classes and layers each a form of their own."""
+    """The facts among metadata, in the forms that earlier versions gave classes and layers too."""
     if "facts" in metadata or "csm" in metadata:
         facts: dict[str, Any] = json.loads(metadata.get("facts") or metadata["csm"])
         return facts if "facts" in metadata else {"matrix": "class similarity", **facts}
@@ -217,13 +251,13 @@ def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
 
 
 def position(names: Sequence[str], name: Any, label: str) -> int:
-    """Where a name stands among others."""
+    """The index of a name among others."""
     if name not in names:
         raise UnknownNameError(f"no {label} named {brief(name)}.{did_you_mean(str(name), names)}")
     return list(names).index(name)
 
 
-def side_by_side(names: Sequence[str], gaps: np.ndarray) -> list[str]:
+def leaf_order(names: Sequence[str], gaps: np.ndarray) -> list[str]:
     """Names in an order in which near ones are neighbours (average linkage, leaves ordered best)."""
     if len(names) < 3:
         return list(names)
@@ -235,7 +269,7 @@ def side_by_side(names: Sequence[str], gaps: np.ndarray) -> list[str]:
 
 
 def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:
-    """A square matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
+    """A square matrix as symmetric distances from 0: similarities inverted, NaN as the largest."""
     values = (values + values.T) / 2
     top = np.nanmax(values) if np.isfinite(values).any() else 1.0
     gaps = top - values if larger_is == "more alike" else values - min(0.0, np.nanmin(values))
@@ -244,9 +278,9 @@ def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:
     return np.asarray(np.maximum(gaps, 0.0))
 
 
-def _shown(count: int) -> list[int]:
-    """The places of a long axis that `print` and a notebook show: the first and the last."""
-    return list(range(count)) if count <= SHOWN else [*range(SHOWN // 2), *range(count - SHOWN // 2, count)]
+def _printed(count: int) -> list[int]:
+    """Indices along a long axis that `print` and a notebook show: the first and the last."""
+    return [index for index in ends(count, PRINTED) if index is not None]
 
 
 def cell(value: float, mark: str = "", digits: str = ".4g") -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from likewise._base.files import make_folder, write_whole
 from likewise.errors import InputError
-from likewise.matrices.heatmap import Panel
+from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import Labelled, Pairs
 from likewise.matrices.score import Bounds
 
@@ -23,13 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerMatrix(Labelled):
-    """A measure over the layers of two networks: `values[i, j]` is `rows[i]` of a with `columns[j]`
-    of b. Undefined pairs are NaN, their reasons in `reasons` by (row, column); scores that any layers of these
-    widths would get are in `saturated`, and marked with † or a cross where the matrix is shown. `larger_is` is
-    empty where nobody knows it.
+    """A measure over the layers of two networks: `values[i, j]` compares `rows[i]` of a with `columns[j]` of b.
 
-    >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
-    np.float64(0.5)
+    Attributes:
+        a: The name of the first network.
+        b: The name of the second network.
+        rows: Layers of the first.
+        columns: Layers of the second.
+        values: The scores, NaN where undefined.
+        measure: The name of the measure, with its variant and options.
+        about: What else is recorded of the comparison.
+        reasons: Why pairs are undefined, by (row, column).
+        saturated: Why any layers of these widths would get the score, by (row, column); marked with † or a cross.
+        larger_is: What a larger value says: "more alike", "less alike", or empty where unknown.
+        bounds: The range of the measure, None where it has no end.
+
+    Example:
+        >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
+        np.float64(0.5)
     """
 
     KIND = "layer matrix"
@@ -63,13 +74,17 @@ class LayerMatrix(Labelled):
         return self.rows, self.columns
 
     def to_frame(self) -> pd.DataFrame:
-        """Layers of a down, layers of b across."""
+        """A frame: layers of a down, layers of b across."""
         return super().to_frame().rename_axis(index=self.a, columns=self.b)
 
-    def panel(self, title: str | None = None) -> Panel:
-        """What is drawn of it: a's layers upwards, b's to the right."""
+    def heatmap(self, title: str | None = None) -> Heatmap:
+        """The matrix as a heat map: a's layers upwards, b's to the right.
+
+        Args:
+            title: The line above; by default the measure.
+        """
         direction = f"\n(larger is {self.larger_is})" if self.larger_is else ""
-        return Panel(
+        return Heatmap(
             self.values,
             *self.axes,
             title or f"{self.measure}{direction}",
@@ -82,7 +97,14 @@ class LayerMatrix(Labelled):
         )
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """The matrix for programs, for spreadsheets and for eyes: three files in a folder."""
+        """Write the matrix as safetensors, CSV and PNG.
+
+        Args:
+            folder: Where to; it is made if missing.
+
+        Returns:
+            The paths of the three files.
+        """
         target = Path(folder)
         make_folder(target)
         paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.matrices.heatmap import GREY, Panel, scale
+from likewise.matrices.heatmap import GREY, Heatmap, scale
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Colours = Sequence[Sequence[str]]
-_MANY = "…"
+_ELLIPSIS = "…"
 
 
-def colours(panel: Panel) -> list[list[str]]:
+def colours(heatmap: Heatmap) -> list[list[str]]:
     """The colour of every cell of a picture, as CSS writes it."""
     from matplotlib import colormaps
 
-    low, high = scale(panel)
-    shades = np.clip((panel.values - low) / (high - low), 0, 1)
-    shades = np.sqrt(shades) if panel.rooted else shades
-    shades = 1 - shades if panel.larger_is == "less alike" else shades
+    low, high = scale(heatmap)
+    shades = np.clip((heatmap.values - low) / (high - low), 0, 1)
+    shades = np.sqrt(shades) if heatmap.square_root else shades
+    shades = 1 - shades if heatmap.larger_is == "less alike" else shades
     table = (255 * colormaps["viridis"](np.nan_to_num(shades))[..., :3]).astype(int)
     return [
-        [GREY if hollow else "#{:02x}{:02x}{:02x}".format(*cell) for cell, hollow in zip(row, nan, strict=True)]
+        [GREY if undefined else "#{:02x}{:02x}{:02x}".format(*cell) for cell, undefined in zip(row, nan, strict=True)]
         for row, nan in zip(table.tolist(), np.isnan(shades).tolist(), strict=True)
     ]
 
@@ -39,21 +39,21 @@ def colours(panel: Panel) -> list[list[str]]:
 def as_html(
     title: str, frame: pd.DataFrame, notes: Sequence[str], shades: Colours | None = None, most: int = 20
 ) -> str:
-    """A title, a table of at most so many rows and columns, and notes below it."""
-    rows, columns = (_places(side, most) for side in frame.shape)
+    """A title, a table of at most `most` rows and columns, and notes below it."""
+    rows, columns = (ends(side, most) for side in frame.shape)
     cells = frame.to_numpy()
-    head = "".join(_named(frame.columns[j] if j is not None else _MANY) for j in columns)
+    head = "".join(_header(frame.columns[j] if j is not None else _ELLIPSIS) for j in columns)
     side, top = (_escaped(axis.name or "") for axis in (frame.index, frame.columns))
     corner = " / ".join(filter(None, (side, top)))
     lines = [f"<tr><th>{corner}</th>{head}</tr>"]
     for i in rows:
-        name = _named(frame.index[i] if i is not None else _MANY)
+        name = _header(frame.index[i] if i is not None else _ELLIPSIS)
         lines.append(f"<tr>{name}{''.join(_cell(cells, shades, i, j) for j in columns)}</tr>")
     below = "".join(f"<p>{_escaped(note)}</p>" for note in notes)
     return f"<p>{_escaped(title)}</p><table>{''.join(lines)}</table>{below}"
 
 
-def _places(count: int, most: int) -> list[int | None]:
+def ends(count: int, most: int) -> list[int | None]:
     """The first and the last of many, None where some are left out."""
     if count <= most:
         return list(range(count))
@@ -62,18 +62,18 @@ def _places(count: int, most: int) -> list[int | None]:
 
 def _cell(cells: Any, shades: Colours | None, i: int | None, j: int | None) -> str:
     if i is None or j is None:
-        return f"<td>{_MANY}</td>"
-    style = "" if shades is None else f' style="background:{shades[i][j]};color:{_ink(shades[i][j])}"'
+        return f"<td>{_ELLIPSIS}</td>"
+    style = "" if shades is None else f' style="background:{shades[i][j]};color:{_text_colour(shades[i][j])}"'
     return f"<td{style}>{_escaped(cells[i, j])}</td>"
 
 
-def _ink(colour: str) -> str:
+def _text_colour(colour: str) -> str:
     """Light on dark and dark on light."""
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#fff" if 0.3 * red + 0.6 * green + 0.1 * blue < 128 else "#000"
 
 
-def _named(name: Any) -> str:
+def _header(name: Any) -> str:
     return f"<th>{_escaped(name)}</th>"
 
 

@@ -1,9 +1,9 @@
-"""A score: a float that knows its measure and can be held against chance.
+"""A score: a float that knows its measure and can be compared with chance.
 
-It is the number wherever a number is wanted: in arithmetic, in `str`, f-strings, CSV and JSON files and logs. At a
+It is the number wherever a number is needed: in arithmetic, in `str`, f-strings, CSV and JSON files and logs. At a
 prompt and inside a list it is one line with its measure and range; nothing is computed for that. A notebook and
 `explain()` add the verdict, where shuffling takes a moment; elsewhere they name the call that gives it.
-A score holds numbers and words only. What finds the verdict is handed in, and is not pickled.
+A score holds numbers and words only. The function that finds the verdict is passed in, and is not pickled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import html
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from likewise.matrices.tables import escaped_latex
+from likewise.matrices.tables import escape_latex
 from likewise.matrices.uncertainty import Calibration
 
 if TYPE_CHECKING:
@@ -26,42 +26,29 @@ CALIBRATED = ("null_mean", "null_quantile", "calibrated", "p", "p_less")
 class Score(float):
     """The value of a measure for two networks.
 
-    measure      the name of the measure, with its variant and options
-    larger_is    what a larger value says: "more alike" or "less alike"
-    bounds       the range of the measure, None where it has no end
-    identity     the value of a network with itself, None where that depends on the network
-    paired       whether the measure looks at single inputs, so that shuffling them gives a null
-    names        what the two networks are called
-    n, widths    inputs, and neurons of either network
-    saturated    why any network of these sizes would get this score, if so
-    calibration  the score against its null, if it was asked for
-    call         what to call for a null
-    untrained    names of those of the two that have no trained weights
+    Attributes:
+        measure: The name of the measure, with its variant and options.
+        larger_is: What a larger value says: "more alike" or "less alike".
+        bounds: The range of the measure, None where it has no end.
+        identity: The value of a network with itself, None where that depends on the network.
+        paired: Whether the measure looks at single inputs, so that shuffling them gives a null.
+        names: What the two networks are called.
+        n: How many inputs they were shown.
+        widths: Neurons of either network.
+        saturated: Why any network of these sizes would get this score, if so.
+        calibration: The score compared with its null, if that was computed.
+        call: What to call for a null.
+        untrained: Names of those of the two that have no trained weights.
 
-    >>> import numpy as np, likewise
-    >>> x = np.random.default_rng(0).normal(size=(100, 16))
-    >>> likewise.compare(x, x[:, ::-1], "cka")
-    cka = 1 (0 … 1, larger is more alike; 1 with itself)
-    >>> print(round(likewise.compare(x, x, "cka"), 6))
-    1.0
+    Example:
+        >>> import numpy as np, likewise
+        >>> x = np.random.default_rng(0).normal(size=(100, 16))
+        >>> likewise.compare(x, x[:, ::-1], "cka")
+        cka = 1 (0 … 1, larger is more alike; 1 with itself)
+        >>> print(round(likewise.compare(x, x, "cka"), 6))
+        1.0
     """
 
-    __slots__ = (
-        "_judge",
-        "_verdict",
-        "bounds",
-        "calibration",
-        "call",
-        "identity",
-        "larger_is",
-        "measure",
-        "n",
-        "names",
-        "paired",
-        "saturated",
-        "untrained",
-        "widths",
-    )
     measure: str
     larger_is: str
     bounds: Bounds
@@ -104,8 +91,8 @@ class Score(float):
         return score
 
     def __reduce__(self) -> Any:
-        facts = {name: getattr(self, name) for name in Score.__slots__ if not name.startswith("_")}
-        return (_restored, (float(self), facts))
+        facts = {name: fact for name, fact in vars(self).items() if not name.startswith("_")}
+        return (_rebuild, (float(self), facts))
 
     def __repr__(self) -> str:
         itself = "" if self.identity is None else f"; {self.identity:g} with itself"
@@ -134,7 +121,7 @@ class Score(float):
         return f"<p>{a} and {b}: <b>{first}</b>{self._bar()}</p>" + "".join(f"<p>{line}</p>" for line in rest)
 
     def _bar(self) -> str:
-        """The place of the score in the range of its measure, where that has two ends."""
+        """Where the score lies in the range of its measure, if that has two ends."""
         low, high = self.bounds
         if low is None or high is None or not low < high:
             return ""
@@ -143,10 +130,11 @@ class Score(float):
     def to_latex(self) -> str:
         """The score as a formula of LaTeX: the name of the measure, and the number.
 
-        >>> print(Score(0.5, measure="cka_x").to_latex())
-        $\\mathrm{cka\\_x} = 0.500$
+        Example:
+            >>> print(Score(0.5, measure="cka_x").to_latex())
+            $\\mathrm{cka\\_x} = 0.500$
         """
-        return f"$\\mathrm{{{escaped_latex(self.measure)}}} = {float(self):.3f}$"
+        return f"$\\mathrm{{{escape_latex(self.measure)}}} = {float(self):.3f}$"
 
     @property
     def sizes(self) -> str:
@@ -156,22 +144,22 @@ class Score(float):
 
     @property
     def verdict(self) -> str:
-        """What the value says against chance, in a sentence.
+        """What the value says compared with chance, in a sentence.
 
-        It is found by shuffling inputs where that takes about 0.2 s at most and the arrays are still there.
+        It is computed by shuffling inputs where that takes about 0.2 s at most and the arrays are still there.
         """
         if not self.paired:
             return "It does not look at single inputs, so shuffling them gives no null."
         if self.calibration is not None:
             null = self.calibration
-            return sentence(self, null.p, null.p_less, null.null_mean, null.permutations, null.groups)
+            return verdict_sentence(self, null.p, null.p_less, null.null_mean, null.permutations, null.groups)
         if not self._verdict:
-            found = "" if self._judge is None else self._judge(self)
-            self._verdict = found or f"{self.call} tells it from noise."
+            verdict = "" if self._judge is None else self._judge(self)
+            self._verdict = verdict or f"{self.call} tells it from noise."
         return self._verdict
 
     def to_frame(self) -> pd.DataFrame:
-        """A frame of one row: names, measure, value, and the null where it was asked for."""
+        """A frame of one row: names, measure, value, and the null if it was computed."""
         import pandas as pd
 
         row: dict[str, Any] = {"a": self.names[0], "b": self.names[1], "measure": self.measure}
@@ -181,7 +169,7 @@ class Score(float):
         return pd.DataFrame([row | {"larger_is": self.larger_is, "reason": "", "saturated": self.saturated}])
 
 
-def _restored(value: float, facts: dict[str, Any]) -> Score:
+def _rebuild(value: float, facts: dict[str, Any]) -> Score:
     return Score(value, **facts)
 
 
@@ -200,7 +188,7 @@ def range_text(bounds: Bounds) -> str:
     return f"{low} … {high}"
 
 
-def sentence(score: Score, more: float, less: float, null: float, permutations: int, groups: int) -> str:
+def verdict_sentence(score: Score, more: float, less: float, null: float, permutations: int, groups: int) -> str:
     """More, less, or as alike as chance, with p, the number of shuffles and what they leave in place.
 
     `more` and `less` are the shares of shuffles that are at least as alike and at least as unlike.
@@ -211,10 +199,10 @@ def sentence(score: Score, more: float, less: float, null: float, permutations: 
     if "confounder=" in score.measure:
         shared = f"{shared} and the confounder" if shared else "the confounder"
         shuffled = f"what the confounder leaves of {shuffled}"
-    how = f"at {score.sizes} (p = {p:.2g} from {permutations} shuffles of {shuffled})."
+    evidence = f"at {score.sizes} (p = {p:.2g} from {permutations} shuffles of {shuffled})."
     gives = "give" if groups else "gives"
     if p > LEVEL:
-        return f"{float(score):.2g} is what {f'{shared} alone' if shared else 'noise'} {gives} {how}"
+        return f"{float(score):.2g} is what {f'{shared} alone' if shared else 'noise'} {gives} {evidence}"
     word = "More" if more < less else "Less"
     chance = f"{shared} alone would make them, which" if shared else "noise, which"
-    return f"{word} alike than {chance} {gives} {null:.2g} {how}"
+    return f"{word} alike than {chance} {gives} {null:.2g} {evidence}"

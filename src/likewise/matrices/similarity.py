@@ -19,7 +19,7 @@ from likewise._base.files import make_folder
 from likewise._base.names import short_names
 from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
-from likewise.matrices.heatmap import SATURATED, Panel, heatmaps
+from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
 from likewise.matrices.labelled import (
     COMMITS,
     NPZ,
@@ -28,12 +28,12 @@ from likewise.matrices.labelled import (
     Pairs,
     cell,
     distances,
+    leaf_order,
     position,
-    side_by_side,
 )
 from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import LEVEL, Bounds
-from likewise.matrices.tables import as_latex, fitted
+from likewise.matrices.tables import as_latex, fit_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,15 +47,27 @@ DIRECTIONS = ("more alike", "less alike")
 class SimilarityMatrix(Labelled):
     """How alike m networks are by one measure: `values[i, j]` is measure(names[i], names[j]).
 
-    Undefined pairs are NaN, their reasons in `reasons`; pairs whose score any network of that width would get
-    are in `saturated`, and marked with † wherever the matrix is shown. `larger_is`, `bounds` and `aliases` say how
-    to read the numbers and what else the measure is called; they can be had from a measure given as such.
+    Attributes:
+        names: What the networks are called; names must differ.
+        values: The m x m scores, NaN where undefined.
+        measure: The name of the measure, or the measure itself, which also tells `larger_is`, `bounds` and `aliases`.
+        larger_is: What a larger value says: "more alike" or "less alike".
+        reasons: Why pairs are undefined, by their names.
+        extra: More m x m arrays by name, such as "q" of a calibration.
+        about: What else is recorded of the comparison.
+        saturated: Why any network of that width would get the score, by pair; such scores are marked with †.
+        bounds: The range of the measure, None where it has no end.
+        aliases: What else the measure is called.
 
-    >>> import likewise
-    >>> cka = likewise.measures.get("cka")
-    >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure=cka)
-    >>> matrix["a", "b"], matrix["a"]
-    (0.2, {'a': 1.0, 'b': 0.2})
+    Raises:
+        InputError: Names and values do not fit together, or the direction of the measure is missing.
+
+    Example:
+        >>> import likewise
+        >>> cka = likewise.measures.get("cka")
+        >>> matrix = likewise.SimilarityMatrix(names=["a", "b"], values=[[1, 0.2], [0.2, 1]], measure=cka)
+        >>> matrix["a", "b"], matrix["a"]
+        (0.2, {'a': 1.0, 'b': 0.2})
     """
 
     KIND = "similarity matrix"
@@ -122,7 +134,7 @@ class SimilarityMatrix(Labelled):
         return np.array_equal(self.values, self.values.T, equal_nan=True)
 
     def marks(self) -> dict[tuple[int, int], str]:
-        """What stands behind numbers: † if any network of that width would get them, * if they are beyond chance."""
+        """What is written behind numbers: † if any network of that width would get them, * if beyond chance."""
         marks = super().marks()
         for i, j in np.argwhere(np.asarray(self.extra.get("q", np.nan)) <= LEVEL).tolist():
             marks[i, j] = marks.get((i, j), "") + ALIKE
@@ -144,25 +156,36 @@ class SimilarityMatrix(Labelled):
         )
 
     def distances(self) -> np.ndarray:
-        """The matrix as symmetric distances from 0: similarities turned round, NaN as the largest."""
+        """The matrix as symmetric distances from 0: similarities inverted, NaN as the largest."""
         return distances(self.values, self.larger_is)
 
     def order(self) -> list[str]:
         """Names with alike networks side by side (average linkage, leaves ordered best)."""
-        return side_by_side(self.names, self.distances())
+        return leaf_order(self.names, self.distances())
 
     def sorted(self) -> Self:
         """The same matrix in the order of `order()`."""
         return self.reordered(self.order())
 
     def reordered(self, names: Sequence[str]) -> Self:
-        """The same matrix with its networks in another order."""
+        """The same matrix with its networks in another order.
+
+        Args:
+            names: The networks in their new order; networks that are not named are left out.
+
+        Raises:
+            UnknownNameError: The matrix has no network of a name.
+        """
         index = [position(self.names, name, self.LABEL) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
         return replace(self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra)
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
-        """A square frame with names on both sides; `long=True` gives one row per pair, with reasons."""
+        """A square frame with names on both sides.
+
+        Args:
+            long: One row per pair instead, with reasons.
+        """
         import pandas as pd
 
         return pd.DataFrame(list(self._rows())) if long else super().to_frame()
@@ -177,9 +200,13 @@ class SimilarityMatrix(Labelled):
                 commits = self.about.get(COMMITS)
                 yield row | ({"commit_a": commits.get(a, ""), "commit_b": commits.get(b, "")} if commits else {})
 
-    def panel(self, title: str | None = None) -> Panel:
-        """What is drawn of it."""
-        return Panel(
+    def heatmap(self, title: str | None = None) -> Heatmap:
+        """The matrix as a heat map.
+
+        Args:
+            title: The line above; by default the measure and its direction.
+        """
+        return Heatmap(
             self.values,
             *self.axes,
             title or f"{self.measure}\n(larger is {self.larger_is})",
@@ -191,7 +218,11 @@ class SimilarityMatrix(Labelled):
 
 
 class Comparison(Mapping[str, SimilarityMatrix]):
-    """Several measures over the same networks, by the name of the measure."""
+    """Several measures over the same networks, by the name of the measure.
+
+    Args:
+        matrices: One matrix per measure.
+    """
 
     def __init__(self, matrices: Mapping[str, SimilarityMatrix]) -> None:
         self._matrices = dict(matrices)
@@ -200,14 +231,14 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         """The matrix of a measure, by its key, its name or an alias, where only one is meant."""
         if name in self._matrices:
             return self._matrices[name]
-        wanted, _, options = name.partition("[")
-        found = []
+        alias, _, options = name.partition("[")
+        matches = []
         for key, matrix in self._matrices.items():
-            official, _, own = key.partition("[")
-            if normal(wanted) in map(normal, (official, *matrix.aliases)) and options in ("", own):
-                found.append(matrix)
-        if len(found) == 1:
-            return found[0]
+            official, _, key_options = key.partition("[")
+            if normal(alias) in map(normal, (official, *matrix.aliases)) and options in ("", key_options):
+                matches.append(matrix)
+        if len(matches) == 1:
+            return matches[0]
         raise UnknownNameError(f"no measure {name!r} in this comparison.{did_you_mean(name, self._matrices)}")
 
     def __iter__(self) -> Iterator[str]:
@@ -221,7 +252,7 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return f"Comparison({len(self)} measures, {networks} networks)"
 
     def __str__(self) -> str:
-        return "\n".join([repr(self), fitted(self.pairs(), most=12), *self.legend(), *self.notes()])
+        return "\n".join([repr(self), fit_width(self.pairs(), most=12), *self.legend(), *self.notes()])
 
     def _repr_html_(self) -> str:
         frame = self.pairs()
@@ -229,16 +260,20 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return as_html(repr(self), frame, [*self.legend(), *self.notes()], self._colours())
 
     def _colours(self) -> list[list[str]]:
-        """Of the cells of `pairs`, each measure by its own range; none of the direction before them."""
+        """Of the cells of `pairs`, each measure by its own range; the direction before them stays white."""
         symmetric = all(matrix.symmetric for matrix in self.values())
-        found = []
+        rows = []
         for matrix in self.values():
-            own = colours(matrix.panel())
-            found.append(["#ffffff", *(own[i][j] for i, j in _places(len(matrix), symmetric))])
-        return found
+            shades = colours(matrix.heatmap())
+            rows.append(["#ffffff", *(shades[i][j] for i, j in _index_pairs(len(matrix), symmetric))])
+        return rows
 
     def to_latex(self, digits: str = ".3f") -> str:
-        """A table for a paper, one row per measure and one column per pair, with rules of the package booktabs."""
+        """A table for a paper, one row per measure and one column per pair, with rules of the package booktabs.
+
+        Args:
+            digits: How numbers are formatted.
+        """
         frame = self.pairs(digits)
         frame.insert(0, "larger is", [matrix.larger_is for matrix in self.values()])
         return as_latex(frame, [repr(self), *self.legend(), *self.notes()])
@@ -254,29 +289,33 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return [line for line in first.values() if line]
 
     def pairs(self, digits: str = ".4g") -> pd.DataFrame:
-        """One row per measure and one column per pair, as text; both ways where a measure is not symmetric."""
+        """One row per measure and one column per pair, as text; both directions where a measure is not symmetric.
+
+        Args:
+            digits: How numbers are formatted.
+        """
         import pandas as pd
 
         names = short_names(next(iter(self.values())).names)
         symmetric = all(matrix.symmetric for matrix in self.values())
-        places, sign = list(_places(len(names), symmetric)), " ~ " if symmetric else " → "
+        pairs, sign = list(_index_pairs(len(names), symmetric)), " ~ " if symmetric else " → "
         rows = []
         for matrix in self.values():
             marks = matrix.marks()
-            rows.append([cell(matrix.values[place], marks.get(place, ""), digits) for place in places])
-        columns = pd.Index([f"{names[i]}{sign}{names[j]}" for i, j in places], name="pair")
+            rows.append([cell(matrix.values[pair], marks.get(pair, ""), digits) for pair in pairs])
+        columns = pd.Index([f"{names[i]}{sign}{names[j]}" for i, j in pairs], name="pair")
         return pd.DataFrame(rows, index=pd.Index(list(self), name="measure"), columns=columns)
 
     def numbers(self) -> pd.DataFrame:
-        """One row per measure and pair, without words; both ways where a measure is not symmetric."""
+        """One row per measure and pair, without words; both directions where a measure is not symmetric."""
         import pandas as pd
 
-        parts = []
+        frames = []
         for matrix in self.values():
             words = ["larger_is", "reason", "saturated", "commit_a", "commit_b"]
             frame = matrix.to_frame(long=True).drop(columns=words, errors="ignore")
-            parts.append(frame.iloc[[i * len(matrix) + j for i, j in _places(len(matrix), matrix.symmetric)]])
-        return pd.concat(parts)
+            frames.append(frame.iloc[[i * len(matrix) + j for i, j in _index_pairs(len(matrix), matrix.symmetric)]])
+        return pd.concat(frames)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated, commits."""
@@ -285,12 +324,23 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """All matrices in one picture, in the order of their names."""
-        panels = [matrix.panel() for matrix in self.values()]
-        return heatmaps(panels, path, across=min(4, math.ceil(math.sqrt(len(panels)))))
+        """All matrices in one picture, in the order of their names.
+
+        Args:
+            path: Where the picture is saved, if anywhere.
+        """
+        maps = [matrix.heatmap() for matrix in self.values()]
+        return heatmaps(maps, path, across=min(4, math.ceil(math.sqrt(len(maps)))))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write one file per measure into a folder."""
+        """Write one file per measure.
+
+        Args:
+            folder: Where to; it is made if missing.
+
+        Returns:
+            The folder.
+        """
         target = Path(folder)
         make_folder(target)
         for name, matrix in self.items():
@@ -299,16 +349,23 @@ class Comparison(Mapping[str, SimilarityMatrix]):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Comparison:
-        """Read what `save` wrote."""
-        found = [path for kind in (NPZ, SAFETENSORS) for path in Path(folder).glob(f"*{kind}")]
-        if not found:
+        """Read what `save` wrote.
+
+        Args:
+            folder: Where the matrices are.
+
+        Raises:
+            InputError: There are none.
+        """
+        paths = [path for kind in (NPZ, SAFETENSORS) for path in Path(folder).glob(f"*{kind}")]
+        if not paths:
             raise InputError(f"{folder} holds no saved matrices.")
-        latest = {path.stem: path for path in found}  # where an earlier version wrote npz, what replaces it
+        latest = {path.stem: path for path in paths}  # where an earlier version wrote npz, what replaces it
         matrices = [SimilarityMatrix.load(latest[stem]) for stem in sorted(latest)]
         return cls({matrix.measure: matrix for matrix in matrices})
 
 
-def _places(count: int, symmetric: bool) -> Iterable[tuple[int, int]]:
+def _index_pairs(count: int, symmetric: bool) -> Iterable[tuple[int, int]]:
     """Pairs of different networks, once where the order does not matter."""
     return ((i, j) for i in range(count) for j in range(count) if (i < j if symmetric else i != j))
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 80
-
-
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -28,10 +26,10 @@ _LATEX = {
 } | {sign: f"\\{sign}" for sign in "&%$#_{}"}
 
 
-def escaped_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """A text that LaTeX shows as it is.
 
-    >>> print(escaped_latex("50% of a_b ~ {x}"))
+    >>> print(escape_latex("50% of a_b ~ {x}"))
     50\\% of a\\_b \\textasciitilde{} \\{x\\}
     """
     return "".join(_LATEX.get(sign, sign) for sign in text)
@@ -41,8 +39,8 @@ def as_latex(frame: pd.DataFrame, caption: Sequence[str]) -> str:
     """A frame of text as a table of LaTeX, names down the side and across; sentences become the caption."""
     head = ["", *map(str, frame.columns)]
     body = [[str(name), *map(str, row)] for name, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)]
-    lines = [" & ".join(map(escaped_latex, row)) + r" \\" for row in (head, *body)]
-    words = escaped_latex(" ".join(line if line.endswith(".") else f"{line}." for line in caption))
+    lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in (head, *body)]
+    words = escape_latex(" ".join(line if line.endswith(".") else f"{line}." for line in caption))
     return "\n".join(
         [
             r"\begin{table}",
@@ -61,11 +59,11 @@ def as_latex(frame: pd.DataFrame, caption: Sequence[str]) -> str:
     )
 
 
-def fitted(frame: pd.DataFrame, width: int = WIDTH, most: int | None = None) -> str:
+def fit_width(frame: pd.DataFrame, width: int = WIDTH, most: int | None = None) -> str:
     """A frame as text no wider than `width`: names of columns become numbers where they take too much room.
 
     The numbers stand beside the same names down the side, or in lines below; columns that are still too many come in
-    blocks. `most` rows and columns are shown.
+    blocks. At most `most` rows and columns are shown.
     """
     columns = short_names([str(name) for name in frame.columns])
     rows = short_names([str(name) for name in frame.index])
@@ -92,6 +90,6 @@ def _text(
     import pandas as pd
 
     sides = pd.Index(rows, name=frame.index.name), pd.Index(columns, name=frame.columns.name)
-    shown = frame.set_axis(sides[0], axis=0).set_axis(sides[1], axis=1)
-    text = shown.to_string(max_rows=most, max_cols=most, line_width=width)
+    named = frame.set_axis(sides[0], axis=0).set_axis(sides[1], axis=1)
+    text = named.to_string(max_rows=most, max_cols=most, line_width=width)
     return "\n".join(line.rstrip().removesuffix("\\").rstrip() for line in text.splitlines())

@@ -1,6 +1,6 @@
-"""Scores against chance and with intervals, as numbers for a pair or as m x m arrays for many networks.
+"""Scores compared with chance and with intervals, as numbers for a pair or as m x m arrays for many networks.
 
-`comparison` finds them; here they become frames, text and HTML.
+`comparison` computes them; here they become frames, text and HTML.
 """
 
 from __future__ import annotations
@@ -60,18 +60,21 @@ class _OfPairs:
 
 @dataclass(frozen=True, repr=False)
 class Calibration(_OfPairs):
-    """A score against its null: floats for a pair, m x m arrays for a mapping.
+    """A score compared with its null: floats for a pair, m x m arrays for several networks.
 
-    value          the score
-    null_mean      mean of the scores with one side's inputs shuffled
-    null_quantile  what 95 % of them do not pass: t below
-    calibrated     max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be
-    p              share of shuffles at least as alike, the score itself counted among them;
-                   shuffles whose score is undefined are left out
-    p_less         share of shuffles at least as unlike: small where networks are less alike than chance
-    q              p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg
-    permutations   how many shuffles there were: none for a measure that does not look at single inputs
-    groups         how many groups inputs were shuffled within, 0 for all inputs together
+    Attributes:
+        measure: The name of the measure, with its variant and options.
+        value: The score.
+        null_mean: Mean of the scores with one side's inputs shuffled.
+        null_quantile: What 95 % of them do not pass: t below.
+        calibrated: max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be.
+        p: Share of shuffles at least as alike, the score itself counted among them; shuffles whose score is undefined
+            are left out.
+        p_less: Share of shuffles at least as unlike: small where networks are less alike than chance.
+        q: p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg.
+        names: What the networks are called, empty for a pair.
+        permutations: How many shuffles there were: none for a measure that does not look at single inputs.
+        groups: How many groups inputs were shuffled within, 0 for all inputs together.
     """
 
     FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p", "p_less", "q")
@@ -100,13 +103,18 @@ class Calibration(_OfPairs):
 
 @dataclass(frozen=True, repr=False)
 class Interval(_OfPairs):
-    """A score with an interval over inputs: floats for a pair, m x m arrays for a mapping.
+    """A score with an interval over inputs: floats for a pair, m x m arrays for several networks.
 
-    value      the score
-    low, high  the ends: they hold the mean score of as many other inputs in `level` of all cases
-    reasons    why pairs that have NaN for ends have none
-    groups     how many groups of inputs were left out in turn
-    method     how it was computed
+    Attributes:
+        measure: The name of the measure, with its variant and options.
+        value: The score.
+        low: The lower end; both ends hold the mean score of as many other inputs in `level` of all cases.
+        high: The upper end.
+        level: The share of cases in which the interval holds that mean.
+        names: What the networks are called, empty for a pair.
+        reasons: Why the ends of a pair are NaN.
+        groups: How many groups of inputs were left out in turn.
+        method: How it was computed.
     """
 
     FIELDS = ("value", "low", "high")

@@ -15,7 +15,7 @@ from likewise._base.arrays import Array
 from likewise._base.files import is_folder, write_whole
 from likewise._base.warnings import warn
 from likewise.errors import InputError
-from likewise.matrices.heatmap import Panel
+from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -129,7 +129,7 @@ class TransferMatrix(SimilarityMatrix):
         """The share of clean inputs that each network classifies correctly, (m,)."""
         return np.asarray(self.right.mean(axis=1))
 
-    def panel(self, title: str | None = None) -> Panel:
+    def heatmap(self, title: str | None = None) -> Heatmap:
         """The heatmap; colours reach as far as the scores, since the lower end of the range is a convention.
 
         Args:
@@ -138,7 +138,7 @@ class TransferMatrix(SimilarityMatrix):
         Returns:
             What is drawn.
         """
-        return replace(super().panel(title), bounds=(None, None))
+        return replace(super().heatmap(title), bounds=(None, None))
 
     def notes(self) -> list[str]:
         """What has to be known of the networks to read the numbers, one line each."""

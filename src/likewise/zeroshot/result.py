@@ -18,7 +18,7 @@ from likewise._base.array_files import read_npy
 from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
-from likewise.matrices.tables import fitted
+from likewise.matrices.tables import fit_width
 from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
 from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
@@ -129,7 +129,7 @@ class ZeroShot:
 
         frame = self.to_frame(normalise_both=normalise_both)
         below = pd.DataFrame({"mean": frame.mean(), "std": frame.std(ddof=0)}).T
-        return fitted(pd.concat([frame, below]).rename_axis(index=None).map("{:.4g}".format))
+        return fit_width(pd.concat([frame, below]).rename_axis(index=None).map("{:.4g}".format))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to one safetensors file. Returns its path."""

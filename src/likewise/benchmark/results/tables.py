@@ -20,7 +20,7 @@ from likewise._base.files import write_whole
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.results.frame import Results, label
 from likewise.errors import InputError
-from likewise.matrices.heatmap import Panel, heatmaps
+from likewise.matrices.heatmap import Heatmap, heatmaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,11 +148,11 @@ class Table:
         groups: dict[tuple[str, ...], list[int]] = {}
         for i, column in enumerate(self.columns):
             groups.setdefault(tuple(column[place] for place in above), []).append(i)
-        panels = [self._panel(values, list(name), chosen, above) for name, chosen in groups.items()]
+        maps = [self._heatmap(values, list(name), chosen, above) for name, chosen in groups.items()]
         widest = max(len(chosen) for chosen in groups.values())
-        return heatmaps(panels, path, across=max(1, min(len(panels), 20 // widest)))
+        return heatmaps(maps, path, across=max(1, min(len(maps), 20 // widest)))
 
-    def _panel(self, values: pd.DataFrame, name: list[str], chosen: list[int], above: list[int]) -> Panel:
+    def _heatmap(self, values: pd.DataFrame, name: list[str], chosen: list[int], above: list[int]) -> Heatmap:
         names = [
             " ".join(word for place, word in enumerate(self.columns[i]) if place not in above)
             + (f" {NOT_VALID}" if self.invalid[i] else "")
@@ -163,7 +163,7 @@ class Table:
         low = 0.0 if not len(defined) or defined.min() >= 0 else -1.0
         title = ", ".join(name) or self.title
         notes = [note for note in self.notes if note.startswith(NOT_VALID)]
-        return Panel(numbers, list(values.index), names, title, bounds=(low, 1.0), notes=notes, most_numbers=50)
+        return Heatmap(numbers, list(values.index), names, title, bounds=(low, 1.0), notes=notes, most_numbers=50)
 
 
 def table(

@@ -17,8 +17,7 @@ from torch.overrides import TorchFunctionMode
 from likewise.networks.anatomy.outputs import first_tensor
 from likewise.networks.forward import eval_mode, prepare_inputs
 from likewise.networks.inputs.normalisation import unwrapped
-from likewise.views.batches import Batch
-from likewise.views.hooks import answer_to
+from likewise.views.batches import Batch, answer_to
 
 Shape = tuple[int, ...]
 

@@ -1,7 +1,7 @@
 """Views: what is looked at in a network, frozen and validated. They know nothing of measures.
 
 Extraction (`likewise.extract`, `likewise.layers`) brings networks and data along, so it is not imported
-here: whoever has arrays needs neither. The room imports `_base` to `networks`.
+here: whoever has arrays needs neither. The room imports `_base`, `work`, `wordnet`, `data` and `networks`.
 """
 
 from likewise._base.lazy import lazy

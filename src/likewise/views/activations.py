@@ -39,7 +39,19 @@ ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a network answered: logits `(n, c)`, and the true labels `(n,)` where they are known."""
+    """What a network answered.
+
+    Attributes:
+        logits: One row per input and one column per class, `(n, c)`.
+        labels: The true class of every input, `(n,)`; None where it is unknown.
+
+    Raises:
+        InputError: The logits are no matrix of finite numbers, or the labels do not fit them.
+
+    Example:
+        >>> Outputs([[0.1, 0.9], [0.8, 0.2]], labels=[1, 1]).predictions
+        tensor([1, 0])
+    """
 
     logits: Any
     labels: Any = None
@@ -61,9 +73,9 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The network of a view and the data it was shown, for measures that look at networks. Stays in this process.
+    """The network of a view, the data it was shown and how, for measures that look at networks. Stays in this process.
 
-    `device`, `transform` and `folder` say where and how it was shown them, and where results are kept, if anywhere.
+    `folder` is where results are kept, if anywhere.
     """
 
     network: Any
@@ -77,13 +89,26 @@ class Subject:
 class Activations:
     """One network's activations `(n, d)` on a probe, with where they came from.
 
-    `probe` names the inputs and their order (a content hash); views of different probes are never
-    compared. `about` records how the view was made: network, layer, reduction, versions. `exponent` is 0
-    but for values of an extreme scale, which measures divide by 2 to its power. `variation` is roughly the
-    sum of squares about the mean, or 0 where a first look cannot tell: then rows may all be the same.
+    Attributes:
+        values: One row per input and one column per neuron, of any numeric type. Maps and tokens need a `reduce`.
+        name: What the network is called in tables and messages.
+        probe: A content hash of the inputs and their order; views of different probes are never compared.
+        outputs: What the network answered, for measures that look at answers.
+        reduce: How maps and tokens become rows: "mean", "cls", "last", "flatten" or "spatial".
+        about: How the view was made: network, layer, reduction, versions.
+        subject: The network itself and its data, for measures that look at networks.
+        mean: The mean of every column.
+        exponent: 0 but for values of an extreme scale, which measures divide by 2 to its power.
+        variation: Roughly the sum of squares about the mean; 0 where that cannot be told apart from rounding, so that
+            rows may all be the same.
+        files: The files that the view was read from.
 
-    >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
-    Activations('tiny', n=3, d=2)
+    Raises:
+        InputError: The values are no matrix of finite numbers with at least two rows.
+
+    Example:
+        >>> Activations([[0.0, 1.0], [2.0, 3.0], [1.0, 5.0]], name="tiny")
+        Activations('tiny', n=3, d=2)
     """
 
     values: Any
@@ -101,11 +126,9 @@ class Activations:
     def __post_init__(self) -> None:
         label = self.label
         values = as_tensor(self.values, label)
-        dtype = getattr(self.values, "dtype", None)
-        if getattr(dtype, "itemsize", 0) == 2:
-            given = str(dtype).removeprefix("torch.")
-            if given in HALF:
-                object.__setattr__(self, "about", {**self.about, "dtype": given})
+        dtype = str(getattr(self.values, "dtype", "")).removeprefix("torch.")
+        if dtype in HALF:
+            object.__setattr__(self, "about", {**self.about, "dtype": dtype})
         if self.reduce is not None and values.ndim > 2:
             values = reduced(values, self.reduce, label)
         if values.ndim != 2:
@@ -114,11 +137,9 @@ class Activations:
             raise InputError(f"{label} is empty: its shape is {_shape(values)}. Pass at least two rows and one column.")
         if values.shape[0] < 2:
             raise InputError(f"{label} has one row. A comparison needs at least two inputs.")
-        mean, exponent, variation = _first_look(values, label)
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "exponent", exponent)
-        object.__setattr__(self, "variation", variation)
         object.__setattr__(self, "values", values)
+        for name, value in zip(("mean", "exponent", "variation"), _first_look(values, label), strict=True):
+            object.__setattr__(self, name, value)
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
                 f"{label} has {values.shape[0]} rows and its outputs have "
@@ -168,18 +189,16 @@ class Activations:
     @property
     def eps(self) -> float:
         """The relative precision of the values as the network gave them."""
-        given = getattr(torch, self.about.get("dtype", ""), self.values.dtype)
-        return float(torch.finfo(given).eps)
+        return float(torch.finfo(getattr(torch, self.about.get("dtype", ""), self.values.dtype)).eps)
 
     @cached_property
     def digest(self) -> str:
         """A hash of all a score can depend on: values, logits, labels and classes, not the name."""
-        known = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
-        outputs = self.outputs
-        tensors = [self.values] + ([outputs.logits, outputs.labels] if outputs is not None else [])
-        held = [tensor for tensor in tensors if tensor is not None]
-        shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in held)
-        return digest([*known, *chain(*zip(shapes, held, strict=True))])
+        facts = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
+        outputs = () if self.outputs is None else (self.outputs.logits, self.outputs.labels)
+        tensors = [tensor for tensor in (self.values, *outputs) if tensor is not None]
+        shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in tensors)
+        return digest([*facts, *chain(*zip(shapes, tensors, strict=True))])
 
     @cached_property
     def digest_with_network(self) -> str:
@@ -187,16 +206,37 @@ class Activations:
         return self.digest if self.subject is None else digest([self.digest, fingerprint(self.subject.network)])
 
     def named(self, name: str) -> Activations:
-        """The same view under another name."""
+        """The same view under another name.
+
+        Args:
+            name: What tables and messages call it.
+
+        Returns:
+            A view of the same values, which are not copied.
+        """
         return self if self.name == name else replace(self, name=name, reduce=None).stored_in(self.files)
 
     def stored_in(self, files: tuple[Path, ...]) -> Activations:
-        """This view, which knows the files it was read from; a view with other values does not."""
+        """This view, which records the files it was read from.
+
+        Args:
+            files: The file of its values, and the one of its outputs.
+
+        Returns:
+            The view itself.
+        """
         object.__setattr__(self, "files", files)
         return self
 
     def of(self, subject: Subject) -> Activations:
-        """The same view with its network and the data it was shown."""
+        """The same view with its network and the data it was shown.
+
+        Args:
+            subject: The network, its data and how it was shown them.
+
+        Returns:
+            A view of the same values.
+        """
         return replace(self, subject=subject, reduce=None).stored_in(self.files)
 
     def __repr__(self) -> str:
@@ -295,7 +335,7 @@ def _shape(values: Tensor) -> str:
 
 
 class Views(Mapping[str, Activations]):
-    """Views of one network by layer, in the order of the request; opened when first asked for."""
+    """Views of one network by layer, in the order of the request; a view is opened when it is first looked up."""
 
     def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
         self._openers = dict(openers)

@@ -19,13 +19,13 @@ def read_arrays(addresses: Iterable[str], *, memory: int | None = None) -> dict[
 
     `memory` is the most, in bytes, that a compressed file may become.
     """
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for address in addresses:
         for name, array in _read(address, memory).items():
-            if name in found:
+            if name in arrays:
                 raise InputError(f"two arrays would be called {name!r}. Rename one of the files.")
-            found[name] = array
-    return found
+            arrays[name] = array
+    return arrays
 
 
 def _read(address: str, memory: int | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
 from likewise.errors import ForwardError, InputError, LikewiseError, brief
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.views.hooks import answer_to
+from likewise.networks.forward import call
+from likewise.networks.inputs.normalisation import unwrapped
 
 READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take
 _ROOM = 64 * 2**20  # bytes that the largest layer may give at a time on a CPU
@@ -84,8 +86,8 @@ def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
 
 def fewer(inputs: Any, n: int) -> Any:
     """The first `n` of a batch's inputs; None where they cannot be told apart."""
-    parts = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
-    if hasattr(inputs, "rows") or not all(isinstance(part, (Tensor, list)) for part in parts):
+    fields = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
+    if hasattr(inputs, "rows") or not all(isinstance(values, (Tensor, list)) for values in fields):
         return None
     return take(inputs, slice(0, n))
 
@@ -106,8 +108,7 @@ def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[An
         return
     if isinstance(data, torch.utils.data.Dataset):
         # a loader draws a seed even where it shuffles nothing: not from the caller's generator
-        own = torch.Generator()
-        data = torch.utils.data.DataLoader(data, batch_size=batch_size, generator=own)
+        data = torch.utils.data.DataLoader(data, batch_size=batch_size, generator=torch.Generator())
     if not isinstance(data, Iterable) or isinstance(data, str):
         raise InputError(
             f"data is a {type(data).__name__}, which gives no batches. Pass data, an address, an "
@@ -165,6 +166,40 @@ def _length(inputs: Any) -> int:
     if isinstance(inputs, Mapping):  # a graph has more edges than nodes
         return len(inputs["x"] if "x" in inputs else next(iter(inputs.values())))
     return len(inputs)
+
+
+def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label: str) -> Any:
+    """The network's answer to a batch; where it fails, an error with the layer and the batch."""
+    try:
+        return call(network, inputs)
+    except LikewiseError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):  # fewer inputs may fit
+            raise
+        first, last = batch.start, batch.start + batch.size - 1
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ForwardError(
+            f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
+            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {reason}. Check that the "
+            "network takes inputs of this shape and type."
+        ) from error
+
+
+def _failing_layer(network: nn.Module, error: Exception) -> str:
+    """The innermost layer on the traceback: found afterwards, so that a good pass costs nothing."""
+    names = {id(module): name for name, module in unwrapped(network).named_modules() if name}
+    callers = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    layers = [caller for caller in callers if id(caller) in names]
+    return f"layer {names[id(layers[-1])]!r} ({type(layers[-1]).__name__})" if layers else "its forward pass"
+
+
+def _shapes(inputs: Any) -> str:
+    if isinstance(inputs, Tensor):
+        return f"{tuple(inputs.shape)} {str(inputs.dtype).removeprefix('torch.')}"
+    if isinstance(inputs, Mapping):
+        return "; ".join(f"{key} {_shapes(value)}" for key, value in inputs.items())
+    return type(inputs).__name__
 
 
 # As many inputs at once as memory takes.
@@ -232,22 +267,22 @@ class Parts:
             device = next((value.device.type for value in net.parameters()), "cpu")
             self.most = most_on_cpu(net, batch, self.label) if device == "cpu" else None
         while True:
-            parts = split(batch, self.most)
+            chunks = split(batch, self.most)
             try:
-                return [see(part) for part in parts]
+                return [see(chunk) for chunk in chunks]
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self._halve(parts[0], error)
+                self._halve(chunks[0], error)
             # outside of the handler, whose traceback holds what has to be let go
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def _halve(self, part: Batch, error: Exception) -> None:
-        if part.shown == 1 or not _is_divisible(part):
-            one = "one input at a time" if part.shown == 1 else f"{part.shown} inputs, which cannot be shown in parts"
+    def _halve(self, chunk: Batch, error: Exception) -> None:
+        if chunk.shown == 1 or not _is_divisible(chunk):
+            one = "one input at a time" if chunk.shown == 1 else f"{chunk.shown} inputs, which cannot be shown in parts"
             raise ForwardError(
                 f"{self.label} does not fit in memory with {one}. Choose a smaller network, another device, or "
                 "dtype='bfloat16'."
             ) from error
-        self.most = part.shown // 2
+        self.most = chunk.shown // 2

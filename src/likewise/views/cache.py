@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from likewise.views.extract import Pass
 
 Title = Callable[[str], str]
-Answers = tuple[Outputs | None, Mapping[str, str]]
+StoredOutputs = tuple[Outputs | None, Mapping[str, str]]  # with what is recorded of them
 VIEWS = "views"  # the folder of a store
 _RULES = 5  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
@@ -93,9 +93,7 @@ class InFolder:
         """
         files = None if request is None else self.find(request)
         if files is None and request is not None and request["layers"] is None:
-            files = self.find(
-                {**request, "layers": "penultimate"}
-            )  # what no choice stands for, where there is a classifier
+            files = self.find({**request, "layers": "penultimate"})  # the default where there is a classifier
         if files is None:
             files = self.finish(watch(self.sink))
             if request is not None:
@@ -114,14 +112,13 @@ class InFolder:
     def _named(self, done: Pass) -> dict[str, str]:
         files = {}
         for layer, sink in done.sinks.items():
-            facts = done.facts(layer)
-            labels = None
+            facts, labels = done.facts(layer), None
             if layer == OUTPUTS:
                 labels, answered = done.labelled(sink.n, sink.width)
-                known_labels = None if labels is None else labels.tolist()
-                facts |= answered | {"reduction": facts_digest({"labels": known_labels, **answered})}
-            known = self._facts | facts
-            files[layer] = f"{facts_digest({key: known[key] for key in _IDENTITY if key in known})}.safetensors"
+                listed = None if labels is None else labels.tolist()
+                facts |= answered | {"reduction": facts_digest({"labels": listed, **answered})}
+            merged = self._facts | facts
+            files[layer] = f"{facts_digest({key: merged[key] for key in _IDENTITY if key in merged})}.safetensors"
             sink.finish(self.folder / files[layer], facts, labels)
         return files
 
@@ -142,20 +139,17 @@ class InFolder:
             return None
         damaged = [self.folder / name for layer, name in files.items() if not _holds(self.folder / name, layer)]
         for path in damaged:
-            warn(
-                f"{path} does not match its checksum; it is extracted anew.",
-                DamagedStoreWarning,
-            )
+            warn(f"{path} does not match its checksum; it is extracted anew.", DamagedStoreWarning)
         return None if damaged else files
 
     def open(self, files: Mapping[str, str]) -> Views:
-        """Views mapped from their files when first asked for; outputs are opened once for all."""
+        """Views mapped from their files when first looked up; outputs are opened once for all."""
         paths = {layer: self.folder / file for layer, file in files.items()}
-        outputs = paths.pop(OUTPUTS, None)
-        answers = cache(partial(_answers, outputs))
+        outputs_file = paths.pop(OUTPUTS, None)
+        stored_outputs = cache(partial(_stored_outputs, outputs_file))
 
         def opener(layer: str) -> Activations:
-            return _view(paths[layer], outputs, answers(), self._title(layer))
+            return _view(paths[layer], outputs_file, stored_outputs(), self._title(layer))
 
         return Views({layer: partial(opener, layer) for layer in paths})
 
@@ -183,30 +177,29 @@ def put_view(folder: Artifacts, view: Activations) -> tuple[Path, ...]:
 
 def read_view(files: Sequence[Path], name: str | None = None) -> Activations:
     """A view from its files: mapped, so that what memory it takes can be given back."""
-    outputs = files[1] if len(files) > 1 else None
-    return _view(files[0], outputs, _answers(outputs), name)
+    outputs_file = files[1] if len(files) > 1 else None
+    return _view(files[0], outputs_file, _stored_outputs(outputs_file), name)
 
 
-def _view(path: Path, outputs: Path | None, answers: Answers, name: str | None) -> Activations:
+def _view(path: Path, outputs_file: Path | None, stored_outputs: StoredOutputs, name: str | None) -> Activations:
     tensors, facts = read(path)
     values = tensors["values"]
-    given, recorded = answers
+    outputs, recorded = stored_outputs
     if "logits" in tensors:
-        given = Outputs(tensors["logits"], tensors.get("labels"))
-    if given is not None and len(given.logits) != len(values):
-        given = None  # rows are positions, not inputs
+        outputs = Outputs(tensors["logits"], tensors.get("labels"))
+    if outputs is not None and len(outputs.logits) != len(values):
+        outputs = None  # rows are positions, not inputs
     view = Activations(
         values,
         name=facts.get("name", "") if name is None else name,
         probe=facts["probe"] or None,
-        outputs=given,
+        outputs=outputs,
         about=json.loads(facts["about"]) if "about" in facts else facts | known_of_answers(recorded),
     )
-    return view.stored_in((path,) if outputs is None else (path, outputs))
+    return view.stored_in((path,) if outputs_file is None else (path, outputs_file))
 
 
-def _answers(file: Path | None) -> Answers:
-    """What a network answered, and what is recorded of it."""
+def _stored_outputs(file: Path | None) -> StoredOutputs:
     if file is None:
         return None, {}
     tensors, facts = read(file)

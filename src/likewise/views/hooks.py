@@ -14,29 +14,25 @@ from __future__ import annotations
 
 import fnmatch
 import glob
-import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from likewise._base.machine import is_out_of_memory
-from likewise.errors import ForwardError, InputError, LikewiseError, UnknownNameError
+from likewise.errors import InputError, UnknownNameError
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.channel_axis import default_axis
 from likewise.networks.anatomy.layers import named_layers
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import call, padding_mask
+from likewise.networks.forward import padding_mask
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import wrong_rank
+from likewise.views.batches import Batch
 from likewise.views.reduction import reduced
-
-if TYPE_CHECKING:
-    from likewise.views.batches import Batch
 
 LOGITS, PENULTIMATE, EMBEDDING = "logits", "penultimate", "embedding"
 Layers = str | Sequence[str] | None  # None: penultimate where there is a classifier, else embedding
@@ -131,40 +127,6 @@ def nearest(asked: str, names: Iterable[str]) -> str:
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
-
-
-def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label: str) -> Any:
-    """The network's answer to a batch; where it fails, an error with the layer and the batch."""
-    try:
-        return call(network, inputs)
-    except LikewiseError:
-        raise
-    except Exception as error:
-        if is_out_of_memory(error):  # fewer inputs may fit
-            raise
-        first, last = batch.start, batch.start + batch.size - 1
-        reason = str(error).strip().split("\n")[0].rstrip(".")
-        raise ForwardError(
-            f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
-            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {reason}. Check that the "
-            "network takes inputs of this shape and type."
-        ) from error
-
-
-def _failing_layer(network: nn.Module, error: Exception) -> str:
-    """The innermost layer on the traceback: found afterwards, so that a good pass costs nothing."""
-    names = {id(part): name for name, part in unwrapped(network).named_modules() if name}
-    parts = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    layers = [part for part in parts if id(part) in names]
-    return f"layer {names[id(layers[-1])]!r} ({type(layers[-1]).__name__})" if layers else "its forward pass"
-
-
-def _shapes(inputs: Any) -> str:
-    if isinstance(inputs, Tensor):
-        return f"{tuple(inputs.shape)} {str(inputs.dtype).removeprefix('torch.')}"
-    if isinstance(inputs, Mapping):
-        return "; ".join(f"{key} {_shapes(value)}" for key, value in inputs.items())
-    return type(inputs).__name__
 
 
 class NoRowsError(InputError):

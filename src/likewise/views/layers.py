@@ -22,8 +22,7 @@ from likewise.networks.anatomy.outputs import first_tensor
 from likewise.networks.forward import eval_mode, input_kind, prepare_inputs, transform_for
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.names import network_and_name
-from likewise.views.batches import Batch, batches
-from likewise.views.hooks import answer_to
+from likewise.views.batches import Batch, answer_to, batches
 
 T = TypeVar("T")
 Calls = dict[str, tuple[int, ...] | None]

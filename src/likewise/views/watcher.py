@@ -29,7 +29,7 @@ from likewise.networks.forward import eval_mode, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.precision import check_dtype, in_precision
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
-from likewise.views.batches import Batch, Parts, cast, fewer
+from likewise.views.batches import Batch, Parts, answer_to, cast, fewer
 from likewise.views.hooks import (
     EMBEDDING,
     LOGITS,
@@ -40,7 +40,6 @@ from likewise.views.hooks import (
     RowMaker,
     Selection,
     UnfitReductionError,
-    answer_to,
     is_row,
 )
 from likewise.views.reduction import check_reduction

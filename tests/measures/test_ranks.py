@@ -5,7 +5,6 @@ import pytest
 import scipy.stats
 
 from likewise.measures.ranks import average_ranks
-from likewise.measures.workspace import Workspace
 
 
 @pytest.mark.parametrize("kind", ["tied", "apart", "equal", "crowded", "last digits"])
@@ -19,14 +18,5 @@ def test_ranks_share_their_mean_among_ties(kind: str) -> None:
         "last digits": np.repeat(rng.choice([-1, 1], size=size // 3) * 0.7, 3) + rng.uniform(-1, 1, size) * 1e-15,
     }[kind]
     expected = scipy.stats.rankdata(np.rint(values * 2.0**40))
-    ranks = average_ranks(values.copy(), np.empty(size, dtype=np.int64))
+    ranks = average_ranks(values.copy())
     assert ranks == pytest.approx(expected, abs=0)
-
-
-def test_a_buffer_is_reused_but_never_by_two_callers_at_once() -> None:
-    workspace = Workspace()
-    with workspace.int_buffer(100) as first, workspace.int_buffer(50) as second:
-        assert (first.size, second.size) == (100, 50)
-        assert not np.shares_memory(first, second)
-    with workspace.int_buffer(80) as again:
-        assert np.shares_memory(first, again)

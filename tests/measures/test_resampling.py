@@ -8,7 +8,7 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison.null import null_scores
+from likewise.comparison.null import null_draws
 from likewise.measures.kernels import Distance, Gaussian, InnerProducts
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
@@ -65,7 +65,7 @@ def test_a_shuffled_pair_makes_no_distances_or_cosines_again(monkeypatch, name, 
             likewise.calibrate(x, y, name, permutations=count)
         else:
             pair = Pair(*(Representation(Activations(v), Workspace(once=True)) for v in (x, y)))
-            null_scores(pair, measures.get(name), count, 0)
+            list(null_draws(pair, measures.get(name), count, 0))
         return len(made)
 
     assert calls(2) == calls(12)

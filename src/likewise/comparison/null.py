@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import plain_tensor
-from likewise._base.machine import one_thread
 from likewise.comparison.pairs import attempt
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.algebra import svd
@@ -37,17 +36,11 @@ SHARE = 0.8  # of the space of functions on the inputs that the confounder may e
 LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inputs
 
 
-def null_scores(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> np.ndarray:
-    """Scores of a pair with the inputs of its second side shuffled, (permutations,).
-
-    `within` as in `calibrate`. An empty array for a measure that does not look at single inputs.
-    """
-    with one_thread(for_inputs=(pair.a.view, pair.b.view)):
-        return np.array(list(null_draws(pair, measure, permutations, seed, within)))
-
-
 def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> Iterator[float]:
-    """`null_scores` one after another, for callers that may stop before the last."""
+    """Scores of a pair with the inputs of its second side shuffled, one after another; callers may stop early.
+
+    `within` as in `calibrate`. None for a measure that does not look at single inputs.
+    """
     if not measure.info.paired:
         return
     groups = null_groups(measure, within, [pair.a.view, pair.b.view])
@@ -68,7 +61,7 @@ def shuffled_networks(
     tables: Mapping[Kernel, InnerProducts],
     orders: Orders,
 ) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
-    """The right networks as chance would have them, and what is known of their products with the left ones."""
+    """The right networks with inputs shuffled, and the inner products of each with the left ones."""
     confounder = measure.options.get("confounder")
     if confounder is not None:
         null = ConfounderNull(confounder, orders.groups)
@@ -76,9 +69,9 @@ def shuffled_networks(
         for _ in range(orders.count):
             yield [null.shuffle(rep, rng) for rep in right], {}
         return
-    every = orders.draw(right[0].n)
+    drawn = orders.draw(right[0].n)
     device = right[0].values.device
-    while batch := list(islice(every, orders_at_once(right[0].n))):
+    while batch := list(islice(drawn, orders_at_once(right[0].n))):
         index = torch.from_numpy(np.stack(batch)).to(device)
         yield from permuted_products(measure.kernels, tables, left, right, index)
 
@@ -94,13 +87,13 @@ class Orders:
     def draw(self, n: int) -> Iterator[np.ndarray]:
         """The orders of `n` inputs, one after the other."""
         rng = np.random.default_rng(self.seed)
-        places = None if self.groups is None else np.argsort(self.groups, kind="stable")
+        slots = None if self.groups is None else np.argsort(self.groups, kind="stable")
         for _ in range(self.count):
             order = rng.permutation(n)
-            if self.groups is not None and places is not None:
+            if self.groups is not None and slots is not None:
                 moved = order[np.argsort(self.groups[order], kind="stable")]
                 order = np.empty_like(moved)
-                order[places] = moved
+                order[slots] = moved
             yield order
 
 
@@ -114,7 +107,7 @@ def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
         )
     n = views[0].n
     try:
-        labels = _own_labels(views) if isinstance(within, str) else _as_array(within)
+        labels = _view_labels(views) if isinstance(within, str) else _as_array(within)
         names, groups = np.unique(labels, return_inverse=True)
     except InputError:
         raise
@@ -142,8 +135,8 @@ def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> 
     labels = measure.options.get("labels")
     if labels is None and not any(v.outputs and v.outputs.labels is not None for v in views):
         return groups  # there is no score either, and it says why
-    own = _own_labels(views) if labels is None else _as_array(labels)
-    both = own[:, None] if groups is None else np.stack([own, groups], axis=1)
+    labels = _view_labels(views) if labels is None else _as_array(labels)
+    both = labels[:, None] if groups is None else np.stack([labels, groups], axis=1)
     return np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
 
 
@@ -157,7 +150,7 @@ def _by_first_seen(labels: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(first))[groups]
 
 
-def _own_labels(views: Sequence[Activations]) -> np.ndarray:
+def _view_labels(views: Sequence[Activations]) -> np.ndarray:
     carriers = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
     if not carriers:
         reason = next((f": {v.unlabelled}" for v in views if v.unlabelled), ".")
@@ -185,7 +178,7 @@ class ConfounderNull:
         explained = _explained(values, groups)
         frame = torch.linalg.qr(explained, mode="complete").Q
         self._inside, self._outside = frame.tensor_split([explained.shape[1]], dim=1)
-        self._parts: dict[int, tuple[Tensor, Tensor]] = {}
+        self._splits: dict[int, tuple[Tensor, Tensor]] = {}
 
     def shuffle(self, rep: Representation, rng: np.random.Generator) -> Representation:
         """The network with the unexplained part in another order."""
@@ -196,11 +189,11 @@ class ConfounderNull:
         return Representation(Activations(values.to(rep.values), name=rep.view.name))
 
     def _split(self, rep: Representation) -> tuple[Tensor, Tensor]:
-        if rep.key not in self._parts:
+        if rep.key not in self._splits:
             values = rep.values.cpu().double()
             fitted = self._inside @ (self._inside.T @ values)
-            self._parts[rep.key] = fitted, self._outside.T @ values
-        return self._parts[rep.key]
+            self._splits[rep.key] = fitted, self._outside.T @ values
+        return self._splits[rep.key]
 
 
 def _values(confounder: Any) -> Tensor:
@@ -237,10 +230,10 @@ def _explained(values: Tensor, groups: np.ndarray | None) -> Tensor:
 
 
 def _linear(values: Tensor, groups: np.ndarray | None) -> Tensor:
-    parts = [values - values.mean(dim=0)]
+    blocks = [values - values.mean(dim=0)]
     if groups is not None:
-        parts.append(torch.nn.functional.one_hot(torch.from_numpy(groups)).double())
-    columns = torch.cat(parts, dim=1)
+        blocks.append(torch.nn.functional.one_hot(torch.from_numpy(groups)).double())
+    columns = torch.cat(blocks, dim=1)
     columns = columns - columns.mean(dim=0)
     columns /= torch.linalg.vector_norm(columns, dim=0).clamp(min=1e-300)
     basis, sizes, _ = svd(columns)

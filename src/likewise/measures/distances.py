@@ -7,7 +7,6 @@ those digits takes differences instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.representation import Representation
-from likewise.measures.workspace import SMALL, quantity
+from likewise.measures.workspace import quantity
 
 ROUNDING = 64  # units of rounding that turning the rows may leave in them
 CROWDED = 1e-6  # share of the rows' squares below which squared distances lack digits
@@ -40,8 +39,8 @@ def median_distance(rep: Representation) -> float:
             "have no scale. Use cka, or show the networks inputs that differ."
         )
     if _crowded(rep, high) and rep.workspace.keeps_squares(rep.n):
-        found = torch.pdist(rep.values).sort().values
-        return float(found[(pairs - 1) // 2] + found[pairs // 2]) / 2
+        lengths = torch.pdist(rep.values).sort().values
+        return float(lengths[(pairs - 1) // 2] + lengths[pairs // 2]) / 2
     return (low**0.5 + high**0.5) / 2
 
 
@@ -73,26 +72,26 @@ def _ranked_squares(rep: Representation, rank: int) -> tuple[float, float]:
             below += int((squares < low).sum())
             inside = squares[(squares >= low) & (squares <= high)]
             counts += torch.histc(inside, BINS, low, high).cpu()
-        place = int(torch.searchsorted(counts.cumsum(0), rank - below, right=True))
+        bin_ = int(torch.searchsorted(counts.cumsum(0), rank - below, right=True))
         step = (high - low) / BINS
         # a bin to either side too, since edges are rounded
-        low, high = low + (place - 1) * step, low + (place + 2) * step
-        if 8 * float(counts[max(0, place - 1) : place + 2].sum()) <= rep.workspace.limit // 64:
+        low, high = low + (bin_ - 1) * step, low + (bin_ + 2) * step
+        if 8 * float(counts[max(0, bin_ - 1) : bin_ + 2].sum()) <= rep.workspace.limit // 64:
             return _between(rep, low, high, rank)
         if step <= 1e-14 * high or high <= _rounding_square(rep):  # the rest differs by rounding only
-            last = below + int(counts[: place + 2].sum()) - 1
+            last = below + int(counts[: bin_ + 2].sum()) - 1
             return high, high if rank < last else _ranked_squares(rep, rank + 1)[0]
 
 
 def _between(rep: Representation, low: float, high: float, rank: int) -> tuple[float, float]:
     """The squared distance of a rank, known to lie between two numbers, and the next."""
-    below, after, found = 0, float("inf"), []
+    below, after, between = 0, float("inf"), []
     for squares in _pairwise_squares(rep):
         below += int((squares < low).sum())
-        found.append(squares[(squares >= low) & (squares <= high)])
+        between.append(squares[(squares >= low) & (squares <= high)])
         beyond = squares[squares > high]
         after = min(after, float(beyond.min()) if beyond.numel() else after)
-    values = [*torch.cat(found).sort().values[rank - below :][:2].tolist(), after]
+    values = [*torch.cat(between).sort().values[rank - below :][:2].tolist(), after]
     return values[0], values[1]
 
 
@@ -105,9 +104,8 @@ def _pairwise_squares(rep: Representation) -> Iterator[Tensor]:
 
 def distinct(points: Tensor) -> tuple[Tensor, Tensor]:
     """The different rows of a matrix, and which of them each row is."""
-    rows, place = np.unique(points.cpu().numpy(), axis=0, return_inverse=True)
-    found = torch.from_numpy(rows), torch.from_numpy(place.reshape(-1))
-    return found[0].to(points.device), found[1].to(points.device)
+    rows, which = np.unique(points.cpu().numpy(), axis=0, return_inverse=True)
+    return torch.from_numpy(rows).to(points.device), torch.from_numpy(which.reshape(-1)).to(points.device)
 
 
 def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
@@ -115,10 +113,10 @@ def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
 
     Many times slower than a matrix product, but equal rows are looked at once.
     """
-    points, place = kinds
-    chosen, which = torch.unique(place[rows], return_inverse=True)
-    lengths = torch.cdist(points[chosen], points, compute_mode="donot_use_mm_for_euclid_dist")
-    return lengths.square_()[which][:, place]
+    points, which = kinds
+    needed, row_of = torch.unique(which[rows], return_inverse=True)
+    lengths = torch.cdist(points[needed], points, compute_mode="donot_use_mm_for_euclid_dist")
+    return lengths.square_()[row_of][:, which]
 
 
 def directions(rep: Representation, centred: bool = False) -> Tensor:
@@ -131,22 +129,13 @@ def directions(rep: Representation, centred: bool = False) -> Tensor:
 
 
 def upper_triangle(rep: Representation, rows: Callable[[int, int], Tensor]) -> Tensor:
-    """The part of an n x n matrix above its diagonal as one vector, row after row."""
-    n = rep.n
-    if n <= SMALL:
-        whole = rows(0, n)
-        return whole[torch.ones_like(whole, dtype=torch.bool).triu_(1)]
+    """The entries of an n x n matrix above its diagonal as one vector, row after row."""
+    n, position = rep.n, 0
     rep.workspace.reserve(8 * n * n // 2)
     out = rep.values.new_empty(n * (n - 1) // 2)
-    position, place = 0, _plain(out)
     for start, stop in rep.blocks(4):
-        block = _plain(rows(start, stop))
-        for i in range(start, stop):
-            place[position : position + n - 1 - i] = block[i - start, i + 1 :]
-            position += n - 1 - i
+        block = rows(start, stop)
+        above = torch.cat([block[i - start, i + 1 :] for i in range(start, stop)])
+        out[position : position + above.numel()] = above
+        position += above.numel()
     return out
-
-
-def _plain(tensor: Tensor) -> Any:
-    """The numbers as numpy sees them, whose slices cost less, where they are on the CPU."""
-    return tensor.numpy() if tensor.device.type == "cpu" else tensor

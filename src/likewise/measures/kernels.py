@@ -91,8 +91,8 @@ class Vectors(dict[int, np.ndarray]):
         self.makers: dict[int, Callable[[], np.ndarray]] = {}
 
     def __missing__(self, key: int) -> np.ndarray:
-        self[key] = made = self.makers[key]()
-        return made
+        self[key] = vector = self.makers[key]()
+        return vector
 
 
 @dataclass
@@ -106,8 +106,8 @@ class InnerProducts:
 
     def dot(self, a: Representation, b: Representation) -> float:
         """The inner product of two kernel matrices, in either order."""
-        found = self.inner.get((a.key, b.key))
-        return found if found is not None else self.inner[b.key, a.key]
+        product = self.inner.get((a.key, b.key))
+        return product if product is not None else self.inner[b.key, a.key]
 
     def centred(self, a: Representation, b: Representation) -> float:
         """<HKH, HLH> with H the centring matrix: n² times the biased HSIC."""
@@ -172,7 +172,7 @@ def fill(
     for rep in everyone:
         kernel.prepare(rep)
     first = everyone[0]
-    # made beforehand: small tensors kept between large ones that come and go would scatter the heap
+    # allocated first: small tensors kept between large ones that come and go would fragment the heap
     margins = {rep.key: torch.zeros(2, rep.n, dtype=rep.mean.dtype, device=rep.mean.device) for rep in everyone}
     products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
     for start, stop in first.blocks(2 * len(everyone)):

@@ -32,10 +32,10 @@ class Side(NamedTuple):
     @classmethod
     def of(cls, layers: Iterable[Tensor]) -> Side:
         """From the rows of every layer."""
-        rows = list(layers)
-        grams, numbers = zip(*(centred_gram(each) for each in rows), strict=True)
+        layers = list(layers)
+        grams, numbers = zip(*map(centred_gram, layers), strict=True)
         whole = torch.stack(grams) if len(grams) > 1 else grams[0][None]  # one needs no copy
-        return cls(whole, np.array(numbers), [torch.finfo(each.dtype).eps for each in rows])
+        return cls(whole, np.array(numbers), [torch.finfo(rows.dtype).eps for rows in layers])
 
 
 class MinibatchCKA:
@@ -71,8 +71,8 @@ class MinibatchCKA:
         return self._cross
 
     @property
-    def own(self) -> list[np.ndarray]:
-        """Of `a` and of `b`: sums of HSIC1 of a layer with itself and of the terms it is a rest of, `(layers, 2)`."""
+    def self_sums(self) -> list[np.ndarray]:
+        """Of `a` and of `b`: sums of HSIC1 of a layer with itself, and of the terms it is made of, `(layers, 2)`."""
         return [side[:, :2] for side in self._sums]
 
     def values(self) -> Tensor:
@@ -80,24 +80,24 @@ class MinibatchCKA:
 
         NaN where a layer has nothing to compare: `faults` says why.
         """
-        cross, (left, right) = self.cross, (torch.from_numpy(side[:, 0]).sqrt() for side in self.own)
+        cross, (left, right) = self.cross, (torch.from_numpy(side[:, 0]).sqrt() for side in self.self_sums)
         sound = [torch.tensor([not fault for fault in side]) for side in self.faults()]
         return torch.where(sound[0][:, None] & sound[1][None, :], cross / (left[:, None] * right[None, :]), torch.nan)
 
     def faults(self) -> list[list[str]]:
         """Why a layer of either network has no value with any other; empty where it has."""
         return [
-            [self._fault(numbers, each) for numbers, each in zip(side.tolist(), eps, strict=True)]
+            [self._fault(*layer) for layer in zip(side.tolist(), eps, strict=True)]
             for side, eps in zip(self._sums, self._eps, strict=True)
         ]
 
     def _fault(self, numbers: Sequence[float], eps: float) -> str:
-        own, _, scale, squares, spread = numbers
+        hsic, _, scale, squares, spread = numbers
         if spread <= (2 * eps) ** 2 * squares:
             return (
                 f"is constant: all {self.n} rows are the same, so there is nothing to compare. Look at another layer."
             )
-        if own <= (4 * eps) ** 2 * scale:
+        if hsic <= (4 * eps) ** 2 * scale:
             return (
                 "finds all inputs equally alike but for rounding, so there is nothing to compare. "
                 "Look at another layer, or show more inputs."
@@ -124,10 +124,10 @@ def centred_gram(rows: Tensor) -> tuple[Tensor, tuple[float, ...]]:
     gram -= sums[:, None]
     gram -= sums - total
     flat = gram.fill_diagonal_(0).view(-1)
-    own = float(flat @ flat)
+    hsic = float(flat @ flat)
     halves = sums - total / 2  # U and r_i + r_j - s are orthogonal, so their squares add up to those of K
     rest = 2 * (n - 2) * float(halves @ halves) + 2 * float(halves.sum().square())
-    return gram, (own, own + rest, spread * spread, spread + n * shift, spread)
+    return gram, (hsic, hsic + rest, spread * spread, spread + n * shift, spread)
 
 
 def _products(rows: Tensor) -> tuple[Tensor, float]:

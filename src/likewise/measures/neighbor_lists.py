@@ -42,34 +42,32 @@ def _lists(rep: Representation, k: int, metric: str) -> Lists:
 
 
 def _search(rep: Representation, k: int, metric: str) -> Lists:
-    search = _reference_lists if metric == "reference" else _own_lists
-    parts: list[Lists] = []
+    search = _reference_lists if metric == "reference" else _exact_lists
+    blocks: list[Lists] = []
     held, room = 0, rep.workspace.limit // 32
     for start, stop in rep.blocks(4):
         lists, tied, widths, members, groups = search(rep, k, metric, start, stop)
         held += 8 * members.numel()
         if held > room:  # drop tie lists that exceed the memory limit: in another order they are searched for again
-            parts = [(*part[:3], members[:0], groups[:0]) for part in parts]
+            blocks = [(*block[:3], members[:0], groups[:0]) for block in blocks]
             members, groups = members[:0], groups[:0]
-        parts.append((lists, tied, widths, members, groups))
-    lists, tied, widths, members, groups = (torch.cat(part) for part in zip(*parts, strict=True))
+        blocks.append((lists, tied, widths, members, groups))
+    lists, tied, widths, members, groups = map(torch.cat, zip(*blocks, strict=True))
     return lists, tied, widths, members, groups
 
 
-def _own_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
+def _exact_lists(rep: Representation, k: int, metric: str, start: int, stop: int) -> Lists:
     near = _SIMILARITIES[metric](rep, start, stop)
     near.diagonal(start).fill_(-torch.inf)
-    found = near.topk(min(k + 1, rep.n - 1), dim=1)
-    values, lists = found.values, found.indices
+    values, lists = near.topk(min(k + 1, rep.n - 1), dim=1)
     tolerance, crowded = _scales(rep, metric, start, values[:, k - 1], lists[:, k - 1])
     if bool(crowded.any()):
         rows = crowded.nonzero()[:, 0]
         near[rows] = _by_difference(rep, metric, start + rows).neg_()
         near.diagonal(start).fill_(-torch.inf)
-        found = near[rows].topk(values.shape[1], dim=1)
-        values[rows], lists[rows] = found.values, found.indices
+        values[rows], lists[rows] = near[rows].topk(values.shape[1], dim=1)
         size = rep.norms[start + rows] if metric == "euclidean" else 1.0
-        tolerance[rows] = _rounding(-found.values[:, k - 1], size)
+        tolerance[rows] = _rounding(-values[rows, k - 1], size)
     tied = (values[:, :-1] - values[:, 1:] <= tolerance[:, None]).any(dim=1).nonzero()[:, 0]
     widths, members, groups = _candidates(near[tied], tolerance[tied], values[tied, k - 1], k)
     lists = lists[:, :k]
@@ -101,9 +99,9 @@ def _scales(rep: Representation, metric: str, start: int, kth: Tensor, at: Tenso
     if metric == "cosine":
         square = (2 - 2 * kth).clamp_(min=0)
         return _rounding(square, 1.0) / 2 + 4 * ROUNDING * eps, square < 2 * CROWDED
-    square, own = -kth, rep.squares[rows] + rep.squares[at]
-    tolerance = _rounding(square, rep.norms[rows]) + ROUNDING * eps * own
-    return tolerance, square < CROWDED * own
+    square, both = -kth, rep.squares[rows] + rep.squares[at]
+    tolerance = _rounding(square, rep.norms[rows]) + ROUNDING * eps * both
+    return tolerance, square < CROWDED * both
 
 
 def inner_rows(rep: Representation, start: int, stop: int) -> Tensor:
@@ -167,42 +165,42 @@ def _candidates(near: Tensor, tolerance: Tensor, kth: Tensor, k: int) -> tuple[T
     most = near.shape[1]
     enough = int((near >= (kth - 2 * tolerance)[:, None]).sum(dim=1).max()) + 1
     for width in (min(enough, most), most):
-        found = near.topk(width, dim=1)
-        apart = found.values[:, :-1] - found.values[:, 1:] > tolerance[:, None]
+        values, members = near.topk(width, dim=1)
+        apart = values[:, :-1] - values[:, 1:] > tolerance[:, None]
         groups = torch.nn.functional.pad(apart.int().cumsum(dim=1, dtype=torch.int32), (1, 0))
         inside = groups <= groups[:, k - 1, None]
         if not bool(inside[:, -1].any()):
             break
-    inside &= found.values > -torch.inf
-    return inside.sum(dim=1), found.indices[inside].int(), groups[inside]
+    inside &= values > -torch.inf
+    return inside.sum(dim=1), members[inside].int(), groups[inside]
 
 
-def _break_ties(widths: Tensor, members: Tensor, groups: Tensor, place: Tensor, k: int) -> Tensor:
-    """The k nearest of each row with ties, input i standing at place[i] in the order of inputs."""
-    lists = torch.empty(widths.numel(), k, dtype=torch.long, device=place.device)
-    ends, n = widths.cumsum(0), place.numel()
+def _break_ties(widths: Tensor, members: Tensor, groups: Tensor, position: Tensor, k: int) -> Tensor:
+    """The k nearest of each row with ties, input i being at position[i] in the order of inputs."""
+    lists = torch.empty(widths.numel(), k, dtype=torch.long, device=position.device)
+    ends, n = widths.cumsum(0), position.numel()
     sizes = widths.double().log2().ceil()  # rows about as wide as each other are filled up and go together
     for size in set(sizes.tolist()):
         rows = (sizes == size).nonzero()[:, 0]
-        reach = torch.arange(int(widths[rows].max()), device=place.device)
+        reach = torch.arange(int(widths[rows].max()), device=position.device)
         at = (ends - widths)[rows, None] + reach
         beyond = reach >= widths[rows, None]
         at[beyond] = 0
-        order = groups[at].long() * n + place[members[at]]
+        order = groups[at].long() * n + position[members[at]]
         order[beyond] = n * n
         lists[rows] = order.topk(k, dim=1, largest=False).values % n
     return lists
 
 
-def _reorder(known: Lists, index: Tensor) -> Lists | None:
+def _reorder(whole: Lists, index: Tensor) -> Lists | None:
     """The lists with the inputs in another order, as a new search would find them; None if it has to."""
-    lists, tied, widths, members, groups = known
-    place = torch.argsort(index)
-    moved = place[lists[index]]
+    lists, tied, widths, members, groups = whole
+    position = torch.argsort(index)
+    moved = position[lists[index]]
     if tied.numel():
         if not members.numel():
             return None
-        moved[place[tied]] = _break_ties(widths, members, groups, place, lists.shape[1])
+        moved[position[tied]] = _break_ties(widths, members, groups, position, lists.shape[1])
     return moved, tied[:0], widths[:0], members[:0], groups[:0]
 
 
@@ -211,16 +209,15 @@ def _reference_lists(rep: Representation, k: int, metric: str, start: int, stop:
     cosines = rep.cosine_rows(start, stop)
     # what ties in exact arithmetic ties here
     distances = cosines.div_(TIE).round_().mul_(-TIE).add_(1).clamp_(0, 2)
-    found = distances.topk(min(k + 2, rep.n), dim=1, largest=False)
-    values, lists = found.values, found.indices[:, : k + 1]
+    values, lists = distances.topk(min(k + 2, rep.n), dim=1, largest=False)
     crowded = (values[:, k] < CROWDED).nonzero()[:, 0]
     if crowded.numel():
         halves = _by_difference(rep, "cosine", start + crowded) / 2
         grid = _rounding(halves.kthvalue(k + 1, dim=1).values, 1.0)[:, None]
         distances[crowded] = (halves / grid).round_().mul_(grid).clamp_(0, 2)
-        found = distances[crowded].topk(values.shape[1], dim=1, largest=False)
-        values[crowded], lists[crowded] = found.values, found.indices[:, : k + 1]
+        values[crowded], lists[crowded] = distances[crowded].topk(values.shape[1], dim=1, largest=False)
     tied = (values[:, :-1] == values[:, 1:]).any(dim=1).nonzero()[:, 0]
+    lists = lists[:, : k + 1]
     lists[tied] = _first_of_reference(distances[tied], k)
     none = torch.empty(0, dtype=torch.int32, device=distances.device)
     return lists[:, 1:], start + tied, 0 * tied, none, none

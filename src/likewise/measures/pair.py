@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def swapped(self) -> Pair:
-        """The pair the other way round; what is declared to follow is not computed again."""
+        """The pair with its sides swapped; what is declared to follow is not computed again."""
         other = Pair(self.b, self.a, self.tables)
         other._held = {key: swap(key[0].swapped, value) for key, value in self._held.items() if key[0].swapped}
         return other
@@ -184,12 +184,12 @@ class Pair:
     def _fill_linear(self, table: InnerProducts, kernel: Linear) -> None:
         """<XXᵀ, YYᵀ> = |Xᵀ Y|²: no n x n matrix is needed."""
         a, b = self.a, self.b
-        single = not kernel.exact and a.uses_float32 and b.uses_float32
+        float32 = not kernel.exact and a.uses_float32 and b.uses_float32
         for rep in (a, b):
-            table.inner[rep.key, rep.key] = (rep.float32_energy if single else rep.energy) ** 2
-            table.diagonals.makers[rep.key] = partial(_squares, rep, single)
+            table.inner[rep.key, rep.key] = (rep.float32_energy if float32 else rep.energy) ** 2
+            table.diagonals.makers[rep.key] = partial(_squares, rep, float32)
             table.sums[rep.key] = np.zeros(rep.n)
-        both = float32_product_norm(a.float32_centred, b.float32_centred) if single else frobenius(self.cross)
+        both = float32_product_norm(a.float32_centred, b.float32_centred) if float32 else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
 
     def refuse_constant(self) -> None:
@@ -198,9 +198,9 @@ class Pair:
         self.b.refuse_constant()
 
 
-def _squares(rep: Representation, single: bool) -> np.ndarray:
+def _squares(rep: Representation, float32: bool) -> np.ndarray:
     """Squared norms of the centred rows, the diagonal of their inner products."""
-    return (rep.float32_squares if single else rep.squares).cpu().double().numpy()
+    return (rep.float32_squares if float32 else rep.squares).cpu().double().numpy()
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:

@@ -23,7 +23,7 @@ CROWDED = 1e-6  # correlations nearer to 1 than this have few digits left to tel
 
 
 @dataclass(frozen=True)
-class Ranks:
+class CorrelationRanks:
     """Centred ranks of the correlations above the diagonal, as a kernel given by rows."""
 
     def prepare(self, rep: Representation) -> Tensor:
@@ -38,7 +38,7 @@ class Ranks:
 
 
 def _permute(rep: Representation, ranks: Tensor, index: Tensor) -> Tensor:
-    return rank_square(rep).permute(index)
+    return rank_matrix(rep)[index][:, index][_above_diagonal(rep)]
 
 
 @quantity(permuted=_permute)
@@ -59,8 +59,7 @@ def rank_vector(rep: Representation) -> Tensor:
     elif crowded:
         ranks = _ranks_by_gaps(array)
     else:
-        with rep.workspace.int_buffer(array.size) as keys:
-            ranks = average_ranks(array, keys)
+        ranks = average_ranks(array)
     square = 0.0
     for _, chunk in _chunks(ranks):
         chunk -= ranks.dtype.type((ranks.size + 1) / 2)
@@ -124,12 +123,13 @@ def _ranks_by_gaps(array: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def average_ranks(array: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def average_ranks(array: np.ndarray) -> np.ndarray:
     """Ranks from 1 of numbers in [-1, 1], those equal to about 1e-12 sharing their mean rank; written over them.
 
-    A number and its index share one integer of `keys`, an array to write to, the number in the high bits: sorting plain
-    integers is many times faster than sorting an index. Chunks that fit in the cache save passes over memory.
+    A number and its index share one integer, the number in the high bits: sorting plain integers is many times faster
+    than sorting an index. Chunks that fit in the cache save passes over memory.
     """
+    keys = np.empty(array.size, dtype=np.int64)
     bits = max(1, int(array.size - 1).bit_length())
     scale = 2.0 ** min(61 - bits, 40)
     for start, chunk in _chunks(array):
@@ -179,25 +179,15 @@ def _chunks(array: np.ndarray, size: int = 1 << 17, overlap: int = 0) -> Iterato
     return ((start, array[start : start + size + overlap]) for start in range(0, array.size, size))
 
 
-class Square:
-    """The rank vector laid out as an n x n matrix, so that a permutation of the inputs is an index."""
-
-    def __init__(self, rep: Representation) -> None:
-        vector, n = rank_vector(rep), rep.n
-        self.matrix = torch.zeros(n, n, dtype=vector.dtype, device=vector.device)
-        position = 0
-        for i in range(n - 1):
-            self.matrix[i, i + 1 :] = vector[position : position + n - 1 - i]
-            position += n - 1 - i
-        self.matrix += self.matrix.T.clone()
-        self.upper = torch.ones(n, n, dtype=torch.bool, device=vector.device).triu_(1)
-
-    def permute(self, index: Tensor) -> Tensor:
-        """The rank vector with the inputs in another order."""
-        return self.matrix[index][:, index][self.upper]
+@quantity
+def rank_matrix(rep: Representation) -> Tensor:
+    """The rank vector as a symmetric n x n matrix, so that a permutation of the inputs is an index."""
+    ranks = rank_vector(rep)
+    matrix = ranks.new_zeros(rep.n, rep.n)
+    matrix[_above_diagonal(rep)] = ranks
+    return matrix + matrix.T
 
 
 @quantity
-def rank_square(rep: Representation) -> Square:
-    """The rank vector of a network as a matrix."""
-    return Square(rep)
+def _above_diagonal(rep: Representation) -> Tensor:
+    return torch.ones(rep.n, rep.n, dtype=torch.bool, device=rep.values.device).triu_(1)

@@ -37,7 +37,7 @@ def _basis_rows(rep: Values, spectrum: tuple[Tensor, Tensor, Tensor], index: Ten
     return scales, vectors, basis[index] if basis.numel() else basis
 
 
-def _recentred_part(rep: Values, gram: Tensor, index: Tensor) -> Tensor:
+def _recentred_rows(rep: Values, gram: Tensor, index: Tensor) -> Tensor:
     """Inner products of some rows, less their own mean."""
     square = gram[index][:, index]
     means = square.mean(dim=0)
@@ -166,7 +166,7 @@ class Representation(Values):
 
     # --- rows against rows ----------------------------------------------------------------------
 
-    @quantity(permuted="both", subset=_recentred_part)
+    @quantity(permuted="both", subset=_recentred_rows)
     def gram(self) -> Tensor:
         """Inner products of the centred rows, (n, n). Only where there is room."""
         return symmetric(self.centred_neurons)
@@ -202,8 +202,8 @@ class Representation(Values):
         """Whether the whole matrix is worth keeping: not for a single pass over half of it."""
         if not self.workspace.keeps_squares(self.n):
             return False
-        single = upper and self.workspace.once
-        return not single or self.workspace.find((self.key, Representation.gram.key)) is not None
+        one_pass = upper and self.workspace.once
+        return not one_pass or self.workspace.find((self.key, Representation.gram.key)) is not None
 
     def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
         """Squared Euclidean distances from some rows to all, a matrix the caller may change."""
@@ -299,14 +299,14 @@ class Representation(Values):
             toward, square = self._toward_mean
             products = self._gram_at(columns) + (toward[columns] + (toward[:, None] + square))
             return products.mul_(inverse[columns]).mul_(inverse[:, None])
-        found = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
+        cosines = torch.empty(columns.shape, dtype=self.values.dtype, device=self.values.device)
         step = max(1, self.workspace.limit // 32 // (8 * self.d * columns.shape[1]))
         for i in range(0, self.n, step):
             listed = columns[i : i + step]
             rows = self.values[i : i + step] * inverse[i : i + step, None]
             products = torch.einsum("nd,nkd->nk", rows, self.values[listed])
-            found[i : i + step] = products * inverse[listed]
-        return found
+            cosines[i : i + step] = products * inverse[listed]
+        return cosines
 
     def _gram_at(self, columns: Tensor) -> Tensor:
         """Entries of `gram` in the columns listed for each row, (n, k)."""
@@ -324,8 +324,8 @@ class Representation(Values):
     def _row_profile(self) -> tuple[Tensor, Tensor]:
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
-        parts = [slice(i, i + 256) for i in range(0, len(means), 256)]  # few enough rows to stay in the cache
-        spread = torch.cat([lengths(self.values[part] - means[part, None], 1) for part in parts])
+        chunks = [slice(i, i + 256) for i in range(0, len(means), 256)]  # few enough rows to stay in the cache
+        spread = torch.cat([lengths(self.values[rows] - means[rows, None], 1) for rows in chunks])
         spread[spread <= CONSTANT * self.norms] = 0
         return means, spread
 

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from likewise.measures.function import Measure
 from likewise.measures.kernels import InnerProducts, Kernel, Linear, Vectors
-from likewise.measures.ranks import Ranks, rank_square
+from likewise.measures.ranks import CorrelationRanks, rank_matrix
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Quantity, derive, quantity
 from likewise.views import Activations, Outputs
@@ -66,8 +66,8 @@ class Permuted(Resampled):
     def _derive(self, quantity: Quantity[Any], key: Key) -> Any:
         if quantity.permuted is None:
             return None
-        known = quantity(self.parent, *key[1:]) if quantity.eager else self._computed_by_parent(key)
-        return derive(quantity.permuted, self.parent, known, self.index)
+        whole = quantity(self.parent, *key[1:]) if quantity.eager else self._computed_by_parent(key)
+        return derive(quantity.permuted, self.parent, whole, self.index)
 
     @property
     def unconverted(self) -> Tensor:
@@ -109,25 +109,25 @@ class Subset(Resampled):
     def at(self, exponent: int) -> Representation:
         return Subset(self.parent.at(exponent), self.index)
 
-    # Chance is drawn once, for the whole: drawn anew for each part, it would pass for an effect of the inputs.
+    # Chance is drawn once, for all rows: drawn anew for each subset, it would pass for an effect of the inputs.
 
     def random_order(self, seed: int) -> np.ndarray:
-        return self._places_in_subset(self.parent.random_order(seed))
+        return self._positions(self.parent.random_order(seed))
 
     def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
-        return [self._places_in_subset(rows) for rows in self.parent.random_sets(size, count, seed)]
+        return [self._positions(rows) for rows in self.parent.random_sets(size, count, seed)]
 
     def batches(self, size: int) -> list[tuple[int, int]]:
         index = self.index.cpu().numpy()
         ends = [int(np.searchsorted(index, stop)) for _, stop in self.parent.batches(size)]
         return list(pairwise([0, *ends]))
 
-    def _places_in_subset(self, rows: np.ndarray) -> np.ndarray:
-        """Those of some inputs of the whole that are in the subset, by their place in it."""
-        places = np.full(self.parent.n, -1)
-        places[self.index.cpu().numpy()] = np.arange(self.n)
-        found = places[rows]
-        return found[found >= 0]
+    def _positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where these rows of the parent are in the subset; rows that are left out are dropped."""
+        positions = np.full(self.parent.n, -1)
+        positions[self.index.cpu().numpy()] = np.arange(self.n)
+        positions = positions[rows]
+        return positions[positions >= 0]
 
     def _derive(self, quantity: Quantity[Any], key: Key) -> Any:
         if quantity.subset is None:
@@ -157,45 +157,42 @@ def permuted_products(
 ) -> Iterator[tuple[list[Permuted], dict[Kernel, InnerProducts]]]:
     """The right networks in each order (k, n), with tables of every network and those before it.
 
-    A kernel is left out, to be computed as if nothing was known, where its matrices cannot be kept.
+    A kernel whose matrices cannot be kept is left out, and computed anew by whoever reads it.
     """
     fits = right[0].workspace.keeps_squares(right[0].n)
-    known = {kernel: tables[kernel] for kernel in kernels if fits and kernel in tables}
-    products = {kernel: _products(kernel, known[kernel], left, right, orders) for kernel in known}
+    wholes = {kernel: tables[kernel] for kernel in kernels if fits and kernel in tables}
+    products = {kernel: _products(kernel, whole, left, right, orders) for kernel, whole in wholes.items()}
     for k, order in enumerate(orders):
         moved = [Permuted(rep, order) for rep in right]
-        yield (
-            moved,
-            {kernel: _table(known[kernel], left, moved, products[kernel], k) for kernel in known},
-        )
+        yield moved, {kernel: _table(whole, left, moved, products[kernel], k) for kernel, whole in wholes.items()}
 
 
 def _products(
     kernel: Kernel,
-    known: InnerProducts,
+    whole: InnerProducts,
     left: Sequence[Representation],
     right: Sequence[Representation],
     orders: Tensor,
 ) -> dict[tuple[int, int], list[float]]:
     """Inner products with every order, by the keys of the two networks."""
-    made = {}
+    products = {}
     for b in right:
         before = left[: left.index(b)] if b in left else left  # the second side of these
-        others = [a for a in before if a.key in known.sums]
-        if others and b.key in known.sums:
+        others = [a for a in before if a.key in whole.sums]
+        if others and b.key in whole.sums:
             for a, product in zip(others, _order_products(kernel, others, b, orders), strict=True):
-                made[a.key, b.key] = product.tolist()
-    return made
+                products[a.key, b.key] = product.tolist()
+    return products
 
 
 def _order_products(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
     if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
         rows = b.centred[orders]
         return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
-    share = 0.5 if isinstance(kernel, Ranks) else 1.0  # ranks are of pairs i < j only
-    matrices = [_whole(kernel, a) for a in left]
-    found = [_inner_products(_whole(kernel, b), order, matrices) for order in orders]
-    return list(share * torch.stack(found, dim=1))
+    share = 0.5 if isinstance(kernel, CorrelationRanks) else 1.0  # ranks are of pairs i < j only
+    matrices = [_kernel_square(kernel, a) for a in left]
+    products = [_inner_products(_kernel_square(kernel, b), order, matrices) for order in orders]
+    return list(share * torch.stack(products, dim=1))
 
 
 def _inner_products(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
@@ -210,10 +207,10 @@ def _inner_products(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> 
     return total
 
 
-def _whole(kernel: Kernel, rep: Representation) -> Tensor:
+def _kernel_square(kernel: Kernel, rep: Representation) -> Tensor:
     """The matrix of a kernel, (n, n)."""
-    if isinstance(kernel, Ranks):
-        return rank_square(rep).matrix
+    if isinstance(kernel, CorrelationRanks):
+        return rank_matrix(rep)
     return rep.gram if isinstance(kernel, Linear) else _kernel_matrix(rep, kernel)
 
 
@@ -230,20 +227,20 @@ def _kernel_matrix(rep: Representation, kernel: Kernel) -> Tensor:
 
 
 def _table(
-    known: InnerProducts,
+    whole: InnerProducts,
     left: Sequence[Representation],
     moved: Sequence[Permuted],
     products: Mapping[tuple[int, int], list[float]],
     k: int,
 ) -> InnerProducts:
     """The table for the k-th order."""
-    table = InnerProducts(sums=_PermutedVectors(known.sums, moved), diagonals=_PermutedVectors(known.diagonals, moved))
+    table = InnerProducts(sums=_PermutedVectors(whole.sums, moved), diagonals=_PermutedVectors(whole.diagonals, moved))
     for rep in left:
-        if rep.key in known.sums:
-            table.inner[rep.key, rep.key] = known.inner[rep.key, rep.key]
+        if rep.key in whole.sums:
+            table.inner[rep.key, rep.key] = whole.inner[rep.key, rep.key]
     for b in moved:
-        if b.parent.key in known.sums:
-            table.inner[b.key, b.key] = known.inner[b.parent.key, b.parent.key]
+        if b.parent.key in whole.sums:
+            table.inner[b.key, b.key] = whole.inner[b.parent.key, b.parent.key]
             for a in left:
                 if (a.key, b.parent.key) in products:
                     table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
@@ -253,11 +250,11 @@ def _table(
 class _PermutedVectors(Vectors):
     """Vectors of networks; those of shuffled ones are put in order when asked for."""
 
-    def __init__(self, known: Vectors, moved: Sequence[Permuted]) -> None:
+    def __init__(self, whole: Vectors, moved: Sequence[Permuted]) -> None:
         super().__init__()
-        self._known, self._moved = known, {b.key: b for b in moved}
+        self._whole, self._moved = whole, {b.key: b for b in moved}
 
     def __missing__(self, key: int) -> np.ndarray:
         b = self._moved.get(key)
-        self[key] = found = self._known[key] if b is None else self._known[b.parent.key][b.index.cpu().numpy()]
-        return found
+        self[key] = vector = self._whole[key] if b is None else self._whole[b.parent.key][b.index.cpu().numpy()]
+        return vector

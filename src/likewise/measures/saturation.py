@@ -19,10 +19,11 @@ Sizes = tuple[int, int, int]  # inputs, neurons of the first and of the second n
 class Saturation:
     """Where a score follows from the sizes alone, and what it is there.
 
-    where   in words, for tables
-    holds   whether it is so at these sizes
-    gives   the score that any two networks of these sizes get
-    reason  a sentence for the reader of such a score
+    Attributes:
+        where: In words, for tables.
+        holds: Whether it is so at these sizes.
+        gives: The score that any two networks of these sizes get.
+        reason: A sentence for the reader of such a score.
     """
 
     where: str

@@ -72,16 +72,16 @@ class Values:
         values = self.view.values.to(self.view.mean.dtype)
         if not self.exponent:
             return cast(Tensor, values)
-        found = scaled(values, -self.exponent)
+        at_scale = scaled(values, -self.exponent)
         if self.exponent == self.view.exponent:
-            self._refuse_vanished(values, found)
-        return found
+            self._refuse_vanished(values, at_scale)
+        return at_scale
 
-    def _refuse_vanished(self, values: Tensor, found: Tensor) -> None:
+    def _refuse_vanished(self, values: Tensor, at_scale: Tensor) -> None:
         """Refuse rows and neurons so small beside the largest that no float holds both."""
-        smallest = torch.finfo(found.dtype).tiny
+        smallest = torch.finfo(at_scale.dtype).tiny
         for axis, what in ((1, "rows"), (0, "neurons")):
-            lost = (values != 0).any(dim=axis) & (found.abs().amax(dim=axis) < smallest)
+            lost = (values != 0).any(dim=axis) & (at_scale.abs().amax(dim=axis) < smallest)
             if bool(lost.any()):
                 raise UndefinedError(
                     f"the {what} of {self.name} lie too far apart: {int(lost.sum())} of {lost.numel()} "
@@ -119,7 +119,7 @@ class Values:
     def float32_centred(self) -> Tensor:
         """The centred values in single precision; or empty.
 
-        For products that are only summed up: rounding of single entries averages out there, and
+        For products that are only summed up: rounding of entries averages out there, and
         products of float32 values are twice as fast in float32. Empty where the network gave more
         digits, where there is nothing to gain, and where squares would leave the range of float32.
         """

@@ -13,8 +13,7 @@ import re
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, overload
 
@@ -34,7 +33,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_memory(memory: str | int | float | None) -> int:
-    """Bytes of '4GB', of a number, or two thirds of what is free where nothing is said.
+    """Bytes of '4GB', of a number, by default two thirds of what is free.
 
     >>> parse_memory("1.5GB")
     1500000000
@@ -57,9 +56,12 @@ def parse_memory(memory: str | int | float | None) -> int:
 class Workspace:
     """What representations and pairs have computed so far.
 
-    `once` says that a single measure of a single pair is all that will be asked for; `resampled` that the
-    inputs will be shuffled or drawn, so that whole matrices are worth keeping; `distances` that those of every
-    network will be asked for.
+    Args:
+        limit: How many bytes may be held; by default two thirds of what is free.
+        networks: How many networks share it.
+        once: A single measure of a single pair is all that will be computed.
+        resampled: Inputs will be shuffled or left out, so that whole matrices are worth keeping.
+        distances: Those of every network will be read.
     """
 
     def __init__(
@@ -83,7 +85,6 @@ class Workspace:
         self._owner_locks: dict[int, threading.RLock] = {}
         self._bytes = 0
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._buffers: list[np.ndarray] = []
 
     @property
     def limit(self) -> int:
@@ -156,16 +157,6 @@ class Workspace:
         with self._lock:
             self._spill(down_to=max(0, self.limit * 9 // 10 - size), keep=None)
 
-    @contextmanager
-    def int_buffer(self, size: int) -> Iterator[np.ndarray]:
-        """An array of integers to write to, reused by later callers: the system clears new memory, which takes time."""
-        with self._lock:
-            buffer = self._buffers.pop() if self._buffers else np.empty(0, dtype=np.int64)
-        if buffer.size < size:
-            buffer = np.empty(size, dtype=np.int64)
-        yield buffer[:size]
-        self._buffers = [buffer]
-
     def _spill(self, down_to: int, keep: Hashable) -> None:
         for key, value in list(self._held.items()):
             if self._bytes <= down_to:
@@ -181,23 +172,23 @@ class Workspace:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
         written = []
-        for part in _parts(value):
+        for tensor in _tensors(value):
             path = Path(self._scratch.name) / f"{next(self._files)}.npy"
-            np.save(path, part.detach().cpu().numpy())
-            written.append((path, str(part.device)))
+            np.save(path, tensor.detach().cpu().numpy())
+            written.append((path, str(tensor.device)))
         if not isinstance(value, tuple):
             return written
         return [*written, (Path(), "")]  # marks a tuple
 
     def _reload(self, key: Hashable) -> Any:
         written = self._on_disk[key]
-        parts = tuple(
+        tensors = tuple(
             torch.from_numpy(np.load(path, allow_pickle=False)).to(device) for path, device in written if device
         )
-        return parts if written[-1][1] == "" else parts[0]
+        return tensors if written[-1][1] == "" else tensors[0]
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def _tensors(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -218,13 +209,14 @@ Swap = Literal["transposed", "reversed"]
 class Quantity(Generic[T]):
     """A value computed at most once per owner: an attribute in the class of its owner, elsewhere a function of it.
 
-    permuted  how it follows for the rows in another order: "same"; "rows", one entry per row; "both", rows and
-              columns of an n x n matrix; or a function of owner, value and order, None where it has to search anew
-    subset    how it follows for some of the rows, in the same words
-    eager     computed for all rows even where only another order of them is asked for
-    swapped   how it follows for the pair the other way round: "transposed", or a tuple "reversed"
-
-    What is not declared is computed anew.
+    Args:
+        compute: A function of the owner and perhaps options.
+        permuted: How it follows for the rows in another order: "same"; "rows", one entry per row; "both", rows and
+            columns of an n x n matrix; or a function of owner, value and order, None where it has to search anew.
+            What is not declared is computed anew.
+        subset: How it follows for some of the rows, in the same words.
+        swapped: How it follows for the swapped pair: "transposed", or a tuple "reversed".
+        eager: Computed for all rows even where only another order of them is asked for.
     """
 
     def __init__(
@@ -275,18 +267,18 @@ def quantity(compute: Callable[..., T] | None = None, **behaviour: Any) -> Any:
     return Quantity(compute) if compute is not None else functools.partial(Quantity, **behaviour)
 
 
-def derive(how: Derivation | None, owner: Any, value: Any, index: Tensor) -> Any:
+def derive(rule: Derivation | None, owner: Any, value: Any, index: Tensor) -> Any:
     """The value for the rows of `index`, by what was declared; None where it has to be computed anew."""
-    if how is None or value is None or how == "same":
-        return None if how is None else value
-    if how == "both":
+    if rule is None or value is None or rule == "same":
+        return None if rule is None else value
+    if rule == "both":
         return value[index][:, index]
-    if callable(how):
-        return how(owner, value, index)
-    rows = [part[index] if isinstance(part, Tensor) and part.numel() else part for part in _parts(value)]
+    if callable(rule):
+        return rule(owner, value, index)
+    rows = [item[index] if isinstance(item, Tensor) and item.numel() else item for item in _tensors(value)]
     return tuple(rows) if isinstance(value, tuple) else rows[0]
 
 
-def swap(how: Swap, value: Any) -> Any:
-    """The value for the pair the other way round."""
-    return value.T if how == "transposed" else value[::-1]
+def swap(rule: Swap, value: Any) -> Any:
+    """The value for the pair with its sides swapped."""
+    return value.T if rule == "transposed" else value[::-1]

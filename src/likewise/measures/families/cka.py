@@ -145,7 +145,7 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
         if stop - start >= SMALLEST_BATCH:
             sums.add(*([rep.centred_neurons[start:stop]] for rep in (pair.a, pair.b)))
     score = float(sums.cross)
-    for rep, [(own, terms)] in zip((pair.a, pair.b), sums.own, strict=True):
+    for rep, [(own, terms)] in zip((pair.a, pair.b), sums.self_sums, strict=True):
         _refuse_lost(rep, own, terms, "Use larger batches.")
         score /= math.sqrt(own)
     return score

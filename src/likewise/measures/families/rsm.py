@@ -18,7 +18,7 @@ from torch import Tensor
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
 from likewise.measures.kernels import Distance
 from likewise.measures.pair import Pair
-from likewise.measures.ranks import Ranks
+from likewise.measures.ranks import CorrelationRanks
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
@@ -64,7 +64,7 @@ def distance_correlation(pair: Pair) -> float:
     invariant_to={"permutation", SCALE},
     cost="n²·log n",
     rows=3,
-    kernels=lambda o: (Ranks(),),
+    kernels=lambda o: (CorrelationRanks(),),
     source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008",
     shapes="flatten",
 )
@@ -80,7 +80,7 @@ def rsa(pair: Pair) -> float:
         >>> f"{likewise.measures.rsa(x, x + noise):.3f}"
         '0.418'
     """
-    return pair.table(Ranks()).dot(pair.a, pair.b)
+    return pair.table(CorrelationRanks()).dot(pair.a, pair.b)
 
 
 @measure(

@@ -79,9 +79,8 @@ def test_half_of_the_weights_pruned_are_counted_as_zeros() -> None:
     changed = dict(found.weights.changed)
     assert list(changed) == ["1.weight", "3.weight"]
     assert found.weights.other == 0
-    held = 64 * 96 + 96 * 48
-    total = sum(value.numel() for value in fitted().parameters())
-    assert found.weights.zeros == pytest.approx((0, held / 2 / total), abs=0.005)  # no input lights some neurons
+    pruned, total = 64 * 96 + 96 * 48, sum(value.numel() for value in fitted().parameters())
+    assert found.weights.zeros == pytest.approx((0, pruned / 2 / total), abs=0.005)  # no input lights some neurons
     assert found.first_moved.layer == "1"
 
 
@@ -96,12 +95,12 @@ def test_a_quantised_copy_changes_from_its_first_layer_on_and_diverges_nowhere()
     assert found.weights.shared == 0  # torch packs them
 
 
-def test_networks_of_different_kinds_are_held_against_their_nearest_layers() -> None:
+def test_networks_of_different_kinds_are_compared_by_their_most_similar_layers() -> None:
     torch.manual_seed(0)
     other = nn.Sequential(nn.Flatten(), nn.Sequential(nn.Linear(64, 30), nn.Tanh()), nn.Linear(30, 10))
     found = difference(fitted(), other)
     assert not found.same_layers
-    assert found.findings()["layers"].startswith("the networks are of different kinds, so each layer is held against ")
+    assert found.findings()["layers"].startswith("the networks are of different kinds, so each layer is compared ")
     assert found.verdict == "different"
 
 
@@ -139,7 +138,7 @@ def test_a_class_that_is_forgotten_drifts_and_no_other_does() -> None:
     assert three.count == int((labels == 3).sum())
     assert three.after == 0
     assert found.findings()["classes"].startswith("drifting more than the others: 3 (")
-    assert found.answers.p < 1e-3  # it is right less often, and that can be told
+    assert found.answers.p < 1e-3  # it is right less often, significantly
 
 
 def test_attacks_on_the_first_fool_a_copy_just_as_often() -> None:
@@ -175,7 +174,7 @@ def test_what_is_undefined_misses_its_threshold() -> None:
     with torch.no_grad():
         constant[1].bias.fill_(-1e3)
     found = difference(constant, copy.deepcopy(constant), fail_under={"cka-debiased": 0.5})
-    assert found.failures[0].startswith("cka-debiased is undefined, so it cannot be held against 0.5: ")
+    assert found.failures[0].startswith("cka-debiased is undefined, so it cannot be compared with 0.5: ")
     assert found.to_dict()["scores"]["cka-debiased"] is None
 
 

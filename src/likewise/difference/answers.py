@@ -1,7 +1,7 @@
-"""What a changed network answers otherwise: inputs that flip, classes that drift, and whether it is right less often.
+"""What a changed network answers differently: inputs that flip, classes that drift, and whether it is right less often.
 
 Each number comes with how sure it is: the share of flips with an interval over inputs, the change of accuracy by
-McNemar's exact test, a class by Fisher's exact test of its flips against those of all other classes, with the false
+McNemar's exact test, a class by Fisher's exact test of its flips and those of all other classes, with the false
 discovery rate over classes held at 5 %.
 """
 
@@ -25,10 +25,15 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Flip:
-    """An input that is answered otherwise: its place, both answers, the true class where it is known.
+    """An input whose most likely class changes.
 
-    `margin` is how sure both networks are of their own answer against the other's: the smaller of the two differences
-    of probability, so that flips of a coin come last.
+    Attributes:
+        row: Its index among the inputs.
+        before: What the first network answers.
+        after: What the second answers.
+        truth: The true class, None where labels are missing.
+        margin: By how much either network prefers its own answer to the other's: the smaller of the two differences of
+            probability, so that near ties come last.
     """
 
     row: int
@@ -40,10 +45,15 @@ class Flip:
 
 @dataclass(frozen=True)
 class ClassDrift:
-    """A class: of its inputs, how many flip, and what share of them is right before and after.
+    """How often the inputs of a class flip: those of that label, or first answered so where labels are missing.
 
-    Inputs belong to their true class, or to the one first answered where labels are not known; then accuracies are
-    NaN. `q` is how likely so many flips are by chance, over all classes.
+    Attributes:
+        name: The class.
+        count: How many inputs it has.
+        flips: How many of them flip.
+        before: The share that is right before, NaN without labels.
+        after: The share that is right after, NaN without labels.
+        q: How likely so many flips are by chance, over all classes.
     """
 
     name: str
@@ -60,14 +70,17 @@ class ClassDrift:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What two networks answer to the same n inputs.
+class AnswerChange:
+    """What two networks answer to the same inputs.
 
-    flips     inputs whose most likely class changes, the surest first
-    low, high a 95 % interval of the share of flips (Wilson)
-    accuracy  shares of inputs classified correctly, before and after; None where labels are not known
-    p         of equal accuracies, by McNemar's exact test
-    classes   those with inputs, the most drifting first
+    Attributes:
+        n: How many inputs there are.
+        flips: Inputs whose most likely class changes, the largest margins first.
+        low: The lower end of a 95 % interval of the share of flips (Wilson).
+        high: Its upper end.
+        accuracy: Shares of inputs classified correctly, before and after; None without labels.
+        p: Of equal accuracies, by McNemar's exact test.
+        classes: Those with inputs, the most drifting first.
     """
 
     n: int
@@ -84,7 +97,7 @@ class Answers:
         return len(self.flips) / self.n
 
 
-def answer_changes(a: Activations, b: Activations, data_classes: Sequence[str]) -> Answers | str:
+def answer_changes(a: Activations, b: Activations, data_classes: Sequence[str]) -> AnswerChange | str:
     """What changed in the answers of two views of the same inputs, or why that cannot be said."""
     if a.outputs is None or b.outputs is None:
         return "a network gives no class per input"
@@ -103,33 +116,33 @@ def answer_changes(a: Activations, b: Activations, data_classes: Sequence[str]) 
     truth = None if labels is None else [names[label] for label in labels]
     flips = [
         Flip(int(row), names[p[row]], names[q[row]], None if truth is None else truth[row], float(margin))
-        for row, margin in sorted(zip(rows, margins, strict=True), key=lambda each: (-each[1], each[0]))
+        for row, margin in sorted(zip(rows, margins, strict=True), key=lambda flip: (-flip[1], flip[0]))
     ]
     accuracy = None if labels is None else (float((p == labels).mean()), float((q == labels).mean()))
     low, high = wilson(len(flips) / len(p), len(p))
     sure = 1.0 if labels is None else mcnemar(p == labels, q == labels)
-    return Answers(len(p), tuple(flips), low, high, accuracy, sure, _drift(p, q, labels, names))
+    return AnswerChange(len(p), tuple(flips), low, high, accuracy, sure, _drift(p, q, labels, names))
 
 
 def _class_names(view: Activations, data_classes: Sequence[str], count: int) -> list[str]:
-    known = view.classes
-    names = known.names if known is not None and len(known) == count else tuple(data_classes)
+    classes = view.classes
+    names = classes.names if classes is not None and len(classes) == count else tuple(data_classes)
     return list(names) if len(names) == count else [str(i) for i in range(count)]
 
 
 def _margins(before: Tensor, after: Tensor) -> Array:
-    """The smaller of what either network gives its own answer above the other's, (n,)."""
+    """By how much either network prefers its own answer to the other's: the smaller of the two, (n,)."""
     first, second = before.double().softmax(dim=1), after.double().softmax(dim=1)
-    own, other = before.argmax(dim=1, keepdim=True), after.argmax(dim=1, keepdim=True)
-    left = first.gather(1, own) - first.gather(1, other)
-    right = second.gather(1, other) - second.gather(1, own)
+    was, now = before.argmax(dim=1, keepdim=True), after.argmax(dim=1, keepdim=True)
+    left = first.gather(1, was) - first.gather(1, now)
+    right = second.gather(1, now) - second.gather(1, was)
     return np.asarray(left.minimum(right)[:, 0].cpu().numpy())
 
 
 def mcnemar(before: Array, after: Array) -> float:
-    """How likely so uneven a change of right and wrong inputs is where neither way is likelier.
+    """How likely so uneven a change of right and wrong inputs is if both directions are equally likely.
 
-    Exact: of the inputs that only one gets right, each is as likely to be either's.
+    Exact: an input that only one gets right is as likely to be either's.
 
     >>> was = np.array([True] * 10)
     >>> mcnemar(was, ~was), mcnemar(was, was)
@@ -145,15 +158,15 @@ def _drift(p: Array, q: Array, labels: Array | None, names: Sequence[str]) -> tu
     from scipy.stats import false_discovery_control, fisher_exact
 
     groups, flipped = p if labels is None else labels, p != q
-    found, chances = [], []
+    rows, chances = [], []
     for group in np.unique(groups).tolist():
         inside = groups == group
         flips, count = int((flipped & inside).sum()), int(inside.sum())
         others = int(flipped.sum()) - flips
         table = [[flips, count - flips], [others, len(p) - count - others]]
         chances.append(float(fisher_exact(table, alternative="greater").pvalue))
-        before, after = (np.nan if labels is None else float((one[inside] == group).mean()) for one in (p, q))
-        found.append((names[group], count, flips, before, after))
+        before, after = (np.nan if labels is None else float((answers[inside] == group).mean()) for answers in (p, q))
+        rows.append((names[group], count, flips, before, after))
     corrected = false_discovery_control(chances)
-    judged = [ClassDrift(*each, q=float(chance)) for each, chance in zip(found, corrected, strict=True)]
-    return tuple(sorted(judged, key=lambda each: (-each.flips / each.count, each.name)))
+    drifts = [ClassDrift(*row, q=float(chance)) for row, chance in zip(rows, corrected, strict=True)]
+    return tuple(sorted(drifts, key=lambda drift: (-drift.flips / drift.count, drift.name)))

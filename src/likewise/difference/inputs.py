@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise.data import Data
 
-Shown = str | np.ndarray[Any, Any] | None
+Preview = str | Array | None
 
 
-def shown_inputs(data: Any, rows: Sequence[int]) -> list[Shown]:
-    """The inputs at these places: texts as they are, images (height, width, 3) in [0, 1], None for anything else."""
-    return [_shown(data, row) for row in rows]
+def shown_inputs(data: Any, rows: Sequence[int]) -> list[Preview]:
+    """The inputs of these rows: texts as they are, images (height, width, 3) in [0, 1], None for anything else."""
+    return [_preview(data, row) for row in rows]
 
 
-def _shown(data: Any, row: int) -> Shown:
+def _preview(data: Any, row: int) -> Preview:
     if isinstance(data, Data) and data.domain in ("text", "image"):
         inputs, _ = next(iter(data[[row]].batches(1)))
         return _picture(inputs[0]) if data.domain == "image" else _text(inputs)
@@ -29,7 +30,7 @@ def _shown(data: Any, row: int) -> Shown:
     return None
 
 
-def _text(inputs: Any) -> Shown:
+def _text(inputs: Any) -> Preview:
     """A text, or a pair of them in one line; tokens say nothing to a person."""
     first = inputs[0] if isinstance(inputs, list) else None
     if isinstance(first, tuple):
@@ -37,8 +38,8 @@ def _text(inputs: Any) -> Shown:
     return first if isinstance(first, str) else None
 
 
-def _picture(image: Any) -> Shown:
-    """Floats in [0, 1]; what goes beyond was normalised, and is stretched back."""
+def _picture(image: Any) -> Preview:
+    """Floats in [0, 1]; values outside were normalised, and are rescaled."""
     if not isinstance(image, Tensor) or image.ndim != 3 or image.shape[0] not in (1, 3):
         return None
     values = image.detach().double().cpu()
@@ -48,8 +49,8 @@ def _picture(image: Any) -> Shown:
     return np.asarray(values.expand(3, -1, -1).permute(1, 2, 0).numpy())
 
 
-def as_address(image: np.ndarray[Any, Any]) -> str:
-    """A picture as the address of an `img`, with the picture in it."""
+def data_url(image: Array) -> str:
+    """A picture as a data URL."""
     from matplotlib.image import imsave
 
     content = io.BytesIO()

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import make_folder, write_whole
 from likewise.difference import text as diff_text
-from likewise.difference.answers import Answers
-from likewise.difference.inputs import Shown
+from likewise.difference.answers import AnswerChange
+from likewise.difference.inputs import Preview
 from likewise.difference.layers import DIVERGED, LayerChange
 from likewise.difference.weights import WeightChange
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLOSE, CHANGED = (0.02, DIVERGED), (0.2, 0.5)  # flips up to which, and debiased CKA from which, networks are so
+CLOSE, CHANGED = (0.02, DIVERGED), (0.2, 0.5)  # most flips, and least debiased CKA
 VERDICTS = {
     "identical": "every layer gives the same numbers",
     "equal but for rounding": "numbers differ by less than rounding, and no answer does",
@@ -31,7 +31,15 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class Check:
-    """A threshold: the measure may not be `side` ("under" or "over") the limit. What is undefined misses it."""
+    """A threshold of a measure, which an undefined value misses.
+
+    Attributes:
+        measure: The name of the measure.
+        side: On which side of the limit it may not be: "under" or "over".
+        limit: The threshold.
+        value: The score.
+        reason: Why the score is undefined, if so.
+    """
 
     measure: str
     side: str
@@ -46,14 +54,22 @@ class Check:
 
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return f"{self.measure} is undefined, so it cannot be held against {self.limit:g}: {self.reason}"
+            return f"{self.measure} is undefined, so it cannot be compared with {self.limit:g}: {self.reason}"
         word = "not " if self.ok else ""
         return f"{self.measure} = {self.value:.4g} is {word}{self.side} {self.limit:g}"
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """Of the inputs both classify correctly, the shares that examples made from the first fool it and the second on."""
+    """How far adversarial examples made from the first network fool both.
+
+    Attributes:
+        attack: The name of the attack.
+        iterations: Its steps.
+        itself: Of the inputs that both classify correctly, the share on which the first is fooled.
+        other: The share on which the second is fooled.
+        count: How many such inputs there are.
+    """
 
     attack: str
     iterations: int
@@ -64,15 +80,21 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Diff:
-    """What changed from the first network to the second on n inputs.
+    """What changed from the first network to the second.
 
-    looked_at  the layer that `scores` are of: `penultimate`, or `embedding` of networks without a classifier
-    scores     measures of that layer and of the answers, NaN where undefined, and then in `reasons`
-    layers     one entry per layer, in the order in which they answer
-    answers    flips, accuracies and classes, or why there are none
-    transfer   how far attacks on the first fool the second, or why that was not looked at
-    inputs     what the first flips look like: texts, images (height, width, 3), or None
-    checks     the thresholds that were given
+    Attributes:
+        names: What the two are called.
+        data: What they were shown.
+        n: How many inputs that is.
+        looked_at: The layer of `scores`: `penultimate`, or `embedding` of networks without a classifier.
+        scores: Measures of that layer and of the answers, NaN where undefined.
+        reasons: Why measures are undefined.
+        layers: One entry per layer, in the order of the forward pass.
+        weights: Which weights differ.
+        answers: Flips, accuracies and classes, or why there are none.
+        transfer: How far attacks on the first fool the second, or why that was not computed.
+        inputs: What the first flips look like: texts, images (height, width, 3), or None.
+        checks: The thresholds, with their scores.
     """
 
     names: tuple[str, str]
@@ -83,9 +105,9 @@ class Diff:
     reasons: Mapping[str, str]
     layers: tuple[LayerChange, ...]
     weights: WeightChange
-    answers: Answers | str
+    answers: AnswerChange | str
     transfer: Transfer | str
-    inputs: tuple[Shown, ...] = field(repr=False)
+    inputs: tuple[Preview, ...] = field(repr=False)
     checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
@@ -103,7 +125,7 @@ class Diff:
 
     @property
     def same_layers(self) -> bool:
-        """Whether layers of one name were held against each other, as in networks of one architecture."""
+        """Whether layers of the same name were compared, as in networks of one architecture."""
         return all(layer.layer == layer.counterpart for layer in self.layers)
 
     @property
@@ -120,8 +142,8 @@ class Diff:
     def verdict(self) -> str:
         """One of `identical`, `equal but for rounding`, `close`, `changed`, `different`.
 
-        identical and equal are said of layers of the same names alone; the others go by the share of answers that
-        flip and by debiased CKA of the last hidden layer, whichever is worse.
+        The first two need layers of the same names; the others follow from the share of answers that flip and from
+        debiased CKA of the last hidden layer, whichever is worse.
         """
         flips = None if isinstance(self.answers, str) else self.answers.disagreement
         if self.same_layers and self.layers and not flips:
@@ -136,14 +158,18 @@ class Diff:
         return "different"
 
     def findings(self) -> dict[str, str]:
-        """What was found, a sentence or two for each thing that was looked at."""
+        """One or two sentences per subject: layers, weights, answers, accuracy, classes, attacks, measures."""
         return diff_text.findings(self)
 
     def __str__(self) -> str:
         return diff_text.as_text(self)
 
     def to_markdown(self, picture: str | None = None) -> str:
-        """A summary in GitHub's Markdown, for a pull request; `picture` is the path of one to show in it."""
+        """A summary in GitHub's Markdown, for a pull request.
+
+        Args:
+            picture: The path of a picture to show in it.
+        """
         return diff_text.as_markdown(self, picture)
 
     def _repr_html_(self) -> str:
@@ -151,24 +177,35 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the inputs, as JSON can hold it: what is undefined is None."""
-        parts = {name: _plain(getattr(self, name)) for name in ("names", "data", "n", "looked_at", "scores", "reasons")}
-        parts |= {"verdict": self.verdict, "ok": self.ok, "failures": self.failures}
+        facts = {name: _plain(getattr(self, name)) for name in ("names", "data", "n", "looked_at", "scores", "reasons")}
+        facts |= {"verdict": self.verdict, "ok": self.ok, "failures": self.failures}
         for name in ("layers", "weights", "answers", "transfer", "checks"):
             value = getattr(self, name)
-            parts[name] = value if isinstance(value, str) else _plain(_dicts(value))
+            facts[name] = value if isinstance(value, str) else _plain(_dicts(value))
         for name in ("first_moved", "first_diverged"):
-            found = getattr(self, name)
-            parts[name] = None if found is None else found.layer
-        return parts
+            layer = getattr(self, name)
+            facts[name] = None if layer is None else layer.layer
+        return facts
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """How alike each layer is, and images that flip below it; saved if a path is given."""
+        """How alike each layer is, and images that flip below it.
+
+        Args:
+            path: Where the picture is saved, if anywhere.
+        """
         from likewise.difference.picture import draw
 
         return draw(self, path)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """The summary, the numbers and the picture: diff.md, diff.json, diff.png in a folder."""
+        """Write the summary, the numbers and the picture: diff.md, diff.json and diff.png.
+
+        Args:
+            folder: Where to; it is made if missing.
+
+        Returns:
+            The paths of the three files.
+        """
         import json
 
         target = Path(folder)
@@ -181,15 +218,15 @@ class Diff:
 
 
 def _dicts(value: Any) -> Any:
-    return [asdict(each) for each in value] if isinstance(value, tuple) else asdict(value)
+    return [asdict(entry) for entry in value] if isinstance(value, tuple) else asdict(value)
 
 
 def _plain(value: Any) -> Any:
     """Mappings, lists and numbers; a number that is not finite is None."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value

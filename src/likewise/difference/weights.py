@@ -14,10 +14,11 @@ from likewise.networks import unwrapped
 class WeightChange:
     """Weights that both networks have under one name and in one shape.
 
-    shared   how many such tensors there are
-    changed  those that differ, with |W - V| / |W|, in the order of the network
-    other    how many tensors are in one network only, or of another shape
-    zeros    shares of zeros among the shared weights, before and after
+    Attributes:
+        shared: How many such tensors there are.
+        changed: Those that differ, with |W - V| / |W|, in the order of the network.
+        other: How many tensors are in one network only, or of another shape.
+        zeros: Shares of zeros among the shared weights, before and after.
     """
 
     shared: int
@@ -27,7 +28,7 @@ class WeightChange:
 
 
 def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
-    """What of the parameters and buffers of two networks differs."""
+    """Which parameters and buffers of two networks differ."""
     left, right = (_tensors(unwrapped(net)) for net in (a, b))
     common = [name for name, value in left.items() if name in right and right[name].shape == value.shape]
     changed, zeros, numbers = [], [0, 0], 0
@@ -49,11 +50,11 @@ def _tensors(net: nn.Module) -> dict[str, Tensor]:
     A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product.
     """
     kept = {name: value for name, value in net.state_dict().items() if isinstance(value, Tensor) and value.numel() > 0}
-    found = {}
+    weights = {}
     for name, value in kept.items():
         whole = name.removesuffix("_orig")
         if name.endswith("_mask") and f"{name.removesuffix('_mask')}_orig" in kept:
             continue
         pruned = whole != name and f"{whole}_mask" in kept
-        found[whole if pruned else name] = value * kept[f"{whole}_mask"] if pruned else value
-    return found
+        weights[whole if pruned else name] = value * kept[f"{whole}_mask"] if pruned else value
+    return weights

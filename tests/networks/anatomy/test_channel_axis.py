@@ -159,6 +159,37 @@ class Hidden(nn.Module):
         return self.drop(maps.permute(0, 3, 1, 2) + 1).mean(dim=(2, 3))
 
 
+class SecondAxisNorm(nn.LayerNorm):
+    """As libraries write a normalisation of maps, under a name that does not say so."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        return super().forward(maps.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Turn(nn.Module):
+    def __init__(self, *dims: int) -> None:
+        super().__init__()
+        self.order = dims
+
+    def forward(self, maps: Tensor) -> Tensor:
+        return maps.permute(self.order)
+
+
+def test_a_normalisation_of_the_second_axis_is_found_by_trying_it() -> None:
+    """As many channels as rows and columns, so that sizes tell nothing."""
+    net, images = nn.Sequential(nn.Conv2d(3, 8, 1), SecondAxisNorm(8), nn.ReLU()).eval(), torch.rand(5, 3, 8, 8)
+    with torch.no_grad():
+        expected = net(images).mean(dim=(2, 3))
+    torch.testing.assert_close(shown(net, images, "2", "mean").values, expected)
+
+
+def test_a_module_that_moves_axes_is_found_by_what_it_gives() -> None:
+    net, images = nn.Sequential(nn.Conv2d(3, 8, 1), Turn(0, 2, 3, 1), nn.ReLU()).eval(), torch.rand(5, 3, 8, 8)
+    with torch.no_grad():
+        expected = net(images).mean(dim=(1, 2))
+    torch.testing.assert_close(shown(net, images, "2", "mean").values, expected)
+
+
 def test_where_the_channels_could_be_on_either_side_is_said() -> None:
     net, images = Hidden().eval(), torch.rand(5, 3, 8, 8)
     with torch.no_grad():

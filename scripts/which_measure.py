@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results.advice import OURS, POWER, Recommendation, advise, power_at
+from likewise.benchmark.results.advice import OURS, POWER, Recommendation, advise, our_results, power_at
 from likewise.benchmark.results.claims import check_claims
 from likewise.benchmark.results.frame import label
-from likewise.benchmark.results.gains import ALL, of_frame
 from likewise.benchmark.results.paper import paper_results
-from likewise.benchmark.results.ranks import OVERALL, ranks
+from likewise.benchmark.results.ranks import ALL, OVERALL, gains, ranks
 from likewise.measures.registry import MEASURES
 
 PAGE = Path(__file__).parent.parent / "docs" / "which-measure.md"
@@ -53,7 +52,7 @@ def beyond() -> str:
     """The measures beyond the paper's 23 that do best in each grounding of our own runs, beside the best of the 23."""
     import pandas as pd
 
-    found = of_frame(pd.read_csv(OURS))
+    found = gains(our_results())
     by_outputs = found["measure"].map(lambda name: MEASURES.get(name).info.on == "outputs")
     cells = ["domain", "grounding"]
     answers = found[by_outputs].groupby(cells, sort=False).first()
@@ -75,9 +74,7 @@ def beyond() -> str:
 
 def every_other() -> str:
     """All measures beyond the paper's 23 over the places of all domains: their gain over the best of the 23."""
-    import pandas as pd
-
-    found = of_frame(pd.read_csv(OURS))
+    found = gains(our_results())
     found = found[found["domain"] == ALL]
     questions = list(dict.fromkeys(found["grounding"]))
     head = [GROUNDINGS.get(question).title for question in questions]
@@ -91,9 +88,7 @@ def every_other() -> str:
 
 def winners() -> str:
     """Which measures beat the best of the 23 beyond their interval, and where."""
-    import pandas as pd
-
-    found = of_frame(pd.read_csv(OURS))
+    found = gains(our_results())
     won = found[found["beats"].eq(True) & (found["gain"] >= 5e-3)]
     if not len(won):
         return "None beats the best of the 23 by more than its interval, in any question of any domain."
@@ -112,9 +107,7 @@ def _gain(row: dict[str, Any]) -> str:
 
 def places() -> str:
     """Where our runs were made: data sets with their networks."""
-    import pandas as pd
-
-    found = pd.read_csv(OURS).groupby("data", sort=False)["network"].unique()
+    found = our_results().frame.groupby("data", sort=False)["network"].unique()
     return "; ".join(f"{data} with {', '.join(networks)}" for data, networks in found.items())
 
 

@@ -17,9 +17,8 @@ from likewise.benchmark.planning import plan
 from likewise.benchmark.results.advice import Advice, advise
 from likewise.benchmark.results.claims import check_claims
 from likewise.benchmark.results.frame import Results
-from likewise.benchmark.results.gains import gains
 from likewise.benchmark.results.paper import compare_with_paper, paper_results
-from likewise.benchmark.results.ranks import Ranks, ranks
+from likewise.benchmark.results.ranks import Ranks, gains, ranks
 from likewise.benchmark.results.tables import Table, table
 from likewise.benchmark.runs import BenchmarkRun, run
 from likewise.benchmark.sweeps import sweep

@@ -7,7 +7,6 @@ finds all of these and goes on where it was.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import platform
@@ -24,6 +23,7 @@ from likewise._base.files import make_folder, reading, write_whole
 from likewise.benchmark.domains import Domain, Spec
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.planning import Design
+from likewise.benchmark.results.frame import NETWORKS, RESULTS, read_table
 from likewise.benchmark.training import CHECKS, Record, Task, check_folder, make_all, stack_of, view_of
 from likewise.benchmark.trials import Bench, Trial, check, evaluate, usable, with_settings
 from likewise.benchmark.validity import VALID, Behaviour, Validity, judge
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LAYERS = {"layers": 3}  # how many there are shows when networks are looked at
-RESULTS, NETWORKS, RUN = "results.csv", "networks.csv", "run.json"
+RUN = "run.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,4 @@ def _write_run(folder: Path, design: Design, validity: Mapping[str, Validity]) -
 
 
 def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    with reading(path, f"{path} is no table: {{reason}}. Run the benchmark again with this folder."):
-        return pd.read_csv(io.BytesIO(path.read_bytes()))
+    return read_table(path, f"{path} is no table: {{reason}}. Run the benchmark again with this folder.")

@@ -7,7 +7,6 @@ and the rows of a trial in a file of their own as soon as they exist.
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,13 +18,13 @@ import numpy as np
 
 from likewise import __version__
 from likewise._base.arrays import Array
-from likewise._base.files import reading, write_whole
+from likewise._base.files import write_whole
 from likewise._base.hashing import digest
 from likewise._base.machine import single_threaded
 from likewise.benchmark.domains import Stack
 from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
-from likewise.benchmark.results.frame import COLUMNS
+from likewise.benchmark.results.frame import COLUMNS, REPETITION, read_table
 from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
 from likewise.comparison.pairs import outcome
@@ -141,7 +140,7 @@ def evaluate(
 
 def with_settings(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
     """Rows with what they are of, in the columns of every table of results."""
-    about = {name: settings[name] for name in ("domain", "data", "network", "preset", "seed")}
+    about = {name: settings[name] for name in REPETITION}
     return rows.assign(**about)[list(COLUMNS)]
 
 
@@ -270,7 +269,4 @@ def _text(rows: pd.DataFrame) -> bytes:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    with reading(path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again."):
-        return pd.read_csv(io.BytesIO(path.read_bytes()), keep_default_na=True)
+    return read_table(path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results.frame import Results
+from likewise.benchmark.results.frame import SETTING, Results
 from likewise.errors import InputError
 from likewise.matrices.heatmap import finish
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PLACE = ("domain", "data", "network")  # columns of networks.csv that a run may add
 # what shows a change beside the accuracy on the probe: the column, and in words
 CHECKS = {
     "labels": ("fit", "on training data"),
@@ -27,24 +26,34 @@ CHECKS = {
 
 
 def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None) -> Figure:
-    """One part per grounding by groups, one point per network, its group on the x axis; saved if a path is given.
+    """Draw the accuracy of every network, one panel per grounding by groups.
 
     Hollow points are accuracies where the change of a group shows: on training data, with right shortcuts, augmented.
+
+    Args:
+        results: Results of one or more runs that kept their networks.
+        path: Where the figure is saved, if given.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: The runs kept no networks, or no grounding is by groups.
     """
     from matplotlib.figure import Figure
 
-    parts = accuracies(results)
-    across = min(3, len(parts))
-    down = -(-len(parts) // across)
+    panels = accuracies(results)
+    across = min(3, len(panels))
+    down = -(-len(panels) // across)
     figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
-    for axis, (title, rows) in zip(axes, parts.items(), strict=False):
+    for axis, (title, rows) in zip(axes, panels.items(), strict=False):
         column, words = CHECKS.get(_name(title), ("", ""))
         hollow = _numbers(rows[column]) if column in rows.columns else None
-        known = hollow is not None and bool(hollow.notna().any())
-        _points(axis, rows, hollow if known else None)
-        axis.set_title(f"{title} (hollow: {words})" if known else title, fontsize=9)
-    for axis in axes[len(parts) :]:
+        checked = hollow is not None and bool(hollow.notna().any())
+        _points(axis, rows, hollow if checked else None)
+        axis.set_title(f"{title} (hollow: {words})" if checked else title, fontsize=9)
+    for axis in axes[len(panels) :]:
         axis.axis("off")
     return finish(figure, path)
 
@@ -54,19 +63,18 @@ def accuracies(results: Results) -> dict[str, pd.DataFrame]:
     networks = results.networks
     if networks is None:
         raise InputError("these runs kept no networks.csv, so accuracies are not known. Run the benchmark again.")
-    found = {}
-    for grounding in dict.fromkeys(results.frame["grounding"]):
-        known = GROUNDINGS.get(grounding) if grounding in GROUNDINGS else None
-        if known is not None and known.kind != "groups":
+    by_title = {}
+    for name in dict.fromkeys(results.frame["grounding"]):
+        grounding = GROUNDINGS.get(name) if name in GROUNDINGS else None
+        if grounding is not None and grounding.kind != "groups":
             continue
-        title = known.title if known else grounding
-        named = [grounding in _words(words) for words in networks["groundings"]]
-        rows = networks[np.array(named, dtype=bool)].dropna(subset=["accuracy"])
+        used = [name in _words(words) for words in networks["groundings"]]
+        rows = networks[np.array(used, dtype=bool)].dropna(subset=["accuracy"])
         if len(rows):
-            found[title] = rows
-    if not found:
+            by_title[grounding.title if grounding else name] = rows
+    if not by_title:
         raise InputError("no grounding by groups is among these results, so there are no groups to show.")
-    return found
+    return by_title
 
 
 def _name(title: str) -> str:
@@ -82,7 +90,7 @@ def _numbers(column: pd.Series) -> pd.Series:
 
 
 def _words(text: str) -> list[str]:
-    """The groundings of a network, however they are parted: spaces, commas or semicolons.
+    """The groundings of a network, separated by spaces, commas or semicolons.
 
     >>> _words("labels;shortcut"), _words("labels, layers")
     (['labels', 'shortcut'], ['labels', 'layers'])
@@ -92,21 +100,21 @@ def _words(text: str) -> list[str]:
 
 def _points(axis: Any, rows: pd.DataFrame, hollow: pd.Series | None) -> None:
     groups = list(dict.fromkeys(rows["group"]))
-    given = [name for name in PLACE if name in rows.columns and rows[name].nunique() > 1]
-    kinds = rows[given].astype(str).agg(" ".join, axis=1) if given else rows["group"].map(lambda _: "")
-    names = list(dict.fromkeys(kinds))
-    for place, name in enumerate(names):
-        chosen = rows[kinds == name]
-        x = np.array([groups.index(group) for group in chosen["group"]], dtype=float)
-        spread = (place - (len(names) - 1) / 2) * min(0.16, 0.7 / len(names))
+    differing = [name for name in SETTING if name in rows.columns and rows[name].nunique() > 1]
+    settings = rows[differing].astype(str).agg(" ".join, axis=1) if differing else rows["group"].map(lambda _: "")
+    names = list(dict.fromkeys(settings))
+    for number, name in enumerate(names):
+        networks = rows[settings == name]
+        x = np.array([groups.index(group) for group in networks["group"]], dtype=float)
+        spread = (number - (len(names) - 1) / 2) * min(0.16, 0.7 / len(names))
         jitter = (np.arange(len(x)) % 5 - 2) * 0.012  # networks of one accuracy stay visible
-        at, colour = x + spread + jitter, f"C{place % 10}"
-        axis.scatter(at, chosen["accuracy"], s=14, alpha=0.75, label=name or None, color=colour)
+        at, colour = x + spread + jitter, f"C{number % 10}"
+        axis.scatter(at, networks["accuracy"], s=14, alpha=0.75, label=name or None, color=colour)
         if hollow is not None:
-            axis.scatter(at, hollow[kinds == name], s=14, alpha=0.75, facecolors="none", edgecolors=colour)
+            axis.scatter(at, hollow[settings == name], s=14, alpha=0.75, facecolors="none", edgecolors=colour)
     few = len(groups) <= 4
-    shown = [group.replace(" ", "\n") if few else group for group in groups]
-    axis.set_xticks(range(len(groups)), shown, fontsize=8, **({} if few else {"rotation": 25, "ha": "right"}))
+    ticks = [group.replace(" ", "\n") if few else group for group in groups]
+    axis.set_xticks(range(len(groups)), ticks, fontsize=8, **({} if few else {"rotation": 25, "ha": "right"}))
     axis.set_xlim(-0.5, len(groups) - 0.5)
     axis.set_ylim(0, 1.02)
     axis.set_ylabel("accuracy", fontsize=9)

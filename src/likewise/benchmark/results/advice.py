@@ -1,24 +1,25 @@
 """Which measure should I take? Measures ranked by benchmark results, with what they cost and what they see at n inputs.
 
 It rests on tables that ship with the package: the paper's figures (`paper.csv`), results of our own runs
-(`ours.csv`, where there are any), a simulation of how far measures stand above chance (`power.csv`) and CPU seconds per
-pair (`cost.csv`); `scripts/` makes each of them. Every row of advice can be traced to rows of these tables.
+(`ours.csv`, if any), a simulation of how far measures stand above chance (`power.csv`) and CPU seconds per pair
+(`cost.csv`); `scripts/` makes each of them. Every row of advice can be traced to rows of these tables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._base.files import reading
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results.frame import EVIDENCE, label, main_metrics
+from likewise.benchmark.results.frame import CELL, EVIDENCE, Results, label, main_metrics, read_table
 from likewise.benchmark.results.paper import figures
+from likewise.benchmark.results.ranks import rank_within
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ OWN_COLUMNS = (
     *("run", "domain", "data", "network", "preset", "seed", "grounding", "metric", "measure"),
     *("value", "valid"),
 )
-CELL = ("source", "data", "network", "grounding", "metric")
+FACT = ("source", "data", "network", "grounding", "metric")
 AVERAGE_CELLS = 3  # added to the cells of every measure when they are ordered
-ENOUGH = 0.8  # the power from which on a measure is said to see likeness
+ENOUGH = 0.8  # the least power at which a measure is said to see similarity
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -58,10 +59,17 @@ class Fact:
 class Recommendation:
     """One measure: how often it beats the others, what it gets, what it sees at n inputs and what it costs.
 
-    standing  the share of other measures it beats, mean over cells: 1 is best, 0.5 is average
-    value     the mean over cells where it is defined
-    power     the share of moderately alike pairs it tells from unrelated ones at n inputs, None where not simulated
-    seconds   CPU seconds of one pair, None where not measured
+    Attributes:
+        measure: Its name.
+        label: The paper's abbreviation, where it has one.
+        standing: The share of other measures it beats, mean over cells: 1 is best, 0.5 is average.
+        value: The mean over cells where it is defined.
+        low: The least value.
+        high: The largest value.
+        power: The share of moderately alike pairs it tells from unrelated ones at n inputs, None where not simulated.
+        seconds: CPU seconds of one pair, None where not measured.
+        warnings: Why it comes last, if it does.
+        evidence: The rows this rests on.
     """
 
     measure: str
@@ -100,7 +108,7 @@ class Advice:
         head = ("", "measure", "beats", "cells", "value", "range", "power", "seconds", "")
         body = [
             (
-                str(place),
+                str(position),
                 row.label,
                 f"{row.standing:.0%}",
                 str(len(row.evidence)),
@@ -110,7 +118,7 @@ class Advice:
                 "–" if row.seconds is None else f"{row.seconds:.2g}",
                 "; ".join(row.warnings),
             )
-            for place, row in enumerate(self.rows, 1)
+            for position, row in enumerate(self.rows, 1)
         ]
         widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
         lines += [
@@ -144,16 +152,26 @@ def advise(
     budget: str | float | None = None,
     top: int | None = None,
 ) -> Advice:
-    """Which measures to take for a question in a domain, and on what evidence.
+    """Recommend measures for a question in a domain, with the evidence.
 
-    domain    graph, language or vision
-    question  a grounding: accuracy, outputs, labels, shortcut, augmentation, layers, or "all"
-    n, d      how many inputs and neurons there will be: power and cost are those at that size
-    budget    CPU seconds for one pair, a number or "10s", "500ms", "2min"
-    top       how many to give
+    Args:
+        domain: "graph", "language" or "vision".
+        question: A grounding ("accuracy", "outputs", "labels", "shortcut", "augmentation", "layers"), or "all".
+        n: How many inputs there will be: power and cost are those at that size.
+        d: How many neurons there will be.
+        budget: CPU seconds for one pair, a number or "10s", "500ms", "2min".
+        top: How many measures to give; all by default.
 
-    >>> [row.standing > 0.5 for row in advise("vision", "shortcut", top=2).rows]
-    [True, True]
+    Returns:
+        The measures, best first.
+
+    Raises:
+        UnknownNameError: There is no such domain or question.
+        InputError: There are no results for the question, or a number is out of range.
+
+    Example:
+        >>> [row.standing > 0.5 for row in advise("vision", "shortcut", top=2).rows]
+        [True, True]
     """
     if n is not None and n < 2:
         raise InputError(f"n is {n}. Give the number of inputs, 2 or more.")
@@ -162,7 +180,8 @@ def advise(
     if budget is not None and n is None:
         raise InputError("a budget needs the number of inputs. Give n as well.")
     limit = None if budget is None else parse_seconds(budget)
-    facts = _ranked(_chosen(domain, question))
+    facts = rank_within(_results_for(domain, question), FACT)
+    facts = facts.assign(beats=(facts["of"] - facts["rank"]) / (facts["of"] - 1).clip(lower=1))
     rows = [_recommended(str(name), one, n, d, limit) for name, one in facts.groupby("measure", sort=False)]
     rows.sort(key=lambda row: (len(row.warnings) > 0, -row.settled, row.seconds or 0.0, row.label))
     title = "all groundings" if question == "all" else GROUNDINGS.get(question).title
@@ -176,10 +195,10 @@ def parse_seconds(budget: str | float) -> float:
     >>> parse_seconds("10s"), parse_seconds("500 ms"), parse_seconds("2min"), parse_seconds(3)
     (10.0, 0.5, 120.0, 3.0)
     """
-    found = re.fullmatch(r"\s*(\d+\.?\d*)\s*(ms|s|min|h)?\s*", str(budget))
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*(\d+\.?\d*)\s*(ms|s|min|h)?\s*", str(budget))
+    if match is None or float(match[1]) <= 0:
         raise InputError(f"the budget is {budget!r}. Give CPU seconds per pair, as in 10s, 500ms or 2min.")
-    return float(found[1]) * UNITS[found[2] or "s"]
+    return float(match[1]) * UNITS[match[2] or "s"]
 
 
 @cache
@@ -188,65 +207,57 @@ def _evidence() -> pd.DataFrame:
     import pandas as pd
 
     paper = figures()
-    wanted = [metric in main_metrics(g) for g, metric in zip(paper["grounding"], paper["metric"], strict=True)]
-    paper = paper[np.array(wanted)].assign(source=lambda rows: "ReSi paper, table " + rows["table"].astype(str))
-    parts = [paper[["domain", *CELL, "measure", "value"]]]
+    main = [metric in main_metrics(g) for g, metric in zip(paper["grounding"], paper["metric"], strict=True)]
+    paper = paper[np.array(main)].assign(source=lambda rows: "ReSi paper, table " + rows["table"].astype(str))
+    frames = [paper[["domain", *FACT, "measure", "value"]]]
     if OURS.exists():
-        parts.append(_own(_read(OURS)))
-    return pd.concat(parts, ignore_index=True)
+        frames.append(_mean_of_runs(our_results().valid().frame))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _own(rows: pd.DataFrame) -> pd.DataFrame:
-    """Our results, the mean over repetitions, without groups that are not valid."""
-    place = ["domain", "data", "network", "preset", "grounding", "metric"]
-    rows = rows[rows["valid"].ne(False)]
-    rows = rows.assign(source=rows.groupby(place)["run"].transform(_runs), value=rows["value"].astype(float))
-    return rows.groupby(["domain", *CELL, "measure"], sort=False)["value"].mean().reset_index()
+def our_results() -> Results:
+    """Results of our own runs, which ship with the package; `run` says of each row from which."""
+    return Results(_read(OURS).assign(variant="published", measure_variant="published", ties=None))
+
+
+def _mean_of_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """The mean over repetitions, with the runs it is from as the source."""
+    rows = rows.assign(source=rows.groupby(list(CELL))["run"].transform(_runs), value=rows["value"].astype(float))
+    return rows.groupby(["domain", *FACT, "measure"], sort=False)["value"].mean().reset_index()
 
 
 def _runs(names: pd.Series) -> str:
-    known = list(dict.fromkeys(names))
-    return f"our run{'s' * (len(known) > 1)} {', '.join(known)}"
+    unique = list(dict.fromkeys(names))
+    return f"our run{'s' * (len(unique) > 1)} {', '.join(unique)}"
 
 
 @cache
-def _read(path: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    with reading(path, f"{path} is damaged ({{reason}}). Install likewise again."):
-        return pd.read_csv(path)
+def _read(path: Path) -> pd.DataFrame:
+    return read_table(path, f"{path} is damaged ({{reason}}). Install likewise again.")
 
 
-def _chosen(domain: str, question: str) -> pd.DataFrame:
-    found = _evidence()
-    domains = list(dict.fromkeys(found["domain"]))
+def _results_for(domain: str, question: str) -> pd.DataFrame:
+    """The results of one domain by one grounding, or by all."""
+    rows = _evidence()
+    domains = list(dict.fromkeys(rows["domain"]))
     if domain not in domains:
         hint = did_you_mean(domain, domains) or f" There are {', '.join(domains)}."
         raise UnknownNameError(f"no domain named {domain!r} has results.{hint}")
-    found = found[found["domain"] == domain]
+    rows = rows[rows["domain"] == domain]
     if question == "all":
-        return found
+        return rows
     if question not in GROUNDINGS:
         names = [*GROUNDINGS.names(), "all"]
         hint = did_you_mean(question, names) or f" There are {', '.join(names)}."
         raise UnknownNameError(f"no question named {question!r}.{hint}")
     name = GROUNDINGS.get(question).name
-    known = list(dict.fromkeys(found["grounding"]))
-    if name not in known:
+    groundings = list(dict.fromkeys(rows["grounding"]))
+    if name not in groundings:
         raise InputError(
             f"there are no results for {name!r} in {domain}, neither in the paper nor of ours. There are "
-            f"{quoted_list(known)}; or run `likewise benchmark run --domain {domain} --grounding {name}`."
+            f"{quoted_list(groundings)}; or run `likewise benchmark run --domain {domain} --grounding {name}`."
         )
-    return found[found["grounding"] == name]
-
-
-def _ranked(facts: pd.DataFrame) -> pd.DataFrame:
-    """Facts with the rank of each within its cell, undefined ones last, and the share of others it beats."""
-    share = facts["value"].notna().groupby([facts[name] for name in CELL]).transform("mean")
-    facts = facts[share >= 0.5]  # a cell in which most are undefined says nothing of measures
-    worst = facts.assign(value=facts["value"].fillna(-np.inf)).groupby(list(CELL))["value"]
-    rank, count = worst.rank(ascending=False, method="average"), worst.transform("size")
-    return facts.assign(rank=rank, of=count, beats=(count - rank) / (count - 1).clip(lower=1))
+    return rows[rows["grounding"] == name]
 
 
 def _recommended(name: str, facts: pd.DataFrame, n: int | None, d: int, budget: float | None) -> Recommendation:
@@ -258,20 +269,21 @@ def _recommended(name: str, facts: pd.DataFrame, n: int | None, d: int, budget: 
         warnings.append(f"sees too little at n = {n}")
     if budget is not None and seconds is not None and seconds > budget:
         warnings.append("over budget")
-    if len(values) < len(facts):
-        undefined = len(facts) - len(values)
-        warnings += [f"undefined in {undefined} of {len(facts)} cells"] if undefined > len(facts) / 4 else []
-    rows: Iterable[Any] = facts.itertuples()
-    found = tuple(
-        Fact(
-            row.source, row.data, row.network, row.grounding, row.metric, float(row.value), float(row.rank), int(row.of)
-        )
-        for row in rows
-    )
-    ends = (float(values.min()), float(values.max())) if len(values) else (np.nan, np.nan)
-    mean = float(values.mean()) if len(values) else np.nan
+    undefined = len(facts) - len(values)
+    if undefined > len(facts) / 4:
+        warnings.append(f"undefined in {undefined} of {len(facts)} cells")
+    columns = [facts[key].tolist() for key in (*FACT, "value", "rank", "of")]
     return Recommendation(
-        name, label(name), float(facts["beats"].mean()), mean, *ends, power, seconds, tuple(warnings), found
+        name,
+        label(name),
+        float(facts["beats"].mean()),
+        float(values.mean()),
+        float(values.min()),
+        float(values.max()),
+        power,
+        seconds,
+        tuple(warnings),
+        tuple(Fact(*fact) for fact in zip(*columns, strict=True)),
     )
 
 

@@ -1,14 +1,14 @@
-"""Results of the benchmark: one row per grounding, metric, form and measure; from one run or from many.
+"""Benchmark results as one tidy frame: one row per grounding, metric, form and measure; from one run or from many.
 
-A run keeps them as `results.csv`, with its networks beside it as `networks.csv`. Whatever reads results (tables, ranks,
-the comparison with the paper, advice) reads them from here, so a damaged file is refused in one place. The paper's
-own figures come in the same form, see `likewise.benchmark.results.paper`.
+A run keeps it as `results.csv`, with its networks beside it as `networks.csv`. Whatever reads results (tables, ranks,
+the comparison with the paper, advice) reads them from here: the names of columns are defined once, and a damaged file
+is refused in one place. The paper's own figures come in the same form, see `likewise.benchmark.results.paper`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import is_folder, reading, write_whole
+from likewise.benchmark.evaluation import TIES
 from likewise.benchmark.groundings import FORMS, GROUNDINGS
 from likewise.errors import InputError, MissingDataError, brief, quoted_list
 
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
 
 RESULTS, NETWORKS = "results.csv", "networks.csv"
 EVIDENCE = Path(__file__).parent / "evidence"  # tables that ship with the package
-WORDS = ("domain", "data", "network", "preset", "grounding", "metric", "variant", "measure", "measure_variant", "ties")
-NUMBERS = ("seed", "value", "chance", "low", "high", "p", "coverage", "networks", "n", "seconds")
+SETTING = ("domain", "data", "network")  # where measures are compared
+REPETITION = (*SETTING, "preset", "seed")
+CELL = (*SETTING, "preset", "grounding", "metric")  # what measures are ranked in, over repetitions
+ROW = (*CELL, "seed", "variant", "measure", "measure_variant", "ties")  # no two rows agree in all of these
 COLUMNS = (
-    *("domain", "data", "network", "preset", "seed", "grounding", "metric", "variant", "measure", "measure_variant"),
+    *(*REPETITION, "grounding", "metric", "variant", "measure", "measure_variant"),
     *("value", "chance", "low", "high", "p", "coverage", "ties", "networks", "n", "valid", "seconds"),
 )
+NUMBERS = ("seed", "value", "chance", "low", "high", "p", "coverage", "networks", "n", "seconds")
 OPTIONAL = ("value", "chance", "low", "high", "p", "ties", "valid", "seconds", "n", "networks")  # cells may be empty
 NETWORK_COLUMNS = ("name", "group", "groundings", "seed", "accuracy")
-CELL = ("domain", "data", "network")
-ROW = (*CELL, "preset", "seed", "grounding", "metric", "variant", "measure", "measure_variant", "ties")
 TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 MAIN_METRICS = {"predictions": ("spearman", "spearman_jsd", "spearman_disagreement"), "groups": ("auprc",)}
 
@@ -42,9 +44,11 @@ MAIN_METRICS = {"predictions": ("spearman", "spearman_jsd", "spearman_disagreeme
 class Results:
     """Results in a frame with the columns `COLUMNS`, and the networks they are of.
 
-    value     higher is better; empty where the measure is undefined
-    valid     whether the groups behave as they were made to; empty where a grounding has none
-    networks  one row per network of each run, if the runs kept them: name, group, groundings, seed, accuracy
+    Attributes:
+        frame: One row per result. `value` is better if higher, and empty where the measure is undefined; `valid` says
+            whether the groups behave as they were made to, and is empty where a grounding has none.
+        networks: One row per network of each run, if the runs kept them: name, group, groundings, seed, accuracy.
+        sources: Where the results were read from.
     """
 
     frame: pd.DataFrame
@@ -53,68 +57,121 @@ class Results:
 
     @classmethod
     def load(cls, *folders: str | os.PathLike[str]) -> Results:
-        """The results of one or more runs, by their folders; a `results.csv` will do for a folder."""
+        """Load the results of one or more runs.
+
+        Args:
+            *folders: The folders of runs, or their `results.csv`.
+
+        Returns:
+            All rows, with the networks of all runs that kept them.
+
+        Raises:
+            MissingDataError: A folder holds no results.
+            InputError: A file is damaged, or the same result is in two of them.
+        """
         if not folders:
             raise InputError("no run was given. Give the folder of one or more.")
-        found = [_load(Path(folder)) for folder in folders]
-        return cls.joined(found)
+        return cls.joined([_load(Path(folder)) for folder in folders])
 
     @classmethod
-    def joined(cls, parts: Iterable[Results]) -> Results:
-        """Several results as one; the same row may not come from two of them."""
+    def joined(cls, results: Iterable[Results]) -> Results:
+        """Join several results.
+
+        Args:
+            results: Results of different runs.
+
+        Returns:
+            All of their rows and networks.
+
+        Raises:
+            InputError: The same row is in two of them.
+        """
         import pandas as pd
 
-        parts = list(parts)
-        frames = [part.frame for part in parts if len(part.frame)]
-        frame = pd.concat(frames, ignore_index=True) if frames else parts[0].frame
+        several = list(results)
+        frames = [one.frame for one in several if len(one.frame)]
+        frame = pd.concat(frames, ignore_index=True) if frames else several[0].frame
         twice = frame[frame.duplicated(list(ROW))]
         if len(twice):
             row = twice.iloc[0]
-            where = " and ".join(source for part in parts for source in part.sources if _holds(part, row))
+            holders = " and ".join(source for one in several for source in one.sources if _holds(one.frame, row))
             raise InputError(
-                f"{where} hold the same result twice: {row['measure']} by {row['grounding']} on {row['data']} with "
+                f"{holders} hold the same result twice: {row['measure']} by {row['grounding']} on {row['data']} with "
                 f"{row['network']} and seed {int(row['seed'])}. Give each run once."
             )
-        networks = [part.networks for part in parts if part.networks is not None]
-        return cls(
-            frame,
-            pd.concat(networks, ignore_index=True) if networks else None,
-            tuple(source for part in parts for source in part.sources),
-        )
+        networks = [one.networks for one in several if one.networks is not None]
+        sources = tuple(source for one in several for source in one.sources)
+        return cls(frame, pd.concat(networks, ignore_index=True) if networks else None, sources)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, source: str = "the frame") -> Results:
-        """Results from a frame of your own, checked as a file is."""
+        """Make results from a frame of your own, checked as a file is.
+
+        Args:
+            frame: One row per result, with the columns `COLUMNS`.
+            source: What error messages call it.
+
+        Returns:
+            The results, numbers as numbers.
+
+        Raises:
+            InputError: A column is missing, or a row holds what a result cannot be.
+        """
         return cls(_checked(frame, source), sources=(source,))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write `results.csv` into a folder, whole or not at all."""
+        """Write `results.csv` into a folder, whole or not at all.
+
+        Args:
+            folder: Where it is written.
+
+        Returns:
+            The path of the file.
+        """
         path = Path(folder) / RESULTS
         write_whole(path, self.frame[list(COLUMNS)].to_csv(index=False, lineterminator="\n").encode())
         return path
 
-    def only(self, **wanted: Any) -> Results:
-        """The rows with these values, one or several per column: `results.only(domain="graph", data=["cora"])`."""
+    def only(self, **values: Any) -> Results:
+        """Select rows by their values: `results.only(domain="graph", data=["cora"])`.
+
+        Args:
+            **values: One or several values per column; None selects all.
+
+        Returns:
+            The rows that have these values.
+
+        Raises:
+            InputError: There is no such column, or no row with such a value.
+        """
         frame = self.frame
-        for column, values in wanted.items():
+        for column, selected in values.items():
             if column not in COLUMNS:
                 raise InputError(f"results have no column {column!r}. They have {', '.join(COLUMNS)}.")
-            if values is None:
+            if selected is None:
                 continue
-            chosen = [values] if isinstance(values, (str, int, float)) else list(values)
-            known = frame[column].dropna().unique().tolist()
-            missing = [value for value in chosen if value not in known]
+            selected = [selected] if isinstance(selected, (str, int, float)) else list(selected)
+            present = frame[column].dropna().unique().tolist()
+            missing = [value for value in selected if value not in present]
             if missing:
-                raise InputError(
-                    f"no result has the {column} {brief(missing[0])}. There are {quoted_list([str(k) for k in known])}."
-                )
-            frame = frame[frame[column].isin(chosen)]
-        return replace(self, frame=frame.reset_index(drop=True))
+                choices = quoted_list([str(value) for value in present])
+                raise InputError(f"no result has the {column} {brief(missing[0])}. There are {choices}.")
+            frame = frame[frame[column].isin(selected)]
+        return self._with(frame)
 
     def form(self, variant: str = "published", ties: str = "conform") -> Results:
-        """One form of the evaluation; of the published conformities the one that counts ties so."""
-        from likewise.benchmark.evaluation import TIES
+        """Select one form of the evaluation.
 
+        Args:
+            variant: "published" or "resi".
+            ties: What equal values count as in the published conformity: "conform", "half" or "violate".
+
+        Returns:
+            The rows of that form.
+
+        Raises:
+            InputError: There is no such form.
+        """
         if variant not in FORMS:
             raise InputError(f"no form named {variant!r}. Choose {quoted_list(FORMS)}.")
         if ties not in TIES:
@@ -122,26 +179,35 @@ class Results:
         frame = self.frame[self.frame["variant"] == variant]
         if variant == "published":
             frame = frame[frame["ties"].isna() | (frame["ties"] == ties)]
-        return replace(self, frame=frame.reset_index(drop=True))
+        return self._with(frame)
 
     def main(self) -> Results:
-        """The metrics the paper ranks by: AUPRC of groups, rank correlations of all others."""
-        wanted = [
-            metric in main_metrics(grounding)
-            for grounding, metric in zip(self.frame["grounding"], self.frame["metric"], strict=True)
-        ]
-        return replace(self, frame=self.frame[np.array(wanted, dtype=bool)].reset_index(drop=True))
+        """Select the metrics the paper ranks by: AUPRC of groups, rank correlations of all others."""
+        columns = zip(self.frame["grounding"], self.frame["metric"], strict=True)
+        return self._with(self.frame[np.array([metric in main_metrics(name) for name, metric in columns], dtype=bool)])
+
+    def valid(self) -> Results:
+        """Select what is not of groups that do not behave as they were made to."""
+        return self._with(self.frame[self.frame["valid"].ne(False)])
+
+    def means(self, keys: Iterable[str] = CELL) -> pd.DataFrame:
+        """The mean of each measure over repetitions: `value`, and `undefined`, the share of rows without one."""
+        frame = self.frame.assign(undefined=self.frame["value"].isna().astype(float))
+        return frame.groupby([*keys, "measure"], sort=False)[["value", "undefined"]].mean().reset_index()
+
+    def _with(self, frame: pd.DataFrame) -> Results:
+        return replace(self, frame=frame.reset_index(drop=True))
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        cells = self.frame[list(CELL)].drop_duplicates()
-        return f"Results({len(self.frame)} rows of {len(cells)} cells, {self.frame['measure'].nunique()} measures)"
+        settings = self.frame[list(SETTING)].drop_duplicates()
+        return f"Results({len(self.frame)} rows of {len(settings)} cells, {self.frame['measure'].nunique()} measures)"
 
 
 def main_metrics(grounding: str) -> tuple[str, ...]:
-    """What a grounding is judged by where one figure has to do; one of others, by all it has but conformity."""
+    """The metrics that rank measures by a grounding; an unknown one has all but conformity."""
     kind = GROUNDINGS.get(grounding).kind if grounding in GROUNDINGS else "predictions"
     return MAIN_METRICS.get(kind, ("spearman",))
 
@@ -156,127 +222,116 @@ def label(measure: str, form: str | None = None) -> str:
 
     name, bracket, options = measure.partition("[")
     aliases = MEASURES.get(name).info.aliases if name in MEASURES else ()
-    shown = next((alias for alias in aliases if alias in RESI), name) + bracket + options
-    return f"{shown}[{form}]" if form else shown
+    short = next((alias for alias in aliases if alias in RESI), name) + bracket + options
+    return f"{short}[{form}]" if form else short
 
 
-def _holds(part: Results, row: pd.Series) -> bool:
+def read_table(path: Path, refusal: str, **options: Any) -> pd.DataFrame:
+    """A CSV file; a damaged one is refused with this sentence, which may name the `{reason}`."""
+    import pandas as pd
+
+    with reading(path, refusal):
+        return pd.read_csv(path, **options)
+
+
+def read_text_table(path: Path, remedy: str) -> pd.DataFrame:
+    """A CSV file with every cell as text, to be checked."""
+    refusal = f"{path} is no table ({{reason}}). {remedy}"
+    return read_table(path, refusal, dtype=str, encoding="utf-8-sig", encoding_errors="strict", keep_default_na=False)
+
+
+def _holds(frame: pd.DataFrame, row: pd.Series) -> bool:
     same = [
-        part.frame[name].isna() if row[name] != row[name] or row[name] is None else part.frame[name] == row[name]
-        for name in ROW
+        frame[name].isna() if row[name] != row[name] or row[name] is None else frame[name] == row[name] for name in ROW
     ]
     return bool(np.logical_and.reduce(same).any())
 
 
 def _load(path: Path) -> Results:
-    folder = path if is_folder(path) else path.parent
-    file = path / RESULTS if is_folder(path) else path
+    folder, file = (path, path / RESULTS) if is_folder(path) else (path.parent, path)
     if not file.exists():
         raise MissingDataError(
             f"{path} holds no {RESULTS}, so it is no finished run. Give the folder of `likewise benchmark run --out`."
         )
-    frame = _checked(_read(file, f"Run the benchmark again with --out {folder}."), str(file))
+    frame = _checked(read_text_table(file, f"Run the benchmark again with --out {folder}."), str(file))
     networks = _networks(folder / NETWORKS, frame) if (folder / NETWORKS).exists() else None
     return Results(frame, networks, (str(path),))
 
 
-def _read(file: Path, remedy: str) -> pd.DataFrame:
-    import pandas as pd
-
-    with reading(file, f"{file} is no table ({{reason}}). {remedy}"):
-        return pd.read_csv(file, dtype=str, encoding="utf-8-sig", encoding_errors="strict", keep_default_na=False)
+def _refuse_first(rows: Any, sentence: Callable[[int], str]) -> None:
+    """Refuse the first of the rows that are marked, if any is."""
+    marked = np.flatnonzero(np.asarray(rows, dtype=bool))
+    if len(marked):
+        raise InputError(sentence(int(marked[0])))
 
 
 def _checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-    """The frame with its columns in order, numbers as numbers; anything odd is refused with its place."""
+    """The frame with its columns in order, numbers as numbers; anything odd is refused with its row."""
     import pandas as pd
 
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         raise InputError(f"{source} has no column {missing[0]!r}. Results have the columns {', '.join(COLUMNS)}.")
     frame = frame[list(COLUMNS)].reset_index(drop=True)
-    out: dict[str, pd.Series] = {}
-    for name in COLUMNS:
-        column = frame[name].astype(object).where(frame[name].notna() & (frame[name].astype(str) != ""), None)
-        empty = column.isna().to_numpy()
-        if name not in OPTIONAL and empty.any():
-            raise InputError(f"{source} has no {name} in row {int(np.argmax(empty)) + 1}. Repair it or run again.")
-        if name in NUMBERS:
-            column = _numbers(column, empty, name, source)
-        elif name == "valid":
-            column = _truths(column, empty, source)
-        out[name] = column
-    made = pd.DataFrame(out)
-    _check_words(made, "variant", FORMS, source)
-    _check_words(made, "measure_variant", FORMS, source)
-    return _check_ranges(made, source)
+    checked = pd.DataFrame({name: _column(frame[name], name, source) for name in COLUMNS})
+    twice = checked.duplicated(list(ROW))
+    _refuse_first(
+        twice,
+        lambda i: (
+            f"{source} holds {checked['measure'][i]} by {checked['grounding'][i]} and {checked['metric'][i]} "
+            f"twice, the second time in row {i + 1}. Run again."
+        ),
+    )
+    return checked
 
 
-def _numbers(column: pd.Series, empty: Any, name: str, source: str) -> pd.Series:
+def _column(values: pd.Series, name: str, source: str) -> pd.Series:
     import pandas as pd
 
+    column = values.astype(object).where(values.notna() & (values.astype(str) != ""), None)
+    empty, words = column.isna(), column.astype(str).str.lower()
+
+    def refuse(rows: Any, why: str, cells: Any = column) -> None:
+        _refuse_first(rows, lambda i: f"{source} has {cells[i]!r} as {name} in row {i + 1}{why}")
+
+    if name not in OPTIONAL:
+        _refuse_first(empty, lambda i: f"{source} has no {name} in row {i + 1}. Repair it or run again.")
+    if name in ("variant", "measure_variant"):
+        refuse(~column.isin(list(FORMS)), f". Choose {quoted_list(list(FORMS))}.")
+    if name == "valid":
+        refuse(~empty & ~words.isin([*TRUTH, "nan", "none"]), ". Write true, false or nothing.")
+        return words.map(TRUTH).astype(object)
+    if name not in NUMBERS:
+        return column
     numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
-    odd = np.flatnonzero(numbers.isna().to_numpy() & ~empty & (column.astype(str).str.lower() != "nan").to_numpy())
-    if len(odd):
-        raise InputError(
-            f"{source} has {column.iloc[odd[0]]!r} as {name} in row {odd[0] + 1}, which is no number. Repair it or "
-            "run again."
+    refuse(numbers.isna() & ~empty & (words != "nan"), ", which is no number. Repair it or run again.")
+    low = {"value": -1.0, "coverage": 0.0}.get(name)
+    if low is not None:
+        outside = (numbers < low - 1e-9) | (numbers > 1 + 1e-9)
+        _refuse_first(
+            outside,
+            lambda i: (
+                f"{source} has {numbers[i]:g} as {name} in row {i + 1}, beyond {low:g} to 1. Repair it or run again."
+            ),
         )
     return numbers
-
-
-def _truths(column: pd.Series, empty: Any, source: str) -> pd.Series:
-    words = column.astype(str).str.lower()
-    odd = np.flatnonzero(~empty & ~words.isin([*TRUTH, "nan", "none"]).to_numpy())
-    if len(odd):
-        raise InputError(
-            f"{source} has {column.iloc[odd[0]]!r} as valid in row {odd[0] + 1}. Write true, false or nothing."
-        )
-    return words.map(TRUTH).astype(object)
-
-
-def _check_words(frame: pd.DataFrame, name: str, known: Iterable[str], source: str) -> None:
-    odd = np.flatnonzero(~frame[name].isin(list(known)).to_numpy())
-    if len(odd):
-        raise InputError(
-            f"{source} has {frame[name].iloc[odd[0]]!r} as {name} in row {odd[0] + 1}. Choose "
-            f"{quoted_list(list(known))}."
-        )
-
-
-def _check_ranges(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-    for name, low in (("value", -1.0), ("coverage", 0.0)):
-        numbers = frame[name].to_numpy()
-        odd = np.flatnonzero((numbers < low - 1e-9) | (numbers > 1 + 1e-9))
-        if len(odd):
-            raise InputError(
-                f"{source} has {numbers[odd[0]]:g} as {name} in row {odd[0] + 1}, beyond {low:g} to 1. Repair it or "
-                "run again."
-            )
-    twice = np.flatnonzero(frame.duplicated(list(ROW)).to_numpy())
-    if len(twice):
-        row = frame.iloc[twice[0]]
-        raise InputError(
-            f"{source} holds {row['measure']} by {row['grounding']} and {row['metric']} twice, the second time in row "
-            f"{twice[0] + 1}. Run again."
-        )
-    return frame
 
 
 def _networks(file: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """The networks of a run, with the domain, data and network of its results where these are one."""
     import pandas as pd
 
-    table = _read(file, "Run the benchmark again.")
+    table = read_text_table(file, "Run the benchmark again.")
     missing = [name for name in NETWORK_COLUMNS if name not in table.columns]
     if missing:
         raise InputError(f"{file} has no column {missing[0]!r}. It needs {', '.join(NETWORK_COLUMNS)}.")
     accuracy = pd.to_numeric(table["accuracy"], errors="coerce")
-    odd = np.flatnonzero(accuracy.isna().to_numpy() & ~table["accuracy"].isin(["", "nan"]).to_numpy())
-    if len(odd):
-        raise InputError(
-            f"{file} has {table['accuracy'].iloc[odd[0]]!r} as accuracy of {table['name'].iloc[odd[0]]!r}, which is no "
-            "number. Run the benchmark again."
-        )
-    known = {name: frame[name].iloc[0] for name in CELL if name not in table.columns and frame[name].nunique() == 1}
-    return table.assign(accuracy=accuracy, **known)
+    _refuse_first(
+        accuracy.isna() & ~table["accuracy"].isin(["", "nan"]),
+        lambda i: (
+            f"{file} has {table['accuracy'][i]!r} as accuracy of {table['name'][i]!r}, which is no number. Run "
+            "the benchmark again."
+        ),
+    )
+    setting = {name: frame[name].iloc[0] for name in SETTING if name not in table and frame[name].nunique() == 1}
+    return table.assign(accuracy=accuracy, **setting)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._base.files import reading, write_whole
+from likewise._base.files import write_whole
 from likewise.analysis.matrix_agreement import correlations
-from likewise.benchmark.results.frame import CELL, EVIDENCE, Results, label
+from likewise.benchmark.results.frame import EVIDENCE, SETTING, Results, label, read_table
 from likewise.errors import InputError, quoted_list
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ FILE = EVIDENCE / "paper.csv"
 SOURCE = "Klabunde et al., ReSi, arXiv:2408.00531"
 _TESTS = ("accuracy", "outputs", "labels", "shortcut", "augmentation", "layers")
 TABLES = {  # which table of the paper holds a domain and grounding
-    **{("graph", test): 7 + place for place, test in enumerate(_TESTS)},
+    **{("graph", test): number for number, test in enumerate(_TESTS, 7)},
     **{("language", test): 13 for test in _TESTS},
-    **{("vision", test): 14 + place for place, test in enumerate(_TESTS)},
+    **{("vision", test): number for number, test in enumerate(_TESTS, 14)},
 }
 INPUTS = {"cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815, "imagenet100": 5000}
 _SYNONYMS = {"sage": "graphsage", "arxiv": "ogbnarxiv", "sst": "sst2", "bertbase": "bert", "bertbaseuncased": "bert"}
 _FIGURES = ("table", "domain", "grounding", "metric", "data", "network", "measure", "printed", "value")
+_CELL = [*SETTING, "grounding", "metric"]
 
 
 @cache
@@ -43,8 +44,9 @@ def _figures() -> pd.DataFrame:
 
     from likewise.measures.registry import MEASURES
 
-    with reading(FILE, f"{FILE} is damaged ({{reason}}). Install likewise again."):
-        wide = pd.read_csv(FILE, dtype=str, keep_default_na=False)
+    wide = read_table(
+        FILE, f"{FILE} is damaged ({{reason}}). Install likewise again.", dtype=str, keep_default_na=False
+    )
     keys = [name for name in _FIGURES if name in wide.columns]
     tall = wide.melt(keys, var_name="measure", value_name="printed")
     tall["measure"] = [MEASURES.get(alias).name for alias in tall["measure"]]
@@ -59,9 +61,9 @@ def _figures() -> pd.DataFrame:
 def _without_empty_conformity(figures: pd.DataFrame) -> pd.DataFrame:
     """The reference counts undefined layers as conforming: what has no correlation has no conformity either."""
     layers = figures[figures["grounding"] == "layers"]
-    place = ["domain", "data", "network", "measure"]
-    undefined = layers[(layers["metric"] == "spearman") & layers["value"].isna()].set_index(place).index
-    empty = (figures["grounding"] == "layers") & figures.set_index(place).index.isin(undefined)
+    keys = [*SETTING, "measure"]
+    undefined = layers[(layers["metric"] == "spearman") & layers["value"].isna()].set_index(keys).index
+    empty = (figures["grounding"] == "layers") & figures.set_index(keys).index.isin(undefined)
     return figures.assign(value=figures["value"].mask(empty))
 
 
@@ -72,26 +74,34 @@ def figures() -> pd.DataFrame:
     here. What a table does not print (PWCCA in tables 7 to 12 and 16) and what it prints as nan is NaN, and so is
     the conformity over layers of a measure whose correlation is nan: the reference lets undefined pairs conform.
 
-    >>> figures().query("table == 9 and network == 'GCN' and data == 'Cora' and measure == 'imd'").value.tolist()
-    [0.74, 0.93]
+    Returns:
+        One row per figure.
+
+    Example:
+        >>> figures().query("table == 9 and network == 'GCN' and data == 'Cora' and measure == 'imd'").value.tolist()
+        [0.74, 0.93]
     """
     return _figures().copy()
 
 
 def paper_results() -> Results:
-    """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours."""
-    found = _figures()
-    places = zip(found["grounding"], found["metric"], found["data"], strict=True)
-    chance: Any = [_chance(*place) for place in places]
+    """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours.
+
+    Returns:
+        One row per figure of the paper's tables 7 to 19.
+    """
+    printed = _figures()
+    columns = zip(printed["grounding"], printed["metric"], printed["data"], strict=True)
+    chance: Any = [_chance(*cell) for cell in columns]
     blank = dict.fromkeys(("low", "high", "p", "ties", "networks", "valid", "seconds"))
-    frame = found.assign(
+    frame = printed.assign(
         preset="paper",
         seed=0,
         variant="resi",
         measure_variant="resi",
         chance=chance,
-        coverage=found["value"].notna().astype(float),
-        n=found["data"].str.lower().map(INPUTS),
+        coverage=printed["value"].notna().astype(float),
+        n=printed["data"].str.lower().map(INPUTS),
         **blank,
     )
     return Results.from_frame(frame, SOURCE)
@@ -119,11 +129,12 @@ def plain(name: str) -> str:
 class PaperComparison:
     """Ours beside the paper's figures.
 
-    cells  one row per data, network, grounding and metric: over the measures that both have, the mean absolute
-           difference and the rank correlation, each the mean over our repetitions with the least and the largest;
-           `between` is the mean absolute difference of two repetitions of ours, which is what chance makes;
-           `by_chance` the share of the paper's figures inside what chance gives, where a correlation has such a range
-    rows   one row per measure of each cell: paper, ours (mean, least, largest) and the difference
+    Attributes:
+        cells: One row per data, network, grounding and metric: over the measures that both have, the mean absolute
+            difference and the rank correlation, each the mean over our repetitions with the least and the largest;
+            `between` is the mean absolute difference of two repetitions of ours, which is what chance makes;
+            `by_chance` the share of the paper's figures inside what chance gives, where a correlation has such a range.
+        rows: One row per measure of each cell: paper, ours (mean, least, largest) and the difference.
     """
 
     cells: pd.DataFrame
@@ -131,17 +142,15 @@ class PaperComparison:
 
     def by_grounding(self) -> pd.DataFrame:
         """Mean over networks: difference and correlation per domain, data, grounding and metric."""
-        keys = ["domain", "data", "grounding", "metric"]
-        columns = ["difference", "between", "correlation"]
-        found = self.cells.groupby(keys, sort=False)
-        return found[columns].mean().assign(networks=found.size()).reset_index()
+        groups = self.cells.groupby(["domain", "data", "grounding", "metric"], sort=False)
+        means = groups[["difference", "between", "correlation"]].mean()
+        return means.assign(networks=groups.size()).reset_index()
 
     def __str__(self) -> str:
-        shown = self.cells.drop(columns="domain").copy()
-        shown["difference"] = _with_range(self.cells, "difference")
-        shown["correlation"] = _with_range(self.cells, "correlation")
-        ends = [f"{name}_{end}" for name in ("difference", "correlation") for end in ("low", "high")]
-        text: str = shown.drop(columns=ends).to_string(index=False, float_format="%.2f", na_rep="–")
+        ranges = {name: _with_range(self.cells, name) for name in ("difference", "correlation")}
+        ends = [f"{name}_{end}" for name in ranges for end in ("low", "high")]
+        cells = self.cells.drop(columns=["domain", *ends]).assign(**ranges)
+        text: str = cells.to_string(index=False, float_format="%.2f", na_rep="–")
         return (
             f"{text}\n\ndifference: mean absolute difference to the paper over measures, [least, largest] over "
             "repetitions.\nbetween: the same between two repetitions of ours. correlation: of ranks over measures.\n"
@@ -149,7 +158,11 @@ class PaperComparison:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows, one per measure of each cell, as CSV."""
+        """Write the rows, one per measure of each cell, as CSV.
+
+        Args:
+            path: The file.
+        """
         write_whole(Path(path), self.rows.to_csv(index=False, lineterminator="\n").encode())
 
 
@@ -162,31 +175,47 @@ def _with_range(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def compare_with_paper(results: Results, *, variant: str = "resi", measure_variant: str = "resi") -> PaperComparison:
-    """Our results beside the paper's figures, cell by cell, in the reference's form of evaluation and measures."""
+    """Compare results with the paper's figures, cell by cell, by default in the reference's forms.
+
+    Args:
+        results: Results of one or more runs.
+        variant: The form of the evaluation, "published" or "resi".
+        measure_variant: The form of the measures, "published" or "resi".
+
+    Returns:
+        Differences and rank correlations per cell, and every figure beside ours.
+
+    Raises:
+        InputError: The results hold no measure in these forms, or nothing the paper has figures for.
+    """
     import pandas as pd
 
-    ours = results.only().form(variant)
-    ours_frame = ours.frame[ours.frame["measure_variant"] == measure_variant]
-    if not len(ours_frame):
+    ours = results.form(variant).frame.query("measure_variant == @measure_variant")
+    if not len(ours):
         raise InputError(
             f"these results hold no measure in the form {measure_variant!r} by the evaluation {variant!r}, which the "
             "paper's tables were made with. Run the benchmark with --measures resi."
         )
-    pairs = _joined(ours_frame)
+    pairs = _joined(ours)
     if not len(pairs):
-        known = sorted({f"{row.data} with {row.network}" for row in ours_frame.itertuples()})
+        settings = sorted(
+            {f"{data} with {network}" for data, network in zip(ours["data"], ours["network"], strict=True)}
+        )
         raise InputError(
-            f"the paper has no figures for {quoted_list(known)}. It has Cora, Flickr and OGBN-Arxiv with GCN, "
+            f"the paper has no figures for {quoted_list(settings)}. It has Cora, Flickr and OGBN-Arxiv with GCN, "
             "GraphSAGE and GAT, SST2 and MNLI with BERT, and ImageNet100."
         )
-    keys = [*CELL, "grounding", "metric"]
-    cells = [dict(zip(keys, place, strict=True)) | _cell(cell) for place, cell in pairs.groupby(keys, sort=False)]
-    rows = pairs.groupby([*keys, "measure", "table"], sort=False)["ours"].agg(["mean", "min", "max"]).reset_index()
-    rows = rows.rename(columns={"mean": "ours", "min": "ours_low", "max": "ours_high"})
-    printed: Any = pairs.groupby([*keys, "measure", "table"], sort=False)["paper"].first().to_numpy()
-    rows.insert(len(keys) + 2, "paper", printed)
+    cells = [dict(zip(_CELL, names, strict=True)) | _cell(cell) for names, cell in pairs.groupby(_CELL, sort=False)]
+    groups = pairs.groupby([*_CELL, "measure", "table"], sort=False)
+    columns = {
+        "paper": ("paper", "first"),
+        "ours": ("ours", "mean"),
+        "ours_low": ("ours", "min"),
+        "ours_high": ("ours", "max"),
+    }
+    rows = groups.agg(**columns).reset_index()
     rows["difference"] = rows["ours"] - rows["paper"]
-    rows.insert(len(keys), "label", [label(name) for name in rows["measure"]])
+    rows.insert(len(_CELL), "label", [label(name) for name in rows["measure"]])
     return PaperComparison(pd.DataFrame(cells), rows)
 
 
@@ -206,7 +235,7 @@ def _cell(pairs: pd.DataFrame) -> dict[str, Any]:
     paper = pairs.groupby("measure")["paper"].first().reindex(wide.index).to_numpy()
     values = wide.to_numpy()
     differences = _mean(np.abs(values - paper[:, None]))
-    found = correlations(paper, values.T, ranked=True) if len(paper) > 1 else np.full(values.shape[1], np.nan)
+    agreement = correlations(paper, values.T, ranked=True) if len(paper) > 1 else np.full(values.shape[1], np.nan)
     one, two = np.triu_indices(values.shape[1], 1)
     between = _mean(np.abs(values[:, one] - values[:, two])) if len(one) else np.array([np.nan])
     ranged = pairs.dropna(subset=["low", "high", "paper"])
@@ -216,7 +245,7 @@ def _cell(pairs: pd.DataFrame) -> dict[str, Any]:
         "repetitions": values.shape[1],
         **_summary("difference", differences),
         "between": float(np.mean(between)),
-        **_summary("correlation", found),
+        **_summary("correlation", agreement),
         "by_chance": float(inside.mean()) if len(ranged) else np.nan,
     }
 
@@ -231,7 +260,5 @@ def _mean(columns: Any) -> Any:
 
 
 def _summary(name: str, values: Any) -> dict[str, float]:
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
-    return {name: float(known.mean()), f"{name}_low": float(known.min()), f"{name}_high": float(known.max())}
+    defined = values[~np.isnan(values)] if not np.isnan(values).all() else np.array([np.nan])
+    return {name: float(defined.mean()), f"{name}_low": float(defined.min()), f"{name}_high": float(defined.max())}

@@ -1,4 +1,4 @@
-"""Tables of results like the paper's 3 and 7 to 19: measures down the side, metric, data and network across.
+"""Tables of results like the paper's 3 and 7 to 19: one row per measure, one column per metric, data and network.
 
 A cell is the mean over repetitions with its range, the share of pairs on which the measure is defined where that is
 not all of them, and a dash where it is undefined. The last row is what a measure that knows nothing gets. Columns
@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from likewise._base.files import write_whole
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.results.frame import Results, label
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-LEVELS = ("grounding", "metric", "preset", "data", "network")
+LEVELS = ["grounding", "metric", "preset", "data", "network"]
 METRICS = {
     "spearman": "Spearman",
     "spearman_jsd": "Spearman, JSD",
@@ -35,6 +33,9 @@ METRICS = {
     "conformity": "conformity",
 }
 CHANCE, NOT_VALID, UNDEFINED = "chance", "†", "–"
+FORM_WORDS = {"published": "evaluated as in the paper's equations", "resi": "evaluated as by the reference"}
+TIE_WORDS = {"conform": "a tie conforms", "half": "a tie conforms half", "violate": "a tie violates"}
+LATEX = {"%": r"\%", "_": r"\_", "&": r"\&", "#": r"\#", NOT_VALID: r"$\dagger$", "–": "--"}
 Wrap = Callable[[str], str]
 
 
@@ -42,67 +43,82 @@ Wrap = Callable[[str], str]
 class Table:
     """Measures by columns of results.
 
-    title    what all cells share
-    cells    one row per measure and column: value (mean over repetitions), low, high, repetitions, defined, coverage
-    columns  the columns in order, one tuple of names each; `levels` says what the names are of
-    chance   per column, NaN where there is no chance level
-    invalid  per column, in how many repetitions the groups are not valid
+    Attributes:
+        title: What all cells share.
+        cells: One row per measure and column: label, measure, column (its number), value (mean over repetitions), low,
+            high, repetitions, defined, coverage.
+        header: One row per column: its names by level, `chance` (NaN where there is no chance level), and `invalid`, in
+            how many repetitions its groups are not valid.
+        levels: The levels by which columns differ.
+        notes: What the marks in the table mean.
     """
 
     title: str
     cells: pd.DataFrame
+    header: pd.DataFrame
     levels: tuple[str, ...]
-    columns: tuple[tuple[str, ...], ...]
-    chance: tuple[float, ...]
-    invalid: tuple[int, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], ...]:
+        """The names of each column, one per level."""
+        return tuple(self.header[list(self.levels)].itertuples(index=False, name=None))
 
     @property
     def values(self) -> pd.DataFrame:
         """The means as numbers, measures by columns."""
         import pandas as pd
 
-        order = list(dict.fromkeys(self.cells["label"]))
-        wide = self.cells.pivot(index="label", columns="column", values="value").reindex(order)
-        wide = wide.reindex(columns=range(len(self.columns)))
+        wide = self.cells.pivot(index="label", columns="column", values="value")
+        wide = wide.reindex(index=self._labels, columns=self.header.index)
         return wide.set_axis(pd.MultiIndex.from_tuples(self.columns, names=self.levels), axis=1)
 
+    @property
+    def _labels(self) -> list[str]:
+        return list(dict.fromkeys(self.cells["label"]))
+
+    @property
+    def _marked(self) -> list[str]:
+        """The last name of each column, marked where groups are not valid."""
+        names = zip(self.header[self.levels[-1]], self.header["invalid"], strict=True)
+        return [f"{name} {NOT_VALID}" if invalid else name for name, invalid in names]
+
     def text(self, bold: Wrap | None = None) -> pd.DataFrame:
-        """The cells as text, with the row of chance; `bold` marks the best of each column."""
+        """The cells as text, with the row of chance.
+
+        Args:
+            bold: Marks the best of each column.
+
+        Returns:
+            One row per measure, and one for chance.
+        """
         import pandas as pd
 
-        order = list(dict.fromkeys(self.cells["label"]))
-        shown = pd.DataFrame(UNDEFINED, index=[*order, CHANCE], columns=range(len(self.columns)), dtype=object)
-        best = self.cells.groupby("column")["value"].max()
-        cells: Iterable[Any] = self.cells.itertuples()
-        for cell in cells:
-            text = _cell(cell)
-            is_best = bold is not None and round(cell.value, 2) == round(best[cell.column], 2)
-            shown.loc[cell.label, cell.column] = bold(text) if bold and is_best else text
-        shown.loc[CHANCE] = [UNDEFINED if np.isnan(level) else f"{level:.2f}" for level in self.chance]
-        names = [
-            (*column[:-1], column[-1] + (f" {NOT_VALID}" if invalid else ""))
-            for column, invalid in zip(self.columns, self.invalid, strict=True)
+        best = self.cells.groupby("column")["value"].transform("max")
+        marked = [
+            bold(_cell(cell)) if bold and round(cell.value, 2) == round(highest, 2) else _cell(cell)
+            for cell, highest in zip(_rows(self.cells), best, strict=True)
         ]
+        texts = self.cells.assign(text=marked).pivot(index="label", columns="column", values="text")
+        texts = texts.reindex(index=self._labels, columns=self.header.index)
+        texts = pd.concat([texts, self.header["chance"].map("{:.2f}".format, na_action="ignore").to_frame(CHANCE).T])
+        texts = texts.fillna(UNDEFINED)
+        names = self.header[list(self.levels)].assign(**{self.levels[-1]: self._marked})
         several = len(self.levels) > 1
-        shown.columns = (
-            pd.MultiIndex.from_tuples(names, names=self.levels)
-            if several
-            else pd.Index([name for (name,) in names], name=self.levels[0])
-        )
-        return shown
+        texts.columns = pd.MultiIndex.from_frame(names) if several else pd.Index(names[self.levels[0]])
+        return texts.rename_axis(index=None)
 
     def __str__(self) -> str:
-        shown = self.text()
-        blocks = [shown.iloc[:, start : start + 9].to_string(justify="right") for start in range(0, shown.shape[1], 9)]
+        texts = self.text()
+        blocks = [texts.iloc[:, start : start + 9].to_string(justify="right") for start in range(0, texts.shape[1], 9)]
         return "\n".join([self.title, "", *"\n\n".join(blocks).splitlines(), "", *self.notes]).rstrip()
 
     def to_markdown(self) -> str:
         """A table of Markdown; the levels of a column in one name."""
-        shown = self.text(lambda text: f"**{text}**")
-        header = ["measure", *(" · ".join(column) if len(self.levels) > 1 else column for column in shown.columns)]
-        rows = [[str(name), *map(str, row)] for name, row in zip(shown.index, shown.to_numpy(), strict=True)]
-        lines = [header, ["---"] + ["---:"] * shown.shape[1], *rows]
+        texts = self.text(lambda text: f"**{text}**")
+        header = ["measure", *(" · ".join(column) if len(self.levels) > 1 else column for column in texts.columns)]
+        rows = [[str(name), *map(str, row)] for name, row in zip(texts.index, texts.to_numpy(), strict=True)]
+        lines = [header, ["---"] + ["---:"] * texts.shape[1], *rows]
         notes = [f"{note}  " for note in self.notes]
         return "\n".join(
             [f"**{self.title}**", "", *("| " + " | ".join(row) + " |" for row in lines), "", *notes]
@@ -110,60 +126,60 @@ class Table:
 
     def to_latex(self) -> str:
         """A table of LaTeX with booktabs, written by pandas."""
-        shown = self.text(lambda text: rf"\textbf{{{text}}}").map(_escaped)
-        shown = shown.rename(index=_escaped, columns=_escaped)
-        caption = _escaped(" ".join([f"{self.title}.", *self.notes]))
-        body: str = shown.to_latex(
-            caption=caption,
+        texts = self.text(lambda text: rf"\textbf{{{text}}}").map(_escaped)
+        texts = texts.rename(index=_escaped, columns=_escaped)
+        body: str = texts.to_latex(
+            caption=_escaped(" ".join([f"{self.title}.", *self.notes])),
             escape=False,
             multicolumn_format="c",
-            column_format="l" + "r" * shown.shape[1],
+            column_format="l" + "r" * texts.shape[1],
             position="htb",
         )
         return body.replace(f"{CHANCE} &", f"\\midrule\n{CHANCE} &", 1)
 
     def to_csv(self) -> str:
         """One row per measure and column, with everything that is known of it."""
-        names = {
-            level: [self.columns[i][place] for i in self.cells["column"]] for place, level in enumerate(self.levels)
-        }
-        chance = [self.chance[i] for i in self.cells["column"]]
-        valid = [not self.invalid[i] for i in self.cells["column"]]
-        rows = self.cells.drop(columns="column").assign(**names, chance=chance, valid=valid)
-        text: str = rows[[*self.levels, *(c for c in rows.columns if c not in self.levels)]].to_csv(
-            index=False, lineterminator="\n", float_format="%.6g"
-        )
+        header = self.header[[*self.levels, "chance"]].assign(valid=self.header["invalid"] == 0)
+        rows = self.cells.join(header, on="column").drop(columns="column")
+        others = [name for name in rows if name not in self.levels]
+        text: str = rows[[*self.levels, *others]].to_csv(index=False, lineterminator="\n", float_format="%.6g")
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as the ending says: .csv, .md, .tex, or text for any other."""
-        place = Path(path)
-        write = {".csv": self.to_csv, ".md": self.to_markdown, ".tex": self.to_latex}.get(place.suffix, self.__str__)
-        write_whole(place, (write().rstrip("\n") + "\n").encode())
+        """Write the table in the format of the ending: .csv, .md, .tex, or text for any other.
+
+        Args:
+            path: The file.
+        """
+        file = Path(path)
+        write = {".csv": self.to_csv, ".md": self.to_markdown, ".tex": self.to_latex}.get(file.suffix, self.__str__)
+        write_whole(file, (write().rstrip("\n") + "\n").encode())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A heat map, one part per grounding and metric; bright is good, grey is undefined."""
-        values = self.values
-        above = [place for place, level in enumerate(self.levels) if level in ("grounding", "metric")]
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for i, column in enumerate(self.columns):
-            groups.setdefault(tuple(column[place] for place in above), []).append(i)
-        maps = [self._heatmap(values, list(name), chosen, above) for name, chosen in groups.items()]
-        widest = max(len(chosen) for chosen in groups.values())
+        """Draw heat maps, one per grounding and metric; bright is good, grey is undefined.
+
+        Args:
+            path: Where the figure is saved, if given.
+
+        Returns:
+            The figure.
+        """
+        above = [level for level in self.levels if level in ("grounding", "metric")]
+        below = [level for level in self.levels if level not in above]
+        titles = self.header[above].agg(", ".join, axis=1) if above else self.header["chance"].map(lambda _: self.title)
+        maps = [self._heatmap(title, columns, below) for title, columns in self.header.groupby(titles, sort=False)]
+        widest = titles.value_counts().max()
         return heatmaps(maps, path, across=max(1, min(len(maps), 20 // widest)))
 
-    def _heatmap(self, values: pd.DataFrame, name: list[str], chosen: list[int], above: list[int]) -> Heatmap:
+    def _heatmap(self, title: str, columns: pd.DataFrame, below: list[str]) -> Heatmap:
         names = [
-            " ".join(word for place, word in enumerate(self.columns[i]) if place not in above)
-            + (f" {NOT_VALID}" if self.invalid[i] else "")
-            for i in chosen
+            " ".join([*names, NOT_VALID] if invalid else names)
+            for names, invalid in zip(columns[below].to_numpy().tolist(), columns["invalid"], strict=True)
         ]
-        numbers = values.iloc[:, chosen].to_numpy()
-        defined = numbers[~np.isnan(numbers)]
-        low = 0.0 if not len(defined) or defined.min() >= 0 else -1.0
-        title = ", ".join(name) or self.title
+        numbers = self.values.iloc[:, columns.index].to_numpy()
+        low = -1.0 if (numbers < 0).any() else 0.0
         notes = [note for note in self.notes if note.startswith(NOT_VALID)]
-        return Heatmap(numbers, list(values.index), names, title, bounds=(low, 1.0), notes=notes, most_numbers=50)
+        return Heatmap(numbers, self._labels, names, title, bounds=(low, 1.0), notes=notes, most_numbers=50)
 
 
 def table(
@@ -175,74 +191,85 @@ def table(
     measure_variant: str | None = None,
     ties: str = "conform",
 ) -> Table:
-    """A table of results: of one grounding like the paper's 7 to 19, or of several side by side like its table 3.
+    """Make a table of results: of one grounding like the paper's 7 to 19, or of several side by side like its table 3.
 
-    What all columns share goes into the title. `variant` is the form of the evaluation, `measure_variant` that of the
-    measures (both if there are both); repetitions are runs of one preset that differ in the seed.
+    What all columns share goes into the title. Repetitions are runs of one preset that differ in the seed.
+
+    Args:
+        results: Results of one or more runs.
+        grounding: Some groundings only.
+        metric: Some metrics only.
+        variant: The form of the evaluation, "published" or "resi".
+        measure_variant: The form of the measures; both if there are both.
+        ties: What equal values count as: "conform", "half" or "violate".
+
+    Returns:
+        The table, which prints itself and writes text, Markdown, LaTeX and CSV.
+
+    Raises:
+        InputError: There are no such results.
     """
-    wanted = [grounding] if isinstance(grounding, str) else grounding
-    names = None if wanted is None else [GROUNDINGS.get(name).name for name in wanted]
-    chosen = results.form(variant, ties).only(grounding=names, metric=metric, measure_variant=measure_variant)
-    frame = chosen.frame
+    names = [grounding] if isinstance(grounding, str) else grounding
+    names = None if names is None else [GROUNDINGS.get(name).name for name in names]
+    frame = results.form(variant, ties).only(grounding=names, metric=metric, measure_variant=measure_variant).frame
     if not len(frame):
         raise InputError(f"there are no results in the form {variant!r}. Choose another, or run the benchmark.")
-    both = frame.groupby("measure")["measure_variant"].nunique().max() > 1
-    forms = frame["measure_variant"].where(frame["measure_variant"] == "resi") if both else [None] * len(frame)
-    labels = [
-        label(name, form if isinstance(form, str) else None) for name, form in zip(frame["measure"], forms, strict=True)
-    ]
-    columns = _columns(frame)
-    levels = tuple(level for place, level in enumerate(LEVELS) if len({column[place] for column in columns}) > 1)
-    levels = levels or ("metric",)
-    kept = [LEVELS.index(level) for level in levels]
-    order = {column: place for place, column in enumerate(columns)}
-    placed = frame.assign(
-        label=labels, column=[order[row] for row in frame[list(LEVELS)].itertuples(index=False, name=None)]
-    )
-    cells = _cells(placed)
-    by_column = placed.groupby("column")
-    seeds = by_column["seed"].nunique()
-    invalid = [_invalid(by_column.get_group(i)) for i in range(len(columns))]
+    header = _columns(frame)
+    frame = frame.assign(label=_labels(frame)).merge(header.rename_axis("column").reset_index(), on=LEVELS, how="left")
+    levels = tuple(level for level in LEVELS if header[level].nunique() > 1) or ("metric",)
+    words = header.apply(lambda names: names.map(lambda name: _word(str(names.name), name)))
+    by_column = frame.groupby("column")
+    chance = by_column["chance"].median()
+    invalid = frame["seed"].where(frame["valid"].eq(False)).groupby(frame["column"]).nunique()
+    cells, seeds = _cells(frame), int(by_column["seed"].nunique().max())
     return Table(
-        _title(columns, levels, variant, chosen.frame, ties),
+        _title(words, levels, variant, frame),
         cells,
-        tuple(levels),
-        tuple(_shown([column[place] for place in kept], levels) for column in columns),
-        tuple(by_column["chance"].median().reindex(range(len(columns))).tolist()),
-        tuple(invalid),
-        _notes(cells, invalid, int(seeds.max())),
+        words.assign(chance=chance, invalid=invalid),
+        levels,
+        _notes(cells, int(invalid.max()), seeds),
     )
 
 
-def _columns(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+def _columns(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns there are: groundings and metrics in the order of the registry, then as the results have them."""
-    known = GROUNDINGS.names()
-    first = {name: place for place, name in enumerate(known)}
-    found = list(dict.fromkeys(frame[list(LEVELS)].itertuples(index=False, name=None)))
-    metrics = {name: place for place, name in enumerate(METRICS)}
-    nets = list(dict.fromkeys(zip(frame["domain"], frame["data"], frame["network"], strict=True)))
-    place = {(data, network): i for i, (_, data, network) in enumerate(nets)}
-    return sorted(
-        found,
-        key=lambda c: (first.get(c[0], len(first)), metrics.get(c[1], len(metrics)), c[2], place[c[3], c[4]]),
-    )
+    import pandas as pd
+
+    first = {name: number for number, name in enumerate(GROUNDINGS.names())}
+    metrics = {name: number for number, name in enumerate(METRICS)}
+    unique = list(dict.fromkeys(frame[LEVELS].itertuples(index=False, name=None)))
+    settings = list(dict.fromkeys(column[3:] for column in unique))
+
+    def order(column: tuple[str, ...]) -> tuple[Any, ...]:
+        grounding, metric, preset, *setting = column
+        return first.get(grounding, 99), metrics.get(metric, 99), preset, settings.index(tuple(setting))
+
+    ordered = sorted(unique, key=order)
+    return pd.DataFrame(ordered, columns=LEVELS)
 
 
-def _cells(placed: pd.DataFrame) -> pd.DataFrame:
-    found = placed.groupby(["label", "measure", "measure_variant", "column"], sort=False)
-    cells = found["value"].agg(value="mean", low="min", high="max", repetitions="size", defined="count")
-    cells["coverage"] = found["coverage"].mean()
+def _labels(frame: pd.DataFrame) -> list[str]:
+    """Measures as they are named, with their form if some measure is there in both."""
+    both = frame.groupby("measure")["measure_variant"].nunique().max() > 1
+    columns = zip(frame["measure"], frame["measure_variant"], strict=True)
+    return [label(name, "resi" if both and form == "resi" else None) for name, form in columns]
+
+
+def _cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per measure and column; the paper's measures first, then by name."""
     from likewise.measures.registry import RESI
 
-    rows = cells.reset_index()
-    own = ~rows["label"].str.partition("[")[0].isin(list(RESI))
-    order = rows.assign(own=own, lower=rows["label"].str.lower()).sort_values(["own", "lower", "column"], kind="stable")
-    return order.drop(columns=["own", "lower"]).reset_index(drop=True)
+    groups = frame.groupby(["label", "measure", "measure_variant", "column"], sort=False)
+    cells = groups["value"].agg(value="mean", low="min", high="max", repetitions="size", defined="count")
+    cells = cells.assign(coverage=groups["coverage"].mean()).reset_index()
+    beyond = ~cells["label"].str.partition("[")[0].isin(list(RESI))
+    order = cells.assign(beyond=beyond, lower=cells["label"].str.lower())
+    order = order.sort_values(["beyond", "lower", "column"], kind="stable")
+    return order.drop(columns=["beyond", "lower"]).reset_index(drop=True)
 
 
-def _invalid(column: pd.DataFrame) -> int:
-    """In how many repetitions the groups are not valid."""
-    return int(column[column["valid"].eq(False)]["seed"].nunique())
+def _rows(frame: pd.DataFrame) -> Iterable[Any]:
+    return frame.itertuples()
 
 
 def _cell(cell: Any) -> str:
@@ -255,27 +282,21 @@ def _cell(cell: Any) -> str:
     return text + (f" ({min(0.99, cell.coverage):.0%})" if cell.coverage < 1 else "")
 
 
-def _shown(names: list[str], levels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_word(level, name) for level, name in zip(levels, names, strict=True))
-
-
 def _word(level: str, name: str) -> str:
     if level == "grounding" and name in GROUNDINGS:
         return GROUNDINGS.get(name).title
     return METRICS.get(name, name) if level == "metric" else name
 
 
-def _title(columns: list[tuple[str, ...]], levels: Sequence[str], variant: str, frame: pd.DataFrame, ties: str) -> str:
-    shared = [level for level in LEVELS if level not in levels]
-    words = _shown([columns[0][LEVELS.index(level)] for level in shared], shared)
-    named = [f"preset {word}" if level == "preset" else word for level, word in zip(shared, words, strict=True)]
-    form = "evaluated as in the paper's equations" if variant == "published" else "evaluated as by the reference"
-    counted = {"conform": "a tie conforms", "half": "a tie conforms half", "violate": "a tie violates"}
-    tied = [counted[word] for word in sorted(frame["ties"].dropna().unique())]
-    return "; ".join([", ".join(named) or "all groundings", form, *tied[:1]])
+def _title(words: pd.DataFrame, levels: Sequence[str], variant: str, frame: pd.DataFrame) -> str:
+    """What all columns share, the form of the evaluation, and what a tie counts as."""
+    shared = words.iloc[0].drop(list(levels))
+    named = [f"preset {word}" if level == "preset" else word for level, word in shared.items()]
+    ties = [TIE_WORDS[name] for name in sorted(frame["ties"].dropna().unique())]
+    return "; ".join([", ".join(named) or "all groundings", FORM_WORDS[variant], *ties[:1]])
 
 
-def _notes(cells: pd.DataFrame, invalid: list[int], seeds: int) -> tuple[str, ...]:
+def _notes(cells: pd.DataFrame, invalid: int, seeds: int) -> tuple[str, ...]:
     notes = []
     if seeds > 1:
         notes.append(f"Mean over {seeds} repetitions, [least, largest].")
@@ -283,22 +304,16 @@ def _notes(cells: pd.DataFrame, invalid: list[int], seeds: int) -> tuple[str, ..
         notes.append(f"{UNDEFINED}: the measure is undefined there.")
     if ((cells["coverage"] < 1) & (cells["defined"] > 0)).any():
         notes.append("(%): the share of pairs on which the measure is defined, where not all.")
-    if any(invalid):
-        often = f" in {max(invalid)} of {seeds} repetitions" if seeds > 1 else ""
+    if invalid:
+        often = f" in {invalid} of {seeds} repetitions" if seeds > 1 else ""
         notes.append(f"{NOT_VALID} groups not valid{often}: their networks do not behave as they were made to.")
     return tuple(notes)
 
 
 def _escaped(text: str) -> str:
     """Text as LaTeX takes it; what is bold stays bold."""
-    inner = text.removeprefix(r"\textbf{").removesuffix("}") if text.startswith(r"\textbf{") else text
-    for sign, written in (
-        ("%", r"\%"),
-        ("_", r"\_"),
-        ("&", r"\&"),
-        ("#", r"\#"),
-        (NOT_VALID, r"$\dagger$"),
-        ("–", "--"),
-    ):
+    is_bold = text.startswith(r"\textbf{")
+    inner = text.removeprefix(r"\textbf{").removesuffix("}") if is_bold else text
+    for sign, written in LATEX.items():
         inner = inner.replace(sign, written)
-    return rf"\textbf{{{inner}}}" if inner is not text and text.startswith(r"\textbf{") else inner
+    return rf"\textbf{{{inner}}}" if is_bold else inner

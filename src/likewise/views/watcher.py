@@ -1,9 +1,8 @@
-"""One network, watched over many batches: rows of the layers asked for, and its answers.
+"""Record one network over many batches: rows of the layers asked for, and its answers.
 
-The first batch settles which layers there are, how often each is called and which axes of what they give
-are the inputs and the channels; from then on only the layers that were asked for are hooked. Rows are
-reduced as they come and own their memory, so that an in-place operation further on in the network cannot
-change them.
+The first batch shows which layers there are, how often each is called, and which axes of their outputs are the inputs
+and the channels; from then on only the layers that were asked for are hooked. Rows are reduced as they come and own
+their memory, so that an in-place operation further on in the network cannot change them.
 """
 
 from __future__ import annotations
@@ -44,29 +43,29 @@ from likewise.views.hooks import (
 )
 from likewise.views.reduction import check_reduction
 
-_GIVEN = "input of "
+_INPUT_OF = "input of "
 
 
 @dataclass
 class Seen:
-    """What one batch showed: rows by layer, and the answer `(n, c)` where the network gives one."""
+    """Rows of one batch by layer, and the answer `(n, c)` where the network gives one."""
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
 
 
-def joined(parts: Sequence[Seen]) -> Seen:
-    """What the parts of a batch showed, as one; an answer only where all have one."""
-    if len(parts) == 1:
-        return parts[0]
-    rows = {name: torch.cat([part.rows[name] for part in parts]) for name in parts[0].rows}
-    answers = [part.answer for part in parts if part.answer is not None]
-    return Seen(rows, torch.cat(answers) if len(answers) == len(parts) else None)
+def joined(chunks: Sequence[Seen]) -> Seen:
+    """The rows of all chunks of a batch; an answer only where all have one."""
+    if len(chunks) == 1:
+        return chunks[0]
+    rows = {name: torch.cat([chunk.rows[name] for chunk in chunks]) for name in chunks[0].rows}
+    answers = [chunk.answer for chunk in chunks if chunk.answer is not None]
+    return Seen(rows, torch.cat(answers) if len(answers) == len(chunks) else None)
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where in a pass the answer and the embedding are: fields of the output, and the calls of the classifiers.
+    """The fields of a network's output that hold the answer and the embedding, and the calls of the classifiers.
 
     `words` are those of `penultimate`, `embedding` and `logits` that are asked for.
     """
@@ -78,15 +77,15 @@ class Places:
     embedding: Any = None
 
     def logits(self, output: Any) -> Tensor | None:
-        """The answer in what the network gives, None where that is none."""
+        """The answer in the output of the network; None where it has none."""
         return tensor_at(output, self.answer) if self.has_logits else None
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What the first batch has settled: the calls that are meant, in order, and what has to be hooked for them.
+    """The calls that are asked for, in order, and the modules that are hooked for them.
 
-    `inputs_of` holds the layers that answer, where what they are given is asked for.
+    `inputs_of` holds the classifiers whose inputs are asked for.
     """
 
     calls: Mapping[str, CallFacts]
@@ -96,7 +95,7 @@ class Settled:
 
 
 class Watcher:
-    """A context in which a network is shown batches; afterwards it is as it was."""
+    """Record a network batch by batch, as a context; afterwards the network is as it was."""
 
     def __init__(
         self,
@@ -137,24 +136,24 @@ class Watcher:
 
     @property
     def place(self) -> torch.device | None:
-        """Where batches have to be for this network."""
+        """The device that batches have to be on for this network."""
         return next((value.device for value in self.resting.parameters()), self.device)
 
     @property
     def layers(self) -> list[str]:
-        """The calls whose rows are given, as soon as the first batch has settled them."""
+        """The calls whose rows are recorded, known after the first batch."""
         return [] if self.settled is None else list(self.settled.calls)
 
     def see(self, batch: Batch, number: int) -> Seen:
-        """Show the network a batch, in parts where it does not fit in memory."""
+        """The rows of a batch, which the network is shown in chunks where it does not fit in memory."""
         floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
         inputs = cast(prepare_inputs(self.resting, batch.inputs), next(floating, None))
         self.cut += cut_texts(self.resting, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.shown += batch.size
         whole = Batch(inputs, None, batch.start)
-        return joined(self.parts.show(self.resting, whole, partial(self._see_part, number)))
+        return joined(self.parts.show(self.resting, whole, partial(self._see_chunk, number)))
 
-    def _see_part(self, number: int, batch: Batch) -> Seen:
+    def _see_chunk(self, number: int, batch: Batch) -> Seen:
         rows = RowMaker(batch, batch.inputs, self.reduce, self.label, unwrapped(self.resting))
         if self.settled is None:
             first = FirstBatch(self, rows, number)
@@ -187,7 +186,7 @@ class Watcher:
 
 
 class FirstBatch:
-    """The first batch: everything is watched, and what it shows is settled for those that follow."""
+    """The first batch, in which everything is hooked to find out what the following ones need."""
 
     def __init__(self, watcher: Watcher, rows: RowMaker, number: int) -> None:
         self.watcher, self.rows, self.number = watcher, rows, number
@@ -201,15 +200,15 @@ class FirstBatch:
         self.places = Places(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
 
     def see(self) -> Seen:
-        """Show the network the batch, after a few inputs of it for what cannot be told from it alone."""
+        """The rows of the batch, after a few inputs of it for what it does not show alone."""
         check_range(self.net, self.rows.inputs, self.label)
         self._look_ahead()
         seen, first = Seen(), {}
         if self.watcher.reduce is not None or EMBEDDING in self.selection.asked:
             self.channels = ChannelAxes(self.rows.inputs)
-            parts = self.selection.modules.values()
-            open_parts = (part for part in parts if not isinstance(part, torch.jit.ScriptModule))
-            first = dict.fromkeys(open_parts, self.channels.after)
+            modules = self.selection.modules.values()
+            scripted = torch.jit.ScriptModule
+            first = {module: self.channels.after for module in modules if not isinstance(module, scripted)}
         receive = partial(self._receive, seen)
         inside = with_inputs(self.places, receive)
         with watch(self.watcher.hooked, inside, self.inputs_of, first=first):
@@ -234,7 +233,7 @@ class FirstBatch:
             self._find_classifiers(ask)
         if EMBEDDING in self.selection.asked and self.watcher.reduce is None:
             self.causal = is_causal(self._states, self.rows.inputs)
-        time_first = not all(getattr(part, "batch_first", True) for part in self.net.modules())
+        time_first = not all(getattr(module, "batch_first", True) for module in self.net.modules())
         if time_first and few is not self.rows.inputs and shown > 1:
             # where this fails, the batch itself will, and says so better
             inside = with_inputs(self.places, self._note_few)
@@ -256,22 +255,22 @@ class FirstBatch:
             return
         self.places = replace(self.places, classifiers=calls)
         names = [call.partition("#")[0] for call in calls]
-        self.inputs_of = {f"{_GIVEN}{name}": self.selection.modules[name] for name in names}
+        self.inputs_of = {f"{_INPUT_OF}{name}": self.selection.modules[name] for name in names}
 
     def _states(self, inputs: Any) -> Tensor | None:
         output = self._answer_to(inputs)
         return tensor_at(output, embedding_field(self.net, output, None, self.label))
 
     def _find_output(self, answer: Any) -> None:
-        """Find the answer and the embedding among what the network gives."""
+        """Find the fields of the answer and of the embedding in the output of the network."""
         asked, net = self.places.words, unwrapped(self.net)
-        is_decided, place = True, None
+        is_decided, logits = True, None
         try:
-            place = answer_field(net, answer, self.label, self.watcher.head)
+            logits = answer_field(net, answer, self.label, self.watcher.head)
         except InputError as error:
             calls, whole = record_calls(net, partial(self._answer_to, self._few()))
             try:
-                place = answer_field(net, whole, self.label, calls=calls)
+                logits = answer_field(net, whole, self.label, calls=calls)
             except InputError:
                 is_decided = False
                 if LOGITS in asked:
@@ -280,10 +279,10 @@ class FirstBatch:
         if EMBEDDING in asked and not self.places.classifiers:
             embedding = embedding_field(net, answer, self.watcher.reduce, self.label)
         has_logits = is_decided and gives_logits(net, answer)
-        self.places = replace(self.places, answer=place, has_logits=has_logits, embedding=embedding)
+        self.places = replace(self.places, answer=logits, has_logits=has_logits, embedding=embedding)
 
     def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
-        """A layer may give as many steps as there are inputs: only the inputs can become fewer."""
+        """Note shapes for fewer inputs: a layer may give as many steps as there are inputs, and steps stay as many."""
         value = first_tensor(output)
         self.few_shapes[name] = () if value is None else tuple(value.shape)
 
@@ -304,19 +303,17 @@ class FirstBatch:
             self.left_out[name] = error
 
     def _of_embedding(self, facts: CallFacts, value: Tensor) -> CallFacts:
-        """What the embedding is made from, and how it becomes rows where nobody chose."""
-        place = self.places
-        source = str(place.embedding or "output")
-        if place.classifiers:
-            source = f"input of {', '.join(place.classifiers)}"
-        how = self.watcher.reduce
-        if how is None and not is_row(value):
+        """What the embedding is made from, and how it becomes rows by default."""
+        classifiers = self.places.classifiers
+        source = f"input of {', '.join(classifiers)}" if classifiers else str(self.places.embedding or "output")
+        reduction = self.watcher.reduce
+        if reduction is None and not is_row(value):
             maps = value.ndim > 3 or facts.channel_axis == 1
-            how = own_reduction(self.net, value, maps, self.causal)
-        return replace(facts, reduce=how, source=source if is_row(value) else f"{source}, {how}")
+            reduction = own_reduction(self.net, value, maps, self.causal)
+        return replace(facts, reduce=reduction, source=source if is_row(value) else f"{source}, {reduction}")
 
     def settle(self, seen: Seen) -> Settled:
-        """Which calls are meant, and no more hooks than they need."""
+        """The calls that are asked for, with no more hooks than they need."""
         selection = self.selection
         meant = selection.chosen([*seen.rows, *self.left_out])
         lost = [name for name in meant if name in self.left_out]
@@ -332,7 +329,7 @@ class FirstBatch:
             warn(f"{len(lost)} layers of {self.label} are left out, the first because {self.left_out[lost[0]]}")
         calls = {name: self.facts[name] for name in meant if name not in self.left_out}
         layers = {name.partition("#")[0] for name in calls}
-        modules = {name: part for name, part in self.watcher.hooked.items() if name in layers}
+        modules = {name: module for name, module in self.watcher.hooked.items() if name in layers}
         return Settled(calls, modules, self.inputs_of, self.places)
 
 
@@ -340,31 +337,31 @@ Receive = Callable[[str, nn.Module, Any], None]
 
 
 def with_inputs(places: Places, receive: Receive) -> Receive:
-    """Hand on what layers give, and what the classifiers are given as `penultimate` and `embedding`."""
-    classifiers, given = places.classifiers, dict[str, Tensor | None]()
+    """Pass on the outputs of layers, and the inputs of the classifiers as `penultimate` and `embedding`."""
+    classifiers, inputs = places.classifiers, dict[str, Tensor | None]()
 
-    def hand_on(call: str, module: nn.Module, value: Any) -> None:
-        if not call.startswith(_GIVEN):
+    def pass_on(call: str, module: nn.Module, value: Any) -> None:
+        if not call.startswith(_INPUT_OF):
             receive(call, module, value)
             return
-        layer = call.removeprefix(_GIVEN)
+        layer = call.removeprefix(_INPUT_OF)
         if layer not in classifiers:
             return
         if len(classifiers) > 1:
-            part = first_tensor(value)
-            given[layer] = None if part is None else part.clone()  # it may be overwritten before the last is given its
-            if len(given) < len(classifiers):
+            tensor = first_tensor(value)
+            inputs[layer] = None if tensor is None else tensor.clone()  # may be overwritten before the last has its own
+            if len(inputs) < len(classifiers):
                 return
-            parts = [part for part in given.values() if part is not None]
-            value = join_inputs(parts) if len(parts) == len(classifiers) else None
+            tensors = [tensor for tensor in inputs.values() if tensor is not None]
+            value = join_inputs(tensors) if len(tensors) == len(classifiers) else None
         for word in places.words - {LOGITS}:
             receive(word, module, value)
 
-    return hand_on
+    return pass_on
 
 
 def receive_output(net: nn.Module, output: Any, places: Places, receive: Receive) -> None:
-    """Hand on what the network gives as `logits`, and without a classifier as `embedding`."""
+    """Pass on the output of the network as `logits`, and without a classifier as `embedding`."""
     if LOGITS in places.words:
         receive(LOGITS, net, tensor_at(output, places.answer))
     if EMBEDDING in places.words and not places.classifiers:

@@ -1,4 +1,4 @@
-"""Lists of names answer at once: no command that only reads declarations imports torch."""
+"""Lists of names answer at once: no command that only lists names and facts imports torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from likewise.cli import main
+from likewise.cli import _facts, main
 
 RUN = """
 import contextlib, io, json, sys
@@ -28,7 +28,6 @@ COMMANDS = [
     ["measures", "--json"],
     ["measures", "--family", "cca"],
     ["measures", "cka"],
-    ["measures", "jaccard[k=5]"],
     ["measures", "rtd", "--json"],
     ["networks"],
     ["networks", "zoo:resnet*"],
@@ -67,7 +66,7 @@ print("CPU seconds of all:", time.process_time(), file=sys.stderr)
 def test_a_list_is_read_without_torch_and_says_the_same_as_with_it(
     light: dict[tuple[str, ...], tuple[str, list[str]]], words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import torch  # noqa: F401  where it is loaded, the sources are read with it
+    import torch  # noqa: F401  where it is loaded, the code is read and not the file
 
     text, heavy = light[tuple(words)]
     assert heavy == []
@@ -78,24 +77,39 @@ def test_a_list_is_read_without_torch_and_says_the_same_as_with_it(
     assert text
 
 
-def test_unknown_names_are_refused_without_torch_too() -> None:
-    done = run("printed(['measures', 'ckaa']); print([name for name in HEAVY if name in sys.modules])")
-    assert done.stderr == "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"
-    assert done.stdout == "[]\n"
+def test_the_file_of_facts_is_that_of_the_code() -> None:
+    assert _facts.FILE.read_text("utf-8") == _facts.text(), "run `python scripts/facts.py`"
 
 
-def test_what_was_read_with_placeholders_is_forgotten_and_arrays_need_no_networks() -> None:
-    """In one process: a list, then a declaration that needs torch itself, then real comparisons."""
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("measures OrthProc", "procrustes  (alignment)\n"),
+        ("measures jaccard[k=5]", "jaccard[k=5]  (neighbors)\n"),
+        ("measures ckaa", "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n"),
+        (
+            "measures --family ccaa",
+            "likewise: no family named 'ccaa'. There are rsm, cca, alignment, neighbors, topology, statistics, "
+            "functional.\n",
+        ),
+        ("networks zoo:ckaa", "likewise: no network matches 'zoo:ckaa'. Leave the pattern out to see the zoo.\n"),
+        ("data ckaa", "likewise: no data matches 'ckaa'. Leave the pattern out to see all.\n"),
+    ],
+)
+def test_names_that_the_file_does_not_have_are_looked_up(
+    words: str, text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_facts, "must_read_code", lambda: False)
+    with contextlib.suppress(SystemExit):
+        main(words.split())
+    assert "".join(capsys.readouterr()).startswith(text)
+
+
+def test_arrays_need_no_networks() -> None:
+    """In one process: a list, then real comparisons."""
     done = run(
         """
-from likewise._base.declarations import read_declarations
-
-def task():
-    import torch
-    return 1 + int(torch.zeros(1))
-
 printed(["measures"])
-print(read_declarations(task), "torch" in sys.modules)
 import numpy as np, likewise
 x, y = np.random.default_rng(0).normal(size=(2, 30, 4))
 likewise.compare(x, y).explain()
@@ -105,7 +119,7 @@ print([name for name in names if name[1] in ("data", "networks", "wordnet", "cla
 print(round(likewise.measures.cka(x, 2 * x), 6), len(likewise.networks.list_networks()) > 20)
 """
     )
-    assert done.stdout.splitlines() == ["1 True", "[]", "1.0 True"], done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["[]", "1.0 True"], done.stdout + done.stderr
 
 
 def test_help_imports_no_command_and_takes_little_time() -> None:

@@ -25,7 +25,6 @@ from typing import Any, Generic, TypeVar
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 
 T = TypeVar("T")
-DECLARING: set[str] = set()  # paths of modules that declare entries of some registry
 _FRACTION = re.compile(r"(\d+\.?\d*)/(\d*[1-9]\d*)")
 
 
@@ -50,7 +49,6 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, *, group: str, modules: tuple[str, ...] = ()) -> None:
         self.kind, self.group, self.modules = kind, group, modules
-        DECLARING.update(modules)
         self._entries: dict[str, T] = {}
         self._aliases: dict[str, str] = {}
         self._places: dict[str, tuple[int, str]] = {}

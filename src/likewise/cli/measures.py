@@ -8,10 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._base.declarations import read_declarations
-
-# of these, only modules that declare measures are read
-ROOMS = ("wordnet", "data", "networks", "views", "comparison", "attacks", "classes", "transfer")
+from likewise.cli._facts import measure_row, rows
 
 
 def measures(
@@ -20,42 +17,34 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
-    without = tuple(f"likewise.{room}" for room in ROOMS)
-    text = read_declarations(lambda: _all(family, as_json) if name is None else _one(name, as_json), without=without)
-    typer.echo(text)
+    typer.echo(_all(family, as_json) if name is None else _one(name, as_json))
 
 
 def _one(name: str, as_json: bool) -> str:
-    from likewise import measures as known
+    row = next((row for row in rows("measures") if row["name"] == name), None)
+    if row is None:  # an alias, a name with options, or none
+        from likewise.measures import get
 
-    measure = known.get(name)
-    if not as_json:
-        return measure.explain()
-    return json.dumps({"name": measure.name, **measure.facts()}, ensure_ascii=False)
+        row = measure_row(get(name))
+    return json.dumps({"name": row["name"], **row["facts"]}, ensure_ascii=False) if as_json else str(row["recipe"])
 
 
 def _all(family: str | None, as_json: bool) -> str:
-    from likewise import measures as known
-    from likewise.matrices.score import range_text
+    listed = [row for row in rows("measures") if family in (None, row["family"])]
+    if not listed:
+        from likewise.measures import names
 
-    found = [known.get(entry) for entry in known.names(family)]
+        names(family)  # says which families there are
     if as_json:
-        rows = [{"name": m.name, "family": m.info.family, **m.facts()} for m in found]
-        return json.dumps(rows, ensure_ascii=False, indent=1)
+        facts = [{"name": row["name"], "family": row["family"], **row["facts"]} for row in listed]
+        return json.dumps(facts, ensure_ascii=False, indent=1)
     header = ("measure", "in ReSi", "family", "larger is", "range", "symmetric", "ignores")
-    rows_ = [
-        (
-            info.name,
-            next((alias for alias in info.aliases if alias in known.RESI), ""),
-            info.family,
-            info.larger_is,
-            range_text(info.bounds),
-            "yes" if info.symmetric else "no",
-            ", ".join(sorted(info.invariant_to)) or "nothing",
-        )
-        for info in (measure.info for measure in found)
-    ]
-    return f"{table(header, rows_)}\n\n{len(found)} measures. `likewise measures NAME` prints a recipe."
+    cells = [(row["name"], row["abbreviation"], row["family"], *_cells(row["facts"])) for row in listed]
+    return f"{table(header, cells)}\n\n{len(listed)} measures. `likewise measures NAME` prints a recipe."
+
+
+def _cells(facts: dict[str, str]) -> tuple[str, ...]:
+    return (facts["direction"].removeprefix("larger is "), facts["range"], facts["symmetric"], facts["ignores"])
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from fnmatch import fnmatch
 from typing import Annotated
 
 import typer
 
-from likewise._base.declarations import read_declarations
+from likewise.cli._facts import Row, rows
+from likewise.errors import UnknownNameError
 
 
 def networks(
@@ -16,21 +18,24 @@ def networks(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List networks and their addresses."""
-    of_zoo = not pattern or pattern.startswith("zoo:")  # others ask timm and torchvision for names
-    text = read_declarations(lambda: _list(pattern, as_json)) if of_zoo else _list(pattern, as_json)
-    typer.echo(text)
+    typer.echo(_list(pattern, as_json))
     if not pattern and not as_json:
         typer.echo("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.", err=True)
 
 
 def _list(pattern: str, as_json: bool) -> str:
-    from likewise.errors import UnknownNameError
-    from likewise.networks import list_networks
-
-    networks = list_networks(pattern)
+    networks = _matching(pattern)
     if not networks:
         raise UnknownNameError(f"no network matches {pattern!r}. Leave the pattern out to see the zoo.")
     if as_json:
-        return json.dumps([asdict(one) for one in networks])
-    width = max(len(one.address) for one in networks)
-    return "\n".join(f"{one.address:{width}}  {one.domain:5}  {one.summary}" for one in networks)
+        return json.dumps(networks)
+    width = max(len(row["address"]) for row in networks)
+    return "\n".join(f"{row['address']:{width}}  {row['domain']:5}  {row['summary']}" for row in networks)
+
+
+def _matching(pattern: str) -> list[Row]:
+    if not pattern or pattern.startswith("zoo:"):
+        return [row for row in rows("networks") if fnmatch(row["address"], pattern or "*")]
+    from likewise.networks import list_networks  # asks timm and torchvision for names
+
+    return [asdict(network) for network in list_networks(pattern)]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from likewise._base.declarations import read_declarations
+from likewise.cli._facts import rows, type_name
 
 
 def train(
@@ -59,31 +59,29 @@ def train(
     typer.echo(str(out / "weights.safetensors"))
 
 
+_TYPES = {
+    type_name(kind): kind
+    for kind in (bool, int, float, str, int | None, float | None, str | None, list[float], list[str])
+}
+
+
 def _settings() -> list[inspect.Parameter]:
     """One option per field of `Settings`, with its help."""
-    from dataclasses import fields
-    from typing import get_type_hints
-
-    from likewise.networks import Settings
-
-    types = get_type_hints(Settings)
     return [
         inspect.Parameter(
-            field.name,
+            row["name"],
             inspect.Parameter.KEYWORD_ONLY,
-            default=list(field.default) if isinstance(field.default, tuple) else field.default,
-            annotation=Annotated[
-                field.metadata.get("option", types[field.name]), typer.Option(help=field.metadata["help"])
-            ],
+            default=row["default"],
+            annotation=Annotated[_TYPES[row["type"]], typer.Option(help=row["help"])],
         )
-        for field in fields(Settings)
+        for row in rows("settings")
     ]
 
 
 def _with_settings(signature: inspect.Signature) -> inspect.Signature:
     """The signature of the command, its `**settings` spelled out."""
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    return signature.replace(parameters=[*own, *read_declarations(_settings)])
+    return signature.replace(parameters=[*own, *_settings()])
 
 
 train.__signature__ = _with_settings(inspect.signature(train, eval_str=True))  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import likewise
-from likewise.classes import Inspector, classifier
+from likewise.classes import Inspector, batches
 from likewise.errors import MissingDataError
 from likewise.networks import train
 from perf.common import write
@@ -75,7 +75,7 @@ class Timed(Inspector):
 
 
 def share() -> dict[str, Any]:
-    features = classifier._features
+    features = batches._features
 
     def timed(given: Any) -> Any:
         start = time.process_time()
@@ -84,7 +84,7 @@ def share() -> dict[str, Any]:
         finally:
             Timed.spent += time.process_time() - start
 
-    classifier._features = timed
+    batches._features = timed
     data = likewise.dataset("cifar10:train")
     inspector = Timed(data)
     start = time.process_time()

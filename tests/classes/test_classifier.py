@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from likewise import wordnet
 from likewise._base.compat import prepare_torchvision
 from likewise.classes import Inspector, alignment, from_weights, from_wordnet
-from likewise.classes.classifier import Tap
+from likewise.classes.batches import Tap
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import head, train
 from likewise.views.extract import extract

@@ -1,7 +1,7 @@
 """Class similarity: what a network finds alike, from its weights, its mistakes and its features.
 
-The parts that draw or train are imported when first asked for; the numbers need neither. The room imports
-`_base` to `attacks`.
+What draws or trains is imported on first use; the numbers need neither. The room imports `_base`, `wordnet`, `data`,
+`networks`, `views`, `matrices`, `measures` and `attacks`.
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from likewise._base.lazy import lazy
 from likewise.classes.agreement import Alignment, alignment
 from likewise.classes.confusion import Templates, hierarchical_distance, idm, interval, ranks, templates
-from likewise.classes.epoch_report import INDICES, index
+from likewise.classes.epoch_report import INDICES, Phases, index, phases
 from likewise.classes.from_sources import (
     from_confusion,
     from_features,
@@ -18,7 +18,6 @@ from likewise.classes.from_sources import (
     from_wordnet,
 )
 from likewise.classes.indices import wsi
-from likewise.classes.learning_phases import Phases, phases
 from likewise.classes.similarity import ClassSimilarity
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """SAI: how far two class similarity matrices agree, and how far they would by chance.
 
 The diagonal is dropped and what is left is scaled to [0, 1], each matrix by itself, before they are
-compared. The published index, the cosine, is high for anything: against WordNet's CIFAR-100 matrix a
+compared. The published index, the cosine, is high for anything: with WordNet's CIFAR-100 matrix a
 constant scores 0.76 and random weights 0.74. So every alignment knows its chance levels, its
 calibrated value, and what permuting the classes gives.
 """
@@ -173,8 +173,9 @@ DISTANCES = ("mse", "mae")
 class Chance(NamedTuple):
     """What an alignment would be without any agreement.
 
-    `constant`: a matrix of one value throughout (cosine only, else NaN). `random`: mean over weights
-    drawn from a normal distribution.
+    Attributes:
+        constant: That of a matrix of one value throughout (cosine only, else NaN).
+        random: The mean over weights drawn from a normal distribution.
     """
 
     constant: float
@@ -186,6 +187,13 @@ class Alignment(float):
 
     `calibrated` is 0 where random weights are and 1 at full agreement. `z` and `p` come from permuting
     the classes of the first matrix, or of the second where WordNet's comes first.
+
+    Attributes:
+        a: The first matrix.
+        b: The second matrix.
+        metric: What compared them.
+        permutations: How many times classes are permuted.
+        seed: The seed of permutations and of random weights.
     """
 
     a: ClassSimilarity
@@ -193,14 +201,7 @@ class Alignment(float):
     metric: str
     permutations: int
     seed: int
-
-    @cached_property
-    def _scaled(self) -> tuple[Scaled, Scaled]:
-        a, b = Scaled(self.a.values), Scaled(self.b.values)
-        if self.metric == "ssim":
-            order = semantic_order(self.a, self.b)
-            return a.reordered(order), b.reordered(order)
-        return a, b
+    _scaled: tuple[Scaled, Scaled]
 
     @property
     def _turned(self) -> bool:
@@ -278,9 +279,24 @@ def alignment(
     classes. SSIM depends on the order of classes: they are put in the order of their WordNet ids where
     those are known.
 
-    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
-    >>> alignment(a, a)
-    Alignment(1.0000, metric='cosine')
+    Args:
+        a: A class similarity.
+        b: Another over the same classes in the same order.
+        metric: What compares them.
+        permutations: How many times classes are permuted for `z` and `p`.
+        seed: The seed of permutations and of random weights.
+
+    Returns:
+        The alignment, a float with its chance levels.
+
+    Raises:
+        InputError: The classes differ, or permutations is below 1.
+        UnknownNameError: There is no such metric.
+
+    Example:
+        >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+        >>> alignment(a, a)
+        Alignment(1.0000, metric='cosine')
     """
     if metric not in METRICS:
         raise UnknownNameError(
@@ -289,12 +305,12 @@ def alignment(
     if permutations < 1:
         raise InputError(f"permutations is {permutations}. Give at least 1.")
     same_classes(a, b)
-    x, y = Scaled(a.values), Scaled(b.values)
+    scaled = Scaled(a.values), Scaled(b.values)
     if metric == "ssim":
         order = semantic_order(a, b)
-        x, y = x.reordered(order), y.reordered(order)
-    value = Alignment(METRICS[metric](Both(x, y)))
-    value.a, value.b, value.metric = a, b, metric
+        scaled = scaled[0].reordered(order), scaled[1].reordered(order)
+    value = Alignment(METRICS[metric](Both(*scaled)))
+    value.a, value.b, value.metric, value._scaled = a, b, metric, scaled
     value.permutations, value.seed = permutations, seed
     return value
 
@@ -306,7 +322,7 @@ def semantic_order(a: ClassSimilarity, b: ClassSimilarity) -> np.ndarray:
 
 
 def chance(reference: Scaled, metric: str, *, width: int = 512, seed: int = 0) -> Chance:
-    """What a constant matrix, and random weights of this width, score against a reference."""
+    """What a constant matrix, and random weights of this width, score with a reference."""
     c = len(reference.grid)
     constant = np.nan
     if metric == "cosine" and reference.energy > 0:

@@ -19,7 +19,7 @@ import numpy as np
 
 from likewise._base.arrays import as_array, check_labels
 from likewise.classes.agreement import DECIMALS
-from likewise.classes.from_sources import as_counts, feature_rows
+from likewise.classes.from_sources import as_counts, class_sums, feature_rows
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
@@ -27,10 +27,18 @@ Ties = Literal["average", "min", "max", "stable"]
 
 
 def ranks(similarity: ClassSimilarity | np.ndarray, ties: Ties = "average") -> np.ndarray:
-    """`(c, c)` ranks of every class in the rows of all others: 0 itself, 1 the most alike.
+    """The rank of every class in the rows of all others: 0 itself, 1 the most alike.
 
-    >>> ranks(np.array([[1, 0.9, 0.1], [0.2, 1, 0.2], [0.3, 0.4, 1]])).tolist()
-    [[0.0, 1.0, 2.0], [1.5, 0.0, 1.5], [2.0, 1.0, 0.0]]
+    Args:
+        similarity: A class similarity, or its values (classes, classes).
+        ties: What equal similarities get: their mean rank, the smallest, the largest, or ranks in the order of classes.
+
+    Returns:
+        Ranks (classes, classes); NaN in rows with undefined entries.
+
+    Example:
+        >>> ranks(np.array([[1, 0.9, 0.1], [0.2, 1, 0.2], [0.3, 0.4, 1]])).tolist()
+        [[0.0, 1.0, 2.0], [1.5, 0.0, 1.5], [2.0, 1.0, 0.0]]
     """
     values = similarity.values if isinstance(similarity, ClassSimilarity) else similarity
     rows, columns = np.indices(values.shape).reshape(2, -1)
@@ -50,15 +58,15 @@ def _ranks_of(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, ties: T
     np.fill_diagonal(grid, low - 1)  # itself is never as alike as another
     grid += (high - low + 2) * np.arange(c)[:, None]
     if ties == "stable":
-        place = np.empty(grid.shape)
+        positions = np.empty(grid.shape)
         best = np.argsort(-grid, axis=1, kind="stable")
-        np.put_along_axis(place, best, np.arange(1.0, c + 1)[None, :], axis=1)
-        rank = place[rows, columns]
+        np.put_along_axis(positions, best, np.arange(1.0, c + 1)[None, :], axis=1)
+        rank = positions[rows, columns]
     else:
-        wanted = grid[rows, columns]
+        entries = grid[rows, columns]
         ordered = np.sort(grid, axis=1).ravel()
-        upto = np.searchsorted(ordered, wanted, side="right")
-        greater, equal = (rows + 1) * c - upto, upto - np.searchsorted(ordered, wanted)
+        upto = np.searchsorted(ordered, entries, side="right")
+        greater, equal = (rows + 1) * c - upto, upto - np.searchsorted(ordered, entries)
         rank = {
             "average": greater + (equal + 1) / 2,
             "min": greater + 1.0,
@@ -98,13 +106,25 @@ def idm(
 
     1 - mean rank / (c - 1), the rank being that of the predicted class in the row of the true one, 0 if
     right. With the network's own matrix (NIDM) it tells whether mistakes follow what the network finds
-    alike, with WordNet's (WIDM) whether they are reasonable. `errors_only` leaves out what is right: its
-    chance is (c - 2) / (2 (c - 1)), not 0, and its ceiling 1 - 1 / (c - 1), not 1; NaN where there is no
-    error.
+    alike, with WordNet's (WIDM) whether they are reasonable.
 
-    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
-    >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
-    Idm(0.5000, chance=0.2500, ceiling=0.5000)
+    Args:
+        similarity: A class similarity.
+        confusion: The confusion matrix (classes, classes), rows the true classes.
+        errors_only: Leave out what is right. Chance is then (c - 2) / (2 (c - 1)), not 0, and the ceiling
+            1 - 1 / (c - 1), not 1; NaN where there is no error.
+        ties: What equal similarities get (see `ranks`).
+
+    Returns:
+        The index, a float with its chance and its ceiling.
+
+    Raises:
+        InputError: There are not as many classes in both, or the confusion holds no counts.
+
+    Example:
+        >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+        >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
+        Idm(0.5000, chance=0.2500, ceiling=0.5000)
     """
     counts = as_counts(confusion)
     if len(counts) != len(similarity):
@@ -112,17 +132,13 @@ def idm(
             f"the similarity is over {len(similarity)} classes and the confusion matrix over "
             f"{len(counts)}. Both must hold the same classes."
         )
-    total = counts.sum()
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
     rows, columns = np.nonzero(wrong)
     shifted = float(wrong[rows, columns] @ _ranks_of(similarity.values, rows, columns, ties))
-    return _idm(shifted, float(wrong.sum()), float(total), len(counts), errors_only)
-
-
-def _idm(shifted: float, errors: float, total: float, c: int, errors_only: bool) -> Idm:
-    of = errors if errors_only else total
-    value = Idm(1 - shifted / of / (c - 1) if of else np.nan)
+    errors, total, c = float(wrong.sum()), float(counts.sum()), len(counts)
+    inputs = errors if errors_only else total
+    value = Idm(1 - shifted / inputs / (c - 1) if inputs else np.nan)
     share = 1.0 if errors_only else errors / total if total else np.nan
     value.chance = 1 - share * c / (2 * (c - 1))
     value.ceiling = 1 - share / (c - 1)
@@ -141,9 +157,25 @@ class HierarchicalDistance(NamedTuple):
 def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, k: int = 1) -> HierarchicalDistance:
     """How many steps the k likeliest classes lie from the true one in WordNet, on average.
 
-    A step is an edge of the noun graph; `reference` is a path similarity, 1 / (steps + 1). `mistakes`
-    counts only samples whose likeliest class is wrong (after Bertinetto et al. 2020, who count the height
-    of the common ancestor instead).
+    A step is an edge of the noun graph (after Bertinetto et al. 2020, who count the height of the common ancestor
+    instead).
+
+    Args:
+        logits: What the network answers, (inputs, classes).
+        labels: The true class of every input.
+        reference: A path similarity, 1 / (steps + 1): `from_wordnet(...)`.
+        k: How many of the likeliest classes are counted.
+
+    Returns:
+        The mean over all samples, and over those whose likeliest class is wrong.
+
+    Raises:
+        InputError: The reference is no path similarity, or shapes or k do not fit.
+
+    Example:
+        >>> from likewise.classes import from_wordnet
+        >>> hierarchical_distance([[0.1, 0.9]], [0], from_wordnet(["cat.n.01", "dog.n.01"]))
+        HierarchicalDistance(all=4.0, mistakes=4.0)
     """
     rows = as_array(logits, "the matrix of logits")
     if reference.about.get("measure") != "path":
@@ -183,9 +215,23 @@ def interval(
     Drawing samples again with repetition is drawing a confusion matrix from a multinomial law, so
     nothing but the counts is needed.
 
-    >>> accuracy = interval([[90, 10], [20, 80]], lambda counts: counts.trace() / counts.sum())
-    >>> accuracy.value, 0.78 < accuracy.low < 0.85 < accuracy.high < 0.91
-    (0.85, True)
+    Args:
+        confusion: The confusion matrix (classes, classes), rows the true classes.
+        index: A function of a confusion matrix.
+        level: The coverage of the interval.
+        resamples: How many confusion matrices are drawn.
+        seed: The seed of the draws.
+
+    Returns:
+        The value of the index and both ends of its interval.
+
+    Raises:
+        InputError: No sample was counted, or level or resamples are out of range.
+
+    Example:
+        >>> accuracy = interval([[90, 10], [20, 80]], lambda counts: counts.trace() / counts.sum())
+        >>> accuracy.value, 0.78 < accuracy.low < 0.85 < accuracy.high < 0.91
+        (0.85, True)
     """
     counts = as_counts(confusion)
     total = int(counts.sum())
@@ -202,10 +248,13 @@ def interval(
 
 
 class Templates(NamedTuple):
-    """Mean over classes of the cosine of their template with that of their right and wrong samples.
+    """How far right and wrong samples lie from the templates of their classes.
 
-    `cosines` are those of every wrong sample with its class's template, for a histogram; `mistakes` is
-    their number.
+    Attributes:
+        right: The mean over classes of the cosine of their template with that of their right samples.
+        wrong: The same of their wrong samples.
+        cosines: Those of every wrong sample with its class's template, for a histogram.
+        mistakes: How many samples are wrong.
     """
 
     right: float
@@ -219,9 +268,21 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
 
     Classes without a right (or a wrong) sample are left out of that mean; NaN where none is left.
 
-    >>> found = templates([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 0, 0], [0, 1, 0])
-    >>> round(found.right, 3), round(found.wrong, 3), found.mistakes
-    (0.949, 0.707, 1)
+    Args:
+        features: What a layer gives, (inputs, width).
+        labels: The true class of every input.
+        predictions: The class the network answers for every input.
+
+    Returns:
+        Mean cosines of right and wrong samples, and those of all mistakes.
+
+    Raises:
+        InputError: Features, labels and predictions do not fit each other.
+
+    Example:
+        >>> cosines = templates([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 0, 0], [0, 1, 0])
+        >>> round(cosines.right, 3), round(cosines.wrong, 3), cosines.mistakes
+        (0.949, 0.707, 1)
     """
     rows = feature_rows(features)
     truth = check_labels(labels, len(rows)).cpu().numpy()
@@ -239,9 +300,8 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
 
 
 def _means(rows: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
-    sums = np.zeros((count, rows.shape[1]))
-    np.add.at(sums, labels, rows)
-    return sums / np.maximum(np.bincount(labels, minlength=count), 1)[:, None]
+    sums, samples = class_sums(rows, labels, count)
+    return sums / np.maximum(samples, 1)[:, None]
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -251,5 +311,5 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _mean_cosine(a: np.ndarray, b: np.ndarray) -> float:
     values = _cosine(a, b)
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

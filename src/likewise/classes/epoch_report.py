@@ -1,13 +1,20 @@
-"""From the matrices of an epoch to one flat dictionary with stable names.
+"""From the matrices of an epoch to one flat dictionary with stable names, and from its curves to phases of learning.
 
 Every number is an `Index`, declared in `indices`. What it needs (a matrix, the reference, a count) decides
 whether it is reported; those of mistakes are reported for every split, a plain name for the test split,
 with the ending "_train" or "_adversarial" for the others.
+
+Phases follow from one rule on one curve, smoothed by a running median of three. The *surge* ends at the first epoch
+that has climbed 95 % of the way from the start to the top. *Rest* begins at the first epoch from which the
+curve stays within 10 % of that climb around its level over the last fifth of the epochs; what lies
+between is *refinement*. A climb not four times larger than the curve's own noise is no surge, a top within
+the last fifth no end of one, and a curve that comes to rest only within the last fifth has not been
+seen resting: in these cases there are no clear phases, or the last one is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,10 +25,13 @@ from likewise._base.registry import Registry, module_of
 from likewise.classes.agreement import METRICS, Both, Scaled, chance, semantic_order
 from likewise.classes.confusion import ranks
 from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import InputError
+
+SHORTEST = 8  # epochs; fewer are not enough data
 
 
 class Reference:
-    """What networks are held against, and what of it stays the same from epoch to epoch."""
+    """The matrix networks are compared with, and what of it stays the same from epoch to epoch."""
 
     def __init__(self, matrix: ClassSimilarity) -> None:
         self.matrix = matrix
@@ -54,8 +64,12 @@ class Reference:
 class Snapshot:
     """What an index may read of an epoch; results that several indices share are computed once.
 
-    `matrices` by what they are made from, confusion counts `(c, c)` by split, the reference if there is
-    one, and numbers that were counted on the way.
+    Attributes:
+        matrices: Class similarities by what they are made from.
+        tables: Confusion counts (classes, classes) by split.
+        reference: The reference, if there is one.
+        counted: Other numbers of the epoch.
+        split: The split an index is computed on.
     """
 
     matrices: Mapping[str, ClassSimilarity]
@@ -92,7 +106,7 @@ class Snapshot:
         return float(self.once(_alignment, a, b, metric))
 
     def has(self, needs: tuple[str, ...]) -> bool:
-        """Whether all of it is there."""
+        """Whether everything an index needs is there."""
         present = {*self.matrices, *self.counted, *(["reference"] if self.reference else [])}
         return present.issuperset(needs)
 
@@ -118,9 +132,16 @@ def _scaled(epoch: Snapshot, name: str) -> Scaled:
 class Index:
     """One number of an epoch and all that is known of it.
 
-    `chance` says in words what it is without any learning; `level` is that as a number, or as a function of
-    the reference, where a curve is to show it. With a `label` it is a curve that is drawn unless others are
-    asked for; a `headline` is what the command prints.
+    Attributes:
+        name: Its name.
+        value: Computes it from a `Snapshot`.
+        reads: What it is, in a few words.
+        needs: What it needs: matrices, "reference", or numbers that were counted.
+        chance: What it is without any learning, in words.
+        level: The same as a number, or a function of the reference, where a curve is to show it.
+        label: The title of its curve, which is then drawn by default.
+        per_split: Whether it is reported for every split.
+        headline: Whether the command prints it.
     """
 
     name: str
@@ -138,7 +159,16 @@ INDICES: Registry[Index] = Registry("index", group="likewise.indices", modules=(
 
 
 def index(*, name: str, reads: str = "", **facts: Any) -> Callable[[Callable[[Snapshot], float]], Any]:
-    """Declare an index: a function of a `Snapshot`; `reads` says what it is, else its docstring does."""
+    """Declare an index: a function of a `Snapshot`.
+
+    Args:
+        name: Its name.
+        reads: What it is, in a few words; by default the first line of its docstring.
+        **facts: What else is known of it (see `Index`).
+
+    Returns:
+        A decorator.
+    """
 
     def declare(function: Callable[[Snapshot], float]) -> Callable[[Snapshot], float]:
         entry = Index(name, function, reads or str(function.__doc__).split("\n")[0], **facts)
@@ -152,8 +182,8 @@ def report(epoch: Snapshot) -> dict[str, float]:
     """All indices of an epoch by name: those of every split first."""
     values: dict[str, float] = {}
     for split in epoch.tables:
-        part, ending = replace(epoch, split=split), "" if split == "test" else f"_{split}"
-        values |= {f"{i.name}{ending}": i.value(part) for i in INDICES if i.per_split and epoch.has(i.needs)}
+        snapshot, ending = replace(epoch, split=split), "" if split == "test" else f"_{split}"
+        values |= {f"{i.name}{ending}": i.value(snapshot) for i in INDICES if i.per_split and epoch.has(i.needs)}
     return values | {i.name: i.value(epoch) for i in INDICES if not i.per_split and epoch.has(i.needs)}
 
 
@@ -166,10 +196,85 @@ def chance_levels(reference: Reference | None) -> dict[str, float]:
 
 
 def panels() -> dict[str, str]:
-    """The curves that are drawn unless others are asked for, and their titles."""
+    """The curves that are drawn by default, and their titles."""
     return {i.name: i.label for i in INDICES if i.label}
 
 
 def headlines() -> list[str]:
     """The indices a command prints."""
     return [i.name for i in INDICES if i.headline]
+
+
+@dataclass(frozen=True)
+class Phases:
+    """When the phases of learning end.
+
+    Attributes:
+        surge_end: The last epoch of the surge; None where there is none.
+        refinement_end: The last epoch of the refinement; None where there is none.
+        reason: Why one of them is None.
+    """
+
+    surge_end: int | None
+    refinement_end: int | None
+    reason: str = ""
+
+    @property
+    def clear(self) -> bool:
+        """Whether both ends were found."""
+        return self.surge_end is not None and self.refinement_end is not None
+
+    def __str__(self) -> str:
+        if self.surge_end is None:
+            return f"no clear phases: {self.reason}"
+        if self.refinement_end is None:
+            return f"surge to epoch {self.surge_end}, then {self.reason}"
+        return f"surge to epoch {self.surge_end}, refinement to epoch {self.refinement_end}, then rest"
+
+
+def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phases:
+    """Where the surge and the refinement of a curve end.
+
+    Args:
+        curve: One number per epoch; what is not finite is left out.
+        epochs: The numbers of the epochs; by default from 0.
+
+    Returns:
+        The last epochs of both phases, or why there are none.
+
+    Raises:
+        InputError: There is not one number per epoch.
+
+    Example:
+        >>> rise = [0.0, 0.4, 0.7, 0.9, 1.0, 0.9, 0.8, 0.72, 0.7] + [0.7] * 11
+        >>> print(phases(rise))
+        surge to epoch 3, refinement to epoch 6, then rest
+    """
+    values = np.asarray(curve, dtype=float)
+    numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
+    if values.ndim != 1 or len(numbers) != len(values):
+        raise InputError(f"a curve is one number per epoch, got {values.shape} for {len(numbers)} epochs.")
+    numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
+    values = values[np.isfinite(values)]
+    if len(values) < SHORTEST:
+        return Phases(None, None, f"{len(values)} epochs are too few, {SHORTEST} are needed")
+    smooth = _median3(values)
+    noise = 1.4826 * float(np.median(np.abs(np.diff(values)))) / 2**0.5
+    start, top = float(smooth[0]), float(smooth.max())
+    climb, tail = top - start, max(2, len(values) // 5)
+    if climb <= max(4 * noise, 1e-9):
+        return Phases(None, None, "the curve does not climb from where it started")
+    surge = int(np.argmax(smooth >= start + 0.95 * climb))
+    if surge >= len(values) - tail:
+        return Phases(None, None, "the curve was still climbing when the training ended")
+    level = float(np.median(smooth[-tail:]))
+    restless = np.flatnonzero(np.abs(smooth - level) > 0.1 * climb)
+    rest = max(surge, int(restless[-1]) + 1 if len(restless) else 0)
+    if rest > len(values) - tail:
+        return Phases(numbers[surge], None, "still changing when the training ended")
+    return Phases(numbers[surge], numbers[max(surge, rest - 1)])
+
+
+def _median3(values: np.ndarray) -> np.ndarray:
+    padded = np.concatenate([values[:1], values, values[-1:]])
+    return np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)

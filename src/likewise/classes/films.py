@@ -39,7 +39,23 @@ def animate(
     title: str = "What the network finds alike",
     seconds: float = 0.4,
 ) -> Path:
-    """Write the film of an inspected training; the ending of `path`, .html or .gif, says which kind."""
+    """Write the matrices of an inspected training as a film: an HTML page with a slider, or a GIF.
+
+    The page needs nothing from outside. More than 200 classes are averaged down to 200 x 200.
+
+    Args:
+        inspector: What watched the training.
+        path: Where to write it; ends in .html or .gif.
+        epochs: The numbers of the epochs; by default all.
+        title: The title of the film.
+        seconds: How long one epoch is shown.
+
+    Returns:
+        The path of the film.
+
+    Raises:
+        InputError: No epoch was reported, the epochs have no matrix in common, or the path ends otherwise.
+    """
     target = Path(path)
     numbers = sorted(inspector.records.reports) if epochs is None else list(epochs)
     if not numbers:
@@ -53,21 +69,21 @@ def animate(
 
 def _frames(inspector: Inspector, numbers: Sequence[int]) -> tuple[list[dict[str, ClassSimilarity]], ClassSimilarity]:
     """The matrices that all epochs have, and the one whose order of classes all are shown in."""
-    found = [inspector.matrices(number) for number in numbers]
-    kinds = [kind for kind in TITLES if all(kind in frame for frame in found)]
+    epochs = [inspector.matrices(number) for number in numbers]
+    kinds = [kind for kind in TITLES if all(kind in epoch for epoch in epochs)]
     if not kinds:
         raise InputError("these epochs have no matrix in common, so there is nothing to animate.")
-    shown = [{kind: frame[kind] for kind in kinds} for frame in found]
-    return shown, inspector.reference or shown[-1][kinds[0]]
+    frames = [{kind: epoch[kind] for kind in kinds} for epoch in epochs]
+    return frames, inspector.reference or frames[-1][kinds[0]]
 
 
 def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: float) -> bytes:
     from matplotlib import colormaps
 
-    shown, some = _frames(inspector, numbers)
-    names = some.order()
+    frames, ordering = _frames(inspector, numbers)
+    names = ordering.order()
     films = [
-        {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in shown])} for kind in shown[0]
+        {"title": TITLES[kind], "frames": _bytes([frame[kind].only(names) for frame in frames])} for kind in frames[0]
     ]
     if inspector.reference is not None:
         still = _bytes([inspector.reference.only(names)])
@@ -84,7 +100,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
         "epochs": list(numbers),
         "classes": names,
         "size": min(len(names), LARGEST),
-        "borders": [start / len(names) for start, _, _ in some.borders(names)[1:]],
+        "borders": [start / len(names) for start, _, _ in ordering.borders(names)[1:]],
         "films": films,
         "curves": lines,
         "chance": {titles[k]: round(v, 5) for k, v in inspector.chance().items() if k in titles},
@@ -114,9 +130,9 @@ def _bytes(frames: Sequence[ClassSimilarity]) -> dict[str, Any]:
 
 
 def _limits(grids: np.ndarray | list[np.ndarray]) -> tuple[float, float]:
-    """The smallest and the largest entry of all frames, so that they can be held against each other."""
-    known = np.asarray(grids)[np.isfinite(grids)]
-    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    """The smallest and the largest entry of all frames, so that they can be compared."""
+    finite = np.asarray(grids)[np.isfinite(grids)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
 def _reduced(matrix: ClassSimilarity) -> np.ndarray:
@@ -124,10 +140,10 @@ def _reduced(matrix: ClassSimilarity) -> np.ndarray:
     if len(values) <= LARGEST:
         return values
     cuts = np.linspace(0, len(values), LARGEST + 1).astype(int)[:-1]
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     sums, counts = (
-        np.add.reduceat(np.add.reduceat(part, cuts, axis=0), cuts, axis=1)
-        for part in (np.where(known, values, 0.0), known.astype(float))
+        np.add.reduceat(np.add.reduceat(grid, cuts, axis=0), cuts, axis=1)
+        for grid in (np.where(finite, values, 0.0), finite.astype(float))
     )
     return sums / np.where(counts > 0, counts, np.nan)
 
@@ -136,14 +152,14 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    shown, some = _frames(inspector, numbers)
-    names, pictures = some.order(), []
-    limits = {kind: _limits([frame[kind].off_diagonal() for frame in shown]) for kind in shown[0]}
-    for number, found in zip(numbers, shown, strict=True):
-        titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in found.items()}
+    frames, ordering = _frames(inspector, numbers)
+    names, pictures = ordering.order(), []
+    limits = {kind: _limits([frame[kind].off_diagonal() for frame in frames]) for kind in frames[0]}
+    for number, frame in zip(numbers, frames, strict=True):
+        titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in frame.items()}
         figure = matrices(titled, order=names)
         figure.suptitle(title, fontsize=10)
-        for axis, kind in zip(figure.axes, found, strict=False):  # the scales come after
+        for axis, kind in zip(figure.axes, frame, strict=False):  # the scales come after
             axis.images[0].set_clim(*limits[kind])
         figure.set_dpi(80)
         canvas: Any = FigureCanvasAgg(figure)

@@ -51,12 +51,26 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
     mean: of the upper triangle. max: for each class, the mean of its similarities to others at or above
     their 0.95 quantile, averaged over classes; min: at or below the 0.05 quantile. Of raw cosines, so 0
     is orthogonal.
+
+    Args:
+        similarity: The class similarity of a network's weights.
+        quantile: Which similarities count for max, and one minus it for min.
+
+    Returns:
+        The three numbers.
+
+    Raises:
+        InputError: The quantile is not from 0.5 to 1.
+
+    Example:
+        >>> wsi(ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])).mean.__round__(3)
+        0.4
     """
     if not 0.5 <= quantile <= 1:
         raise InputError(f"quantile is {quantile}. Give one from 0.5 to 1.")
     rows = off_diagonal(similarity.values)
     low, high = np.quantile(rows, [1 - quantile, quantile], axis=1)
-    near = 10.0**-DECIMALS  # 1 - 0.8 is not 0.2: an entry may miss its own quantile by a digit
+    near = 10.0**-DECIMALS  # 1 - 0.8 is not 0.2: an entry may miss its quantile by a digit
     most, least = rows >= high[:, None] - near, rows <= low[:, None] + near
     upper = similarity.values[np.triu_indices(len(rows), 1)].mean()
     return Wsi(float(upper), _mean_of(rows, most), _mean_of(rows, least))

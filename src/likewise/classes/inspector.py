@@ -1,8 +1,7 @@
 """The inspector: what a network finds alike, epoch by epoch, while it is trained.
 
 `update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything
-else (Lightning, transformers, our own training) is an adapter on these two; those of other libraries are looked up
-in a registry, so that they may import the inspector and not the other way round. Every epoch is on disk the
+else (Lightning, transformers, our own training) is an adapter on these two. Every epoch is on disk the
 moment it is reported, under its number: a training that was killed resumes without a gap, and an epoch
 that is trained again replaces itself.
 """
@@ -10,21 +9,15 @@ that is trained again replaces itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise._base.registry import Registry
 from likewise._base.warnings import warn
-from likewise.classes.accumulator import Counts, everywhere
-from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, report
-from likewise.classes.from_sources import (
-    from_confusion,
-    from_sums,
-    from_weights,
-    from_wordnet,
-)
-from likewise.classes.learning_phases import Phases, phases
+from likewise.classes.adapters import ADAPTERS
+from likewise.classes.batches import Counts, Tap, sum_over_processes
+from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, phases, report
+from likewise.classes.from_sources import from_confusion, from_sums, from_weights, from_wordnet
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.errors import InputError, quoted_list
@@ -34,26 +27,31 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-ADAPTERS: Registry[Callable[..., Any]] = Registry(
-    "adapter", group="likewise.adapters", modules=("likewise.classes.adapters.*",)
-)
-
 
 class Inspector:
-    """Watches a classifier learn: its classes, a reference to hold them against, a folder to keep it in.
+    """Watches a classifier learn and reports every epoch.
 
-    `classes` is a known list ("cifar100": the reference is WordNet's), data, names, or their number;
-    `reference` another class similarity, WordNet ids or synset names. `head` names the classifier where
-    it cannot be found. With `out`, every epoch is written there, and a run that was stopped resumes.
-    `features` keeps the class means of what the classifier is given, train and test. With
-    `adversarial_every`, every so many epochs the test batches are attacked too (PGD with `attack`).
+    Args:
+        classes: The name of a list of classes ("cifar100": the reference is WordNet's), data, names, or their number.
+        reference: What the network is compared with: a class similarity, the name of a list, WordNet ids or synset
+            names.
+        head: The name of the classifier, where it cannot be found.
+        out: A folder in which every epoch is written; with the same folder, a run that was stopped resumes.
+        every_n_epochs: Report every so many epochs.
+        features: Whether to keep the class means of the classifier's input, train and test.
+        adversarial_every: Attack the test batches of every so many epochs too.
+        attack: Options of that attack, PGD.
 
-    >>> import numpy as np
-    >>> inspector = Inspector(["cat", "dog", "ship"], reference=["cat.n.01", "dog.n.01", "ship.n.01"])
-    >>> inspector.update(np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1]))
-    >>> report = inspector.report([[1.0, 0.2], [0.9, 0.3], [-1.0, 0.0]])
-    >>> report["accuracy"], report["widm"], report["widm_errors"]
-    (0.75, 0.875, 0.5)
+    Raises:
+        InputError: An option is out of range, a reference has other classes, or the folder holds other classes.
+
+    Example:
+        >>> import numpy as np
+        >>> inspector = Inspector(["cat", "dog", "ship"], reference=["cat.n.01", "dog.n.01", "ship.n.01"])
+        >>> inspector.update(np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1]))
+        >>> report = inspector.report([[1.0, 0.2], [0.9, 0.3], [-1.0, 0.0]])
+        >>> report["accuracy"], report["widm"], report["widm_errors"]
+        (0.75, 0.875, 0.5)
     """
 
     def __init__(
@@ -68,22 +66,19 @@ class Inspector:
         adversarial_every: int | None = None,
         attack: Mapping[str, Any] | None = None,
     ) -> None:
-        for name, value in (
-            ("every_n_epochs", every_n_epochs),
-            ("adversarial_every", adversarial_every),
-        ):
+        for name, value in {"every_n_epochs": every_n_epochs, "adversarial_every": adversarial_every}.items():
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}. Give at least 1.")
         if out is not None and not os.fspath(out):
             raise InputError("out is empty. Name a folder.")
-        self.classes, self.reference = _known(classes, reference)
+        self.classes, self.reference = _classes_and_reference(classes, reference)
         self.head, self.every, self.features = head, every_n_epochs, features
         self.adversarial_every, self.attack = adversarial_every, dict(attack or {})
         self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
         self._fixed = None if self.reference is None else Reference(self.reference)
         self._counts: dict[str, Counts] = {}
         self._fooled = [0, 0]
-        self._tap: Any = None
+        self._tap: Tap | None = None
         self._epoch = 0
         self.answering: str | None = None  # the classifier, as soon as a batch has shown it
 
@@ -98,17 +93,32 @@ class Inspector:
         return max(self.records.reports, default=0) + 1
 
     def due(self, epoch: int | None = None) -> bool:
-        """Whether this epoch is to be looked at, by `every_n_epochs`."""
+        """Whether an epoch is to be reported, by `every_n_epochs`.
+
+        Args:
+            epoch: Its number; by default the next one.
+        """
         return (self.next_epoch if epoch is None else epoch) % self.every == 0
 
     def attacks(self, epoch: int) -> bool:
-        """Whether this epoch's test batches are to be attacked too."""
+        """Whether the test batches of an epoch are to be attacked too.
+
+        Args:
+            epoch: Its number.
+        """
         return self.adversarial_every is not None and epoch % self.adversarial_every == 0
 
     def update(self, logits: Any, labels: Any, features: Any = None, *, split: str = "test") -> None:
-        """Count a batch: logits `(n, c)` or predictions `(n,)`, the true labels, and features if wanted.
+        """Count a batch.
 
-        `split` is "test", "train" or "adversarial"; each has its own sums.
+        Args:
+            logits: Logits (inputs, classes), or one predicted class per input.
+            labels: The true class of every input.
+            features: The input of the classifier (inputs, width), for class means.
+            split: "test", "train" or "adversarial"; there are sums for each.
+
+        Raises:
+            InputError: There is no such split, or shapes or labels do not fit.
         """
         if split not in ("test", "train", "adversarial"):
             raise InputError(f"split is {split!r}. Give 'test', 'train' or 'adversarial'.")
@@ -117,7 +127,13 @@ class Inspector:
         self._counts[split] = counts  # not before: a batch that is refused leaves no trace
 
     def update_adversarial(self, net: Any, inputs: Any, labels: Any) -> None:
-        """Attack a batch of images and count what the network then answers, and how often it was fooled."""
+        """Attack a batch of images and count what the network then answers, and how often it was fooled.
+
+        Args:
+            net: The network.
+            inputs: The images.
+            labels: Their true classes.
+        """
         from likewise.attacks import pgd
         from likewise.networks.forward import logits as answer
 
@@ -128,41 +144,45 @@ class Inspector:
         self.update(after, labels, split="adversarial")
 
     def report(self, weights: Any = None, *, epoch: int | None = None) -> dict[str, float]:
-        """Close the epoch: all indices by name, kept under its number; the sums start anew.
+        """Close the epoch: its indices are computed and kept under its number, and the sums start anew.
 
-        `weights` is the classifier's weight matrix or the network; without it, what needs it is left
-        out. What cannot be said (no mistake was made, a class has no sample) is NaN.
+        Args:
+            weights: The classifier's weight matrix, or the network; without it, indices that need it are left out.
+            epoch: The number of the epoch; by default the next one.
+
+        Returns:
+            All indices by name; NaN where one is undefined (no mistake was made, a class has no sample).
         """
         number = self.next_epoch if epoch is None else int(epoch)
-        found = self.matrices_now(weights)
+        matrices = self._matrices_now(weights)
         tables = {split: counts.table() for split, counts in self._counts.items()}
         if "test" not in tables:
             warn(f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown.")
-        values = report(Snapshot(found, tables, self._fixed, self._counted()))
+        values = report(Snapshot(matrices, tables, self._fixed, self._counted()))
         self.reset()
-        self.records.keep(Epoch(number, values, found, tables), self.reference)
+        self.records.keep(Epoch(number, values, matrices, tables), self.reference)
         return values
 
-    def matrices_now(self, weights: Any = None) -> dict[str, ClassSimilarity]:
+    def _matrices_now(self, weights: Any = None) -> dict[str, ClassSimilarity]:
         """The matrices of the running epoch, by what they are made from."""
-        about: dict[str, Any] = {"classes": self.classes, "wnids": self.wnids}
-        found: dict[str, ClassSimilarity] = {}
+        names: dict[str, Any] = {"classes": self.classes, "wnids": self.wnids}
+        matrices: dict[str, ClassSimilarity] = {}
         if weights is not None:
-            self.check_order(weights)
-            found["weights"] = from_weights(weights, head=self.head or self.answering, **about)
+            self._check_order(weights)
+            matrices["weights"] = from_weights(weights, head=self.head or self.answering, **names)
         for split, counts in self._counts.items():
             suffix = "" if split == "test" else f"_{split}"
-            found[f"confusion{suffix}"] = from_confusion(counts.table(), split=split, **about)
+            matrices[f"confusion{suffix}"] = from_confusion(counts.table(), split=split, **names)
             means = counts.means()
             if means is not None:
-                found[f"features{suffix}"] = from_sums(*means, split=split, **about)
-        return found
+                matrices[f"features{suffix}"] = from_sums(*means, split=split, **names)
+        return matrices
 
     def _counted(self) -> dict[str, float]:
         """Numbers that were counted beside the confusion: how often an attack fooled, what was left out."""
         numbers: dict[str, float] = {}
         if "adversarial" in self._counts:
-            fooled, total = everywhere(self._fooled)
+            fooled, total = sum_over_processes(self._fooled)
             numbers["fooling_rate"] = float(fooled / total) if total else float("nan")
         left_out = sum(counts.left_out for counts in self._counts.values())
         return numbers | ({"left_out": float(left_out)} if left_out else {})
@@ -176,11 +196,25 @@ class Inspector:
         return self.records.frame()
 
     def matrices(self, epoch: int) -> dict[str, ClassSimilarity]:
-        """The matrices of an epoch that was reported."""
-        return self.records.matrices(epoch)
+        """The matrices of an epoch that was reported, by what they are made from.
+
+        Args:
+            epoch: Its number.
+
+        Raises:
+            InputError: The epoch was not kept.
+        """
+        return self.records.epoch(epoch).matrices
 
     def phases(self, curve: str = "wsi_max") -> Phases:
-        """When the surge and the refinement of a curve ended."""
+        """When the surge and the refinement of a curve ended.
+
+        Args:
+            curve: The name of an index.
+
+        Raises:
+            InputError: No such index was reported.
+        """
         frame = self.curves()
         if curve not in frame:
             raise InputError(f"no curve named {curve!r}. There are {', '.join(frame.columns) or 'none'}.")
@@ -191,7 +225,11 @@ class Inspector:
         return chance_levels(self._fixed)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """All curves in one picture; saved if a path is given."""
+        """All curves in one picture.
+
+        Args:
+            path: Where to save it.
+        """
         from likewise.classes.pictures import curves
 
         return curves({"": self.curves()}, path, chance=self.chance())
@@ -201,24 +239,38 @@ class Inspector:
         return {"reports": {str(epoch): dict(r) for epoch, r in self.records.reports.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the reports of a checkpoint; later ones are dropped, as they will come again."""
-        known = {int(epoch): dict(report) for epoch, report in state["reports"].items()}
-        self.records.go_back_to(known)
+        """Restore the reports of a checkpoint; later ones are dropped, as they will come again.
+
+        Args:
+            state: What `state_dict` gave.
+        """
+        self.records.go_back_to({int(epoch): dict(report) for epoch, report in state["reports"].items()})
         self.reset()
 
     # What our own training asks of a callback.
 
     def begin(self, net: Any, epoch: int) -> None:
-        """Get ready for an epoch of our own training."""
-        from likewise.classes.classifier import Tap
+        """Get ready for an epoch of our own training.
 
+        Args:
+            net: The network.
+            epoch: The number of the epoch.
+        """
         self.reset()
         self._epoch = epoch
-        self.check_order(net)
+        self._check_order(net)
         self._tap = Tap(net, self.head) if self.due(epoch) else None
 
     def watch(self, net: Any, split: str, inputs: Any, logits: Any, labels: Any) -> None:
-        """Count a batch of our own training."""
+        """Count a batch of our own training.
+
+        Args:
+            net: The network.
+            split: "train" or "test".
+            inputs: The batch.
+            logits: What the network answered to it.
+            labels: The true class of every input.
+        """
         if not self.due(self._epoch):
             return
         seen = None if self._tap is None else self.features_of(self._tap, logits)
@@ -228,31 +280,41 @@ class Inspector:
         if split == "test" and self.attacks(self._epoch):
             self.update_adversarial(net, inputs, labels)
 
-    def features_of(self, tap: Any, logits: Any = None) -> Any:
-        """What the classifier was given for a batch, if features are wanted; which layer it is shows."""
+    def features_of(self, tap: Tap, logits: Any = None) -> Any:
+        """The input of the classifier for the last batch, None where `features` is off.
+
+        Args:
+            tap: What recorded it.
+            logits: What the network answered.
+        """
         seen = tap.take(logits)
         self.answering = tap.layer or self.answering
         return seen if self.features else None
 
-    def check_order(self, net: Any) -> None:
+    def _check_order(self, net: Any) -> None:
         """Refuse a network that counts the inspector's classes otherwise than the inspector."""
         if not hasattr(net, "named_modules"):
             return
         from likewise.networks.class_names import class_names
 
-        known = class_names(net, len(self.classes))
-        if known is None:
+        names = class_names(net, len(self.classes))
+        if names is None:
             return
-        places = match(ClassNames(self.classes, None if self.wnids is None else tuple(self.wnids)), known)
-        for own, place in enumerate(places):
-            if place not in (None, own):
+        numbers = match(ClassNames(self.classes, None if self.wnids is None else tuple(self.wnids)), names)
+        for index, number in enumerate(numbers):
+            if number not in (None, index):
                 raise InputError(
-                    f"{self.classes[own]!r} is class {own} of the inspector and class {place} of the "
-                    f"network. Give the inspector the network's order: {quoted_list(known.names)}."
+                    f"{self.classes[index]!r} is class {index} of the inspector and class {number} of the "
+                    f"network. Give the inspector the network's order: {quoted_list(names.names)}."
                 )
 
     def __call__(self, net: Any, record: Mapping[str, Any]) -> dict[str, float] | None:
-        """Report an epoch of our own training; what is returned joins its record."""
+        """Report an epoch of our own training; what is returned joins its record.
+
+        Args:
+            net: The network.
+            record: The record of the epoch.
+        """
         if self._tap is not None:
             self._tap.close()
         if not self.due(record["epoch"]):
@@ -263,49 +325,50 @@ class Inspector:
     # Other people's training.
 
     def lightning(self, **options: Any) -> Any:
-        """A callback for Lightning: `Trainer(callbacks=[inspector.lightning()])`."""
+        """A callback for Lightning: `Trainer(callbacks=[inspector.lightning()])`.
+
+        Args:
+            **options: `get(outputs, batch)`, which finds logits and labels, and a `prefix` for names of metrics.
+        """
         return ADAPTERS.get("lightning")(self, **options)
 
     def trainer(self, **options: Any) -> Any:
-        """For transformers: `Trainer(..., callbacks=[hook], compute_metrics=hook)`."""
+        """For transformers: `Trainer(..., callbacks=[hook], compute_metrics=hook)`.
+
+        Args:
+            **options: Another `compute_metrics`, whose metrics are reported too.
+        """
         return ADAPTERS.get("transformers")(self, **options)
 
 
-def _known(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:
-    """The names of the classes, and what they are held against."""
+def _classes_and_reference(classes: Any, reference: Any) -> tuple[tuple[str, ...], ClassSimilarity | None]:
+    """The names of the classes, and the matrix they are compared with."""
     ids: Sequence[str | None] | None = None
+    matrix: ClassSimilarity | None = None
     if isinstance(classes, (str, ClassSimilarity)):
-        own = from_wordnet(classes) if isinstance(classes, str) else classes
-        names, ids = tuple(own.classes), own.wnids
+        matrix = from_wordnet(classes) if isinstance(classes, str) else classes
+        names, ids = tuple(matrix.classes), matrix.wnids
     elif isinstance(classes, int):
-        names, own = named(None, classes), None
+        names = named(None, classes)
     elif hasattr(classes, "wnids"):
         names, ids = named(classes.classes, len(classes.classes)), classes.wnids
-        own = from_wordnet(classes) if ids is not None and all(ids) else None
+        matrix = from_wordnet(classes) if ids is not None and all(ids) else None
     else:
-        names, own = named(list(classes), len(classes)), None
+        names = named(list(classes), len(classes))
     if len(names) < 2:
         raise InputError("an inspector needs at least two classes. Give their names or their number.")
     if reference is not None:
-        found = recognised(names) if ids is None else ClassNames(tuple(names), tuple(ids))
-        own = _reference(reference, found)
-    return tuple(names), own
+        matrix = _reference(reference, recognised(names) if ids is None else ClassNames(names, tuple(ids)))
+    return names, matrix
 
 
 def _reference(reference: Any, classes: ClassNames) -> ClassSimilarity:
     """The reference over these classes, matched by WordNet id or by name."""
     if isinstance(reference, str):
         return from_wordnet(reference).matched(classes, f"the reference {reference!r}")
-    if not isinstance(reference, ClassSimilarity):
-        return _by_synsets(reference, classes)
-    if tuple(reference.classes) == classes.names:
-        return reference
-    return reference.matched(classes)
-
-
-def _by_synsets(synsets: Sequence[str], classes: ClassNames) -> ClassSimilarity:
-    """WordNet's matrix from one synset per class, in their order; where classes are ids, by id."""
-    own = from_wordnet(synsets)
-    if all(classes.ids) and sorted(map(str, classes.ids)) == sorted(own.ids or ()):
-        return own.matched(classes)
-    return from_wordnet(synsets, names=classes.names)
+    if isinstance(reference, ClassSimilarity):
+        return reference if tuple(reference.classes) == classes.names else reference.matched(classes)
+    synsets = from_wordnet(reference)  # one synset per class, in their order; where classes are ids, by id
+    if all(classes.ids) and sorted(map(str, classes.ids)) == sorted(synsets.ids or ()):
+        return synsets.matched(classes)
+    return from_wordnet(reference, names=classes.names)

@@ -88,6 +88,6 @@ def _class_similarities(pair: Pair, of: str, labels: Any) -> list[ClassSimilarit
     names, truth = [str(i) for i in range(logits[0].shape[1])], true_labels(pair, labels)
     if of == "features":
         both = zip((pair.a, pair.b), truth, strict=True)
-        return [from_features(rep.values, known, names) for rep, known in both]
+        return [from_features(rep.values, labels, names) for rep, labels in both]
     answers = [rows.argmax(dim=1) for rows in logits]
     return [from_confusion(truth[i], answers[i], names) for i in range(2)]

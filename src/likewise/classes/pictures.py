@@ -27,18 +27,31 @@ if TYPE_CHECKING:
 
 
 def matrices(
-    shown: Mapping[str, ClassSimilarity],
+    similarities: Mapping[str, ClassSimilarity],
     path: str | Path | None = None,
     *,
     order: Sequence[str] | None = None,
 ) -> Figure:
-    """Matrices over the same classes side by side, in one order, borders between groups of kin."""
-    if not shown:
+    """Matrices over the same classes side by side, in one order, borders between groups of kin.
+
+    Args:
+        similarities: Class similarities by title.
+        path: Where to save the picture.
+        order: The order of the classes; by default kin are side by side.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There is no matrix.
+    """
+    if not similarities:
         raise InputError("there is no matrix to draw. Give at least one.")
-    first = next((m for m in shown.values() if m.groups() is not None), next(iter(shown.values())))
+    with_groups = (m for m in similarities.values() if m.groups() is not None)
+    first = next(with_groups, next(iter(similarities.values())))
     names = first.order() if order is None else list(order)
     groups = first.borders(names)
-    return heatmaps([replace(m.only(names).heatmap(title), groups=groups) for title, m in shown.items()], path)
+    return heatmaps([replace(m.only(names).heatmap(title), groups=groups) for title, m in similarities.items()], path)
 
 
 def curves(
@@ -48,32 +61,45 @@ def curves(
     columns: Sequence[str] | None = None,
     chance: Mapping[str, float] | None = None,
 ) -> Figure:
-    """The curves of one or several networks, one panel per index, dotted where chance is."""
+    """The curves of one or several networks, one panel per index, dotted where chance is.
+
+    Args:
+        frames: What `Inspector.curves` gave, by name of the network.
+        path: Where to save the picture.
+        columns: The indices to draw; by default the main ones.
+        chance: The level of chance by index.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: None of these indices was reported.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     titles = panels()
     reported = {name for frame in frames.values() for name in frame}
-    wanted = [name for name in (titles if columns is None else columns) if name in reported]
-    if not wanted:
+    columns = [name for name in (titles if columns is None else columns) if name in reported]
+    if not columns:
         raise InputError("none of the curves asked for was reported. See inspector.curves().columns.")
-    across = min(4, len(wanted))
-    down = math.ceil(len(wanted) / across)
+    across = min(4, len(columns))
+    down = math.ceil(len(columns) / across)
     figure = Figure(figsize=(3.5 * across, 2.6 * down + 0.4), layout="constrained")
     axes = np.atleast_1d(figure.subplots(down, across, squeeze=False)).ravel()
-    for axis, name in zip(axes, wanted, strict=False):
-        for place, (label, frame) in enumerate(frames.items()):
+    for axis, name in zip(axes, columns, strict=False):
+        for number, (label, frame) in enumerate(frames.items()):
             if name in frame:
                 line = frame[name].dropna()
-                axis.plot(line.index, line, f"C{place}", label=label, linewidth=1.5)
+                axis.plot(line.index, line, f"C{number}", label=label, linewidth=1.5)
         if chance and name in chance:
             axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
         axis.set_title(titles.get(name, name), fontsize=9)
         axis.tick_params(labelsize=7)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    for axis in axes[len(wanted) :]:
+    for axis in axes[len(columns) :]:
         axis.axis("off")
-    for axis in axes[len(wanted) - across : len(wanted)]:
+    for axis in axes[len(columns) - across : len(columns)]:
         axis.set_xlabel("epoch", fontsize=8)
     if len(frames) > 1:
         lines = {line.get_label(): line for axis in axes for line in axis.get_lines()}
@@ -90,10 +116,23 @@ def mistakes(
     *,
     count: int = 8,
 ) -> Figure:
-    """The images with the most and the least reasonable mistakes: true class, and what it was taken for.
+    """The images with the most and the least reasonable mistakes: true class, and the answer.
 
     A mistake is reasonable if the predicted class ranks high in the true one's row. No pair of classes is
     shown twice before every pair has been shown once.
+
+    Args:
+        data: Labelled images.
+        predictions: The class the network answers for every image.
+        similarity: What says which mistakes are reasonable.
+        path: Where to save the picture.
+        count: How many images of each.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There is no mistake, or data, predictions and similarity do not fit.
     """
     from matplotlib.figure import Figure
 
@@ -109,8 +148,8 @@ def mistakes(
     if count < 1:
         raise InputError(f"count is {count}. Give at least 1.")
     if not numbered(similarity):
-        found = ClassNames(named(data.classes, len(data.classes)), data.wnids)
-        similarity = similarity.matched(found, f"the similarity {similarity.short}")
+        names = ClassNames(named(data.classes, len(data.classes)), data.wnids)
+        similarity = similarity.matched(names, f"the similarity {similarity.short}")
     wrong = np.flatnonzero(answers != truth)
     if not len(wrong):
         raise InputError(f"no image of {data.name!r} is misclassified: there is nothing to show.")
@@ -121,12 +160,12 @@ def mistakes(
     }
     figure = Figure(figsize=(1.35 * count, 4.2), layout="constrained")
     axes = figure.subplots(2, count, squeeze=False)
-    for line, (title, chosen) in zip(axes, rows.items(), strict=True):
+    for line, (title, images) in zip(axes, rows.items(), strict=True):
         line[0].set_title(title, fontsize=10, loc="left", pad=16)
-        for place, axis in enumerate(line):
+        for axis in line:
             axis.axis("off")
-            if place < len(chosen):
-                _image(axis, data, int(chosen[place]), int(answers[chosen[place]]))
+        for axis, image in zip(line, images, strict=False):
+            _image(axis, data, image, int(answers[image]))
     return finish(figure, path)
 
 
@@ -149,17 +188,28 @@ def _image(axis: Any, data: Any, index: int, answer: int) -> None:
     axis.text(0.5, -0.06, label, transform=axis.transAxes, ha="center", va="top", fontsize=8)
 
 
-def histogram(found: Mapping[str, Templates], path: str | Path | None = None) -> Figure:
-    """How far misclassified samples lie from their class's template, for some epochs or networks."""
+def histogram(cosines: Mapping[str, Templates], path: str | Path | None = None) -> Figure:
+    """How far misclassified samples lie from their class's template, for some epochs or networks.
+
+    Args:
+        cosines: What `templates` gave, by name.
+        path: Where to save the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There are no templates.
+    """
     from matplotlib.figure import Figure
 
-    if not found:
+    if not cosines:
         raise InputError("there are no templates to draw. Give at least one.")
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axis = figure.subplots()
-    known = {name: t.cosines[np.isfinite(t.cosines)] for name, t in found.items()}
-    low = min((float(values.min()) for values in known.values() if len(values)), default=0.0)
-    for name, values in known.items():
+    finite = {name: t.cosines[np.isfinite(t.cosines)] for name, t in cosines.items()}
+    low = min((float(values.min()) for values in finite.values() if len(values)), default=0.0)
+    for name, values in finite.items():
         label = f"{name}: {len(values)} mistakes"
         axis.hist(values, bins=40, range=(low, 1.0), histtype="step", linewidth=1.5, label=label)
     axis.set_xlabel("cosine of a misclassified sample with its class's template", fontsize=9)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import distributed
 
 from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
 from likewise._base.files import make_folder, reading, write_whole
+from likewise.classes.batches import in_parallel
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 
@@ -27,7 +29,7 @@ CURVES, REFERENCE = "curves.csv", "reference.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """What is kept of an epoch: its report, its matrices, and who was taken for whom."""
+    """What is kept of an epoch: its report, its matrices, and its confusion matrices by split."""
 
     number: int
     report: dict[str, float]
@@ -93,13 +95,8 @@ class Records:
             return self._held[number]
         if number not in self.reports or self.folder is None:
             kept = self._held if self.folder is None else self.reports
-            known = ", ".join(str(n) for n in sorted(kept)) or "none"
-            raise InputError(f"epoch {number} was not kept. There are: {known}.")
+            raise InputError(f"epoch {number} was not kept. There are: {', '.join(map(str, sorted(kept))) or 'none'}.")
         return _read(self._path(number))
-
-    def matrices(self, number: int) -> dict[str, ClassSimilarity]:
-        """The matrices of an epoch by kind."""
-        return self.epoch(number).matrices
 
     def go_back_to(self, reports: dict[int, dict[str, float]]) -> None:
         """Drop epochs that are not among these, here and on disk, and restore these."""
@@ -121,7 +118,7 @@ def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
         "epoch": epoch.number,
         "report": {k: v if np.isfinite(v) else None for k, v in epoch.report.items()},
         "classes": list(classes),
-        "matrices": {k: json.loads(m.facts()) for k, m in epoch.matrices.items()},
+        "matrices": {k: m.metadata() for k, m in epoch.matrices.items()},
     }
     return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts)} | OPEN_SEAL))
 
@@ -149,7 +146,7 @@ def _read(path: Path) -> Epoch:
     facts = _facts(path)
     with reading(path, _DAMAGED.format(path=path), StoreError):
         arrays = load_file(path)
-        matrices = {k: ClassSimilarity(arrays[f"matrix {k}"], **known) for k, known in facts["matrices"].items()}
+        matrices = {k: ClassSimilarity(arrays[f"matrix {k}"], **about) for k, about in facts["matrices"].items()}
         tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
         return Epoch(facts["epoch"], facts["report"], matrices, tables)
 
@@ -159,8 +156,5 @@ def _floats(report: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _first_process() -> bool:
-    """Only one of several processes that train together writes."""
-    from torch import distributed
-
-    together = distributed.is_available() and distributed.is_initialized()
-    return not together or distributed.get_rank() == 0
+    """Of several processes that train together, only the first writes."""
+    return not in_parallel() or distributed.get_rank() == 0

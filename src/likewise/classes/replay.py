@@ -10,7 +10,6 @@ import torch
 
 from likewise._base.files import is_folder
 from likewise._base.progress import tracked
-from likewise.classes.classifier import Tap
 from likewise.classes.inspector import Inspector
 from likewise.data import Data, dataset
 from likewise.errors import InputError, MissingDataError
@@ -36,33 +35,46 @@ def inspect(
 ) -> Inspector:
     """Inspect every epoch a training has kept: its folder, or the checkpoints themselves.
 
-    `data` is what mistakes are counted on, `train` (part of) the training data, for what is asked of
-    both. Checkpoints are any network addresses, in the order of their epochs, counted from 1; of a
-    folder, epochs have the numbers of their files. With `out`, epochs already inspected are not
-    inspected again. Classes are those of the network, in its order, where it knows them by name.
+    Classes are those of the network, in its order, where it has names for them.
+
+    Args:
+        run: The folder of a training, whose epochs have the numbers of their files; or checkpoints, any network
+            addresses, in the order of their epochs, counted from 1.
+        data: What mistakes are counted on.
+        train: Training data, or some of it, for indices that compare the two.
+        reference: What the network is compared with (see `Inspector`).
+        out: A folder in which every epoch is written; epochs that are there are not inspected again.
+        head: The name of the classifier, where it cannot be found.
+        adversarial_every: Attack the test batches of every so many epochs too.
+        batch_size: How many inputs the network is shown at once.
+        device: Where the network runs.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The inspector with all epochs.
+
+    Raises:
+        InputError: The folder keeps no epochs, or the data have no labels.
+        MissingDataError: There is no such folder or file.
     """
-    shown = dataset(data) if isinstance(data, str) else data
+    test = dataset(data) if isinstance(data, str) else data
     seen = dataset(train, split="train") if isinstance(train, str) else train
-    for given in (shown, seen):
-        if given is not None:
-            given.need_labels("inspect a training")
+    splits = {"test": test} if seen is None else {"train": seen, "test": test}
+    for labelled in splits.values():
+        labelled.need_labels("inspect a training")
     addresses = checkpoints(run)
-    shown, seen = _relabel(next(iter(addresses.values())), shown, seen, device)
-    inspector = Inspector(
-        shown,
-        reference=reference,
-        head=head,
-        out=out,
-        adversarial_every=adversarial_every,
-    )
-    todo = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
-    for number, address in tracked(todo.items(), "inspecting", total=len(todo), show=progress):
-        net = network(address, data=shown)
-        net = net.to(device) if device is not None else net
-        for split, part in (("train", seen), ("test", shown)):
-            if part is not None:
-                _count(inspector, net, part, split, number, batch_size, device)
-        inspector.report(net, epoch=number)
+    splits = _relabel(next(iter(addresses.values())), splits, device)
+    inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
+    missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
+    for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=progress):
+        net = _network(address, splits["test"], device)
+        inspector.begin(net, number)
+        for split, labelled in splits.items():
+            with torch.inference_mode():
+                inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))
+                for inputs, labels in inputs_for.batches(batch_size, device=device):
+                    inspector.watch(net, split, inputs, answer(net, inputs), labels)
+        inspector(net, {"epoch": number})
     return inspector
 
 
@@ -75,8 +87,8 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
             return {number: str(address) for number, address in enumerate(run, start=1)}
         run = run[0]
     folder = Path(run).expanduser()
-    for place in (folder / "epochs", folder):
-        named = place.glob("[0-9]*.safetensors") if is_folder(place) else ()
+    for parent in (folder / "epochs", folder):
+        named = parent.glob("[0-9]*.safetensors") if is_folder(parent) else ()
         files = sorted(file for file in named if file.stem.isdecimal())
         if files:
             return {int(file.stem): str(file) for file in files}
@@ -93,39 +105,16 @@ def checkpoints(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
     return {1: str(run)}
 
 
-def _relabel(address: str, shown: Data, seen: Data | None, device: Any) -> tuple[Data, Data | None]:
-    """Both data with their classes as the network at this address counts them."""
-    net = network(address, data=shown)
-    net = net.to(device) if device is not None else net
+def _network(address: str, data: Data, device: Any) -> torch.nn.Module:
+    net = network(address, data=data)
+    return net.to(device) if device is not None else net
+
+
+def _relabel(address: str, splits: dict[str, Data], device: Any) -> dict[str, Data]:
+    """The data with their classes as the network at this address counts them."""
+    test = splits["test"]
+    net = _network(address, test, device)
     with torch.inference_mode():
-        inputs, _ = next(transform_for(net, shown[:2], repr(address)).batches(2, device=device))
+        inputs, _ = next(transform_for(net, test[:2], repr(address)).batches(2, device=device))
         count = answer(net, inputs).shape[1]
-    return (
-        relabel(shown, net, count, address),
-        None if seen is None else relabel(seen, net, count, address),
-    )
-
-
-def _count(
-    inspector: Inspector,
-    net: torch.nn.Module,
-    data: Data,
-    split: str,
-    epoch: int,
-    batch_size: int,
-    device: Any,
-) -> None:
-    tap = Tap(net, inspector.head)
-    try:
-        with torch.inference_mode():
-            shown = transform_for(net, data, repr(type(unwrapped(net)).__name__))
-            for inputs, labels in shown.batches(batch_size, device=device):
-                logits = answer(net, inputs)
-                features = inspector.features_of(tap, logits)
-                if features is not None and hasattr(inputs, "rows"):
-                    features = inputs.rows(features)
-                inspector.update(logits, labels, features, split=split)
-                if split == "test" and inspector.attacks(epoch):
-                    inspector.update_adversarial(net, inputs, labels)
-    finally:
-        tap.close()
+    return {split: relabel(data, net, count, address) for split, data in splits.items()}

@@ -6,7 +6,6 @@ aligned: a network with WordNet, its weights with its mistakes, one network with
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -39,13 +38,25 @@ class ClassSimilarity(Labelled):
     """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal
     (but for WordNet's wup and lch, which have scales of their own).
 
-    `kind` says what it was made from: weights, features, confusion, logits, wordnet or given. `split`
-    is the data a confusion or features come from. With `wnids` the classes can be put in the order of
-    their meaning. What is undefined (a class without samples, a weight row of zeros) is NaN.
+    What is undefined (a class without samples, a weight row of zeros) is NaN.
 
-    >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]], ["cat", "dog", "ship"])
-    >>> a["cat", "dog"], a.closest("ship", 1)
-    (0.9, [('dog', 0.2)])
+    Attributes:
+        values: The similarities (classes, classes).
+        classes: The names of the classes; by default their numbers.
+        kind: What it was made from: weights, features, confusion, logits, wordnet or given.
+        split: The data a confusion or features come from.
+        wnids: One WordNet id per class, None for a class that has none; with all of them, classes can be put in the
+            order of their meaning.
+        about: What else is known of it.
+
+    Raises:
+        InputError: The matrix is not square, or names or ids are not one per class.
+        UnknownNameError: There is no such kind.
+
+    Example:
+        >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]], ["cat", "dog", "ship"])
+        >>> a["cat", "dog"], a.closest("ship", 1)
+        (0.9, [('dog', 0.2)])
     """
 
     KIND = "class similarity"
@@ -86,8 +97,8 @@ class ClassSimilarity(Labelled):
     @property
     def ids(self) -> list[str] | None:
         """The WordNet ids, where all are known."""
-        known = [wnid for wnid in self.wnids or () if wnid]
-        return known if len(known) == len(self) else None
+        ids = [wnid for wnid in self.wnids or () if wnid]
+        return ids if len(ids) == len(self) else None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -106,7 +117,12 @@ class ClassSimilarity(Labelled):
         return self.classes, self.classes
 
     def closest(self, name: str, count: int = 5) -> list[tuple[str, float]]:
-        """The classes most like one, with their similarity."""
+        """The classes most like one, with their similarity.
+
+        Args:
+            name: The class.
+            count: How many of them.
+        """
         at = position(self.classes, name, self.LABEL)
         row = self.values[at].copy()
         row[at] = np.nan
@@ -126,12 +142,17 @@ class ClassSimilarity(Labelled):
     def only(self, classes: str | Sequence[str]) -> ClassSimilarity:
         """The same matrix for some of the classes, in the order given.
 
-        The name of a known list ("coco80") means its classes, which are found by WordNet id or name; they
-        then have the list's names and WordNet ids, so that `from_wordnet` of that list can be aligned.
+        Args:
+            classes: Names of classes, or the name of a list ("coco80"), whose classes are found by WordNet id or name;
+                they then have the list's names and WordNet ids, so that `from_wordnet` of that list can be aligned.
+
+        Raises:
+            InputError: A class of the list is not among those of the matrix.
+            UnknownNameError: There is no such class, or no such list.
         """
         if isinstance(classes, str):
-            wanted = listed(classes)
-            return replace(self.matched(wanted, self.short), wnids=wanted.wnids)
+            names = listed(classes)
+            return replace(self.matched(names, self.short), wnids=names.wnids)
         index = [position(self.classes, name, self.LABEL) for name in classes]
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
         return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)
@@ -139,21 +160,22 @@ class ClassSimilarity(Labelled):
     def matched(self, classes: ClassNames, what: str = "the reference") -> ClassSimilarity:
         """The same matrix over classes that are named or ordered otherwise, under those names.
 
-        A class is found by its WordNet id or by its name, never by its position; one that cannot be
-        found is refused. `what` is what this matrix is called then.
+        Args:
+            classes: The other classes; each is found by its WordNet id or by its name, never by its position.
+            what: What this matrix is called in an error.
+
+        Raises:
+            InputError: A class cannot be found.
         """
         rest = (
             f"it has {quoted_list(self.classes)}. Classes are matched by WordNet id or by name, never by "
             "position: name them as it does, or give one WordNet id per class."
         )
-        known = ClassNames(tuple(self.classes), self._known_ids())
-        index = locate(classes, known, lambda missing: f"{what} has no class that is surely {missing}; {rest}")
+        names = ClassNames(tuple(self.classes), None if self.wnids is None else tuple(self.wnids))
+        index = locate(classes, names, lambda missing: f"{what} has no class that is surely {missing}; {rest}")
         ids = None if self.wnids is None else [self.wnids[i] for i in index]
         values = self.values[np.ix_(index, index)]
         return replace(self, values=values, classes=classes.names, wnids=ids)
-
-    def _known_ids(self) -> tuple[str | None, ...] | None:
-        return None if self.wnids is None else tuple(self.wnids)
 
     def sorted(self) -> ClassSimilarity:
         """The same matrix in the order of `order()`."""
@@ -166,7 +188,11 @@ class ClassSimilarity(Labelled):
         return values
 
     def borders(self, names: Sequence[str] | None = None) -> list[tuple[int, int, str]]:
-        """Groups of kin along an axis with these names: first, one past the last, and what they are called."""
+        """Groups of kin along an axis: first, one past the last, and what they are called.
+
+        Args:
+            names: The classes along the axis; by default in their order.
+        """
         groups = dict(zip(self.classes, self.groups() or (), strict=False))
         if not groups:
             return []
@@ -175,11 +201,20 @@ class ClassSimilarity(Labelled):
         return [(a, b, words[a]) for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
-        """A picture of the matrix, kin side by side; saved if a path is given."""
+        """A picture of the matrix, kin side by side.
+
+        Args:
+            path: Where to save it.
+            title: Its title; by default what the paper calls the matrix.
+        """
         return heatmaps([self.sorted().heatmap(title)], path)
 
     def heatmap(self, title: str | None = None) -> Heatmap:
-        """What is drawn of it: borders between groups of kin, and no diagonal."""
+        """What is drawn of it: borders between groups of kin, and no diagonal.
+
+        Args:
+            title: Its title; by default what the paper calls the matrix.
+        """
         return Heatmap(
             self.off_diagonal(),
             *self.axes,
@@ -188,10 +223,6 @@ class ClassSimilarity(Labelled):
             numbers=False,
             square_root=self.kind == "confusion",
         )
-
-    def facts(self) -> str:
-        """Everything but the values, as text."""
-        return json.dumps(self.metadata())
 
 
 def _word(synset: str) -> str:
@@ -214,15 +245,15 @@ def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if len(set(names)) == count:
         return names
     seen: Counter[str] = Counter()
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         seen[name] += 1
         new = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        while seen[name] > 1 and new in (*names, *found):
+        while seen[name] > 1 and new in (*names, *unique):
             seen[name] += 1
             new = f"{name}#{seen[name]}"
-        found.append(new)
-    return tuple(found)
+        unique.append(new)
+    return tuple(unique)
 
 
 def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
-from likewise.classes.classifier import Tap
-from likewise.classes.inspector import ADAPTERS, Inspector
+from likewise.classes.adapters import ADAPTERS
+from likewise.classes.batches import Tap
+from likewise.classes.inspector import Inspector
 from likewise.errors import InputError, brief
 
 Get = Callable[[Any, Any], tuple[Any, Any]]
@@ -24,11 +25,9 @@ def callback(inspector: Inspector, get: Get | None = None, prefix: str = "") -> 
     prepare_torchvision()  # Lightning does not import where torchvision does not
     alone = find_spec("lightning") is None and find_spec("pytorch_lightning") is not None
     home = "pytorch_lightning" if alone else "lightning"
-    to = "inspect a training with Lightning"
-    base = require(home, extra="lightning", to=to)
+    base = require(home, extra="lightning", to="inspect a training with Lightning")
     parent = base.Callback if alone else base.pytorch.callbacks.Callback
-    kind = type("InspectorCallback", (_Hooks, parent), {})
-    return kind(inspector, get or logits_and_labels, prefix)
+    return type("InspectorCallback", (_Hooks, parent), {})(inspector, get or logits_and_labels, prefix)
 
 
 def logits_and_labels(outputs: Any, batch: Any) -> tuple[Any, Any]:
@@ -58,8 +57,8 @@ class _Hooks:
 
     def __init__(self, inspector: Inspector, get: Get, prefix: str) -> None:
         self.inspector, self.get, self.prefix = inspector, get, prefix
-        self._taps: dict[str, Tap] = {}
-        self._train_known = True
+        self._tap: Tap | None = None
+        self._train_logits = True  # whether a training step returns them
 
     @property
     def state_key(self) -> str:
@@ -76,81 +75,57 @@ class _Hooks:
         return fitting and self.inspector.due(trainer.current_epoch + 1)
 
     def _open(self, trainer: Any, pl_module: Any) -> None:
-        if "tap" not in self._taps and self._busy(trainer):
-            self._taps["tap"] = Tap(pl_module, self.inspector.head, trusts_network=False)
+        if self._tap is None and self._busy(trainer):
+            self._tap = Tap(pl_module, self.inspector.head, trusts_network=False)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self.inspector.reset()
         self._open(trainer, pl_module)
 
-    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        self._open(trainer, pl_module)
+    on_validation_epoch_start = _open
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        if not self._busy(trainer) or not self._train_known:
+        if not self._busy(trainer) or not self._train_logits:
             return
         try:
             logits, labels = self.get(outputs, batch)
         except (InputError, LookupError, TypeError, AttributeError):  # it returns its loss alone, as most do
-            self._train_known = False
+            self._train_logits = False
             return
-        self.inspector.update(logits, labels, self._seen(logits), split="train")
+        self.inspector.update(logits, labels, self._features(logits), split="train")
 
     def on_validation_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         if not self._busy(trainer) or dataloader_idx:
             return
         logits, labels = self.get(outputs, batch)
-        self.inspector.update(logits, labels, self._seen(logits))
+        self.inspector.update(logits, labels, self._features(logits))
         if self.inspector.attacks(trainer.current_epoch + 1):
             self.inspector.update_adversarial(pl_module, batch[0], labels)
 
-    def _seen(self, logits: Any) -> Any:
-        tap = self._taps.get("tap")
-        return None if tap is None else self.inspector.features_of(tap, logits)
+    def _features(self, logits: Any) -> Any:
+        return None if self._tap is None else self.inspector.features_of(self._tap, logits)
 
-    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        self._start()
+    def on_train_batch_start(self, *_trainer_and_batch: Any) -> None:
+        if self._tap is not None:
+            self._tap.start()
 
-    def on_validation_batch_start(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        for tap in self._taps.values():
-            tap.start()
+    on_validation_batch_start = on_train_batch_start
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if not self._busy(trainer):
             return
         self._close()
         report = self.inspector.report(pl_module, epoch=trainer.current_epoch + 1)
-        named = {f"{self.prefix}{name}": float(value) for name, value in report.items()}
-        pl_module.log_dict(named, sync_dist=False)
+        pl_module.log_dict({f"{self.prefix}{name}": float(value) for name, value in report.items()}, sync_dist=False)
 
-    def _close(self) -> None:
-        for tap in self._taps.values():
-            tap.close()
-        self._taps = {}
+    def _close(self, *_trainer_and_exception: Any) -> None:
+        if self._tap is not None:
+            self._tap.close()
+            self._tap = None
 
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        self._close()
-
-    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        self._close()
+    on_exception = on_fit_end = _close
 
 
 ADAPTERS.add("lightning", callback, module=__name__)

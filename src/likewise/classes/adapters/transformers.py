@@ -13,16 +13,16 @@ import numpy as np
 
 from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
-from likewise.classes.classifier import Tap
-from likewise.classes.inspector import ADAPTERS, Inspector
+from likewise.classes.adapters import ADAPTERS
+from likewise.classes.batches import Tap
+from likewise.classes.inspector import Inspector
 
 
 def hook(inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None) -> Any:
     """A callback and `compute_metrics` in one; another `compute_metrics` may be passed through it."""
     prepare_torchvision()  # its Trainer does not import where torchvision does not
     base = require("transformers", extra="language", to="inspect a training with transformers")
-    kind = type("InspectorHook", (_Hooks, base.TrainerCallback), {})
-    return kind(inspector, compute_metrics)
+    return type("InspectorHook", (_Hooks, base.TrainerCallback), {})(inspector, compute_metrics)
 
 
 class _Hooks:
@@ -34,21 +34,21 @@ class _Hooks:
         self._epoch = 0
         self._tap: Tap | None = None
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        self._model = given.get("model")
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._model = kwargs.get("model")
         if self._model is not None:
             self._tap = Tap(self._model, self.inspector.head)
         done = round(state.epoch or 0)
-        known = self.inspector.records.reports
-        if any(epoch > done for epoch in known):  # it resumes from an earlier checkpoint
-            earlier = {str(epoch): report for epoch, report in known.items() if epoch <= done}
+        reports = self.inspector.records.reports
+        if any(epoch > done for epoch in reports):  # it resumes from an earlier checkpoint
+            earlier = {str(epoch): report for epoch, report in reports.items() if epoch <= done}
             self.inspector.load_state_dict({"reports": earlier})
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._tap is not None:
             self._tap.close()
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._epoch = round(state.epoch or 0)
 
     def __call__(self, prediction: Any) -> dict[str, float]:

@@ -13,7 +13,7 @@ from torch import nn
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import call, eval_mode, input_kind
+from likewise.networks.forward import call, eval_mode, in_precision, input_kind
 
 ANSWERS = torch.arange(6.0).reshape(2, 3)
 STATES = torch.zeros(2, 4, 3)
@@ -147,3 +147,40 @@ def test_inputs_of_another_kind_are_refused_with_both_kinds() -> None:
 def test_a_list_of_rows_of_one_length_is_one_array() -> None:
     rows = torch.rand(3, 4)
     assert torch.equal(call(nn.Identity(), list(rows)), rows)
+
+
+def test_half_precision_is_torchs_autocast() -> None:
+    net, rows = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)), torch.randn(4, 8)
+    with in_precision(net, "bfloat16"):
+        found = net(rows)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = net(rows)
+    assert torch.equal(found, expected)
+    assert not torch.equal(found, net(rows))
+
+
+def test_weights_of_half_precision_are_raised_meanwhile() -> None:
+    net = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)).to(torch.bfloat16).eval()
+    kept = {name: value.data_ptr() for name, value in net.state_dict().items()}
+    rows = torch.randn(4, 8)
+    with in_precision(net, "float32"):
+        found = net(rows)
+    assert {name: value.data_ptr() for name, value in net.state_dict().items()} == kept
+    assert {value.dtype for value in net.parameters()} == {torch.bfloat16}
+    assert torch.equal(found, net.float()(rows))
+
+
+def test_another_half_precision_than_that_of_the_weights_works() -> None:
+    net = nn.Sequential(nn.Conv1d(2, 2, 1), nn.BatchNorm1d(2)).to(torch.bfloat16).eval()
+    with in_precision(net, "float16"):
+        assert net(torch.randn(4, 2, 3)).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "hint"),
+    [("float61", " Did you mean 'float16'?"), ("int8", ""), (torch.float16, " Did you mean 'float16'?")],
+)
+def test_an_unknown_precision_is_refused(dtype: object, hint: str) -> None:
+    with pytest.raises(InputError) as error, in_precision(nn.Linear(2, 2), dtype):  # type: ignore[arg-type]
+        pass
+    assert str(error.value) == f"no dtype named {dtype!r}.{hint} There are float32, float16, bfloat16."

@@ -18,7 +18,7 @@ from torch import Generator, Tensor, nn
 
 from likewise.attacks.registry import ATTACKS, Attack
 from likewise.errors import InputError, OptionError, brief
-from likewise.networks.training.adversary import ADVERSARIES
+from likewise.networks.training.step import ADVERSARIES
 
 USUAL = {"eps": 8 / 255, "iterations": 10}
 EXACT = {"exact": True}

@@ -37,9 +37,17 @@ from likewise.networks.inputs.normalisation import (
     transform_of,
     unwrapped,
 )
-from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkInfo, Request, Source
+from likewise.networks.inputs.tokenizers import with_tokenizer
+from likewise.networks.sources.base import (
+    PYTHON_FILE,
+    SOURCES,
+    Loaded,
+    NetworkAddress,
+    NetworkInfo,
+    Request,
+    Source,
+)
 from likewise.networks.zoo.registry import ZOO
-from likewise.networks.zoo.text import with_tokenizer
 from likewise.wordnet import ClassNames
 
 _LONGEST = 4096
@@ -47,25 +55,6 @@ _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
 OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
 _MANY = 10_000  # a size from which on a network is weighed before it is built
-
-
-@dataclass(frozen=True)
-class NetworkAddress:
-    """The parts of a network address; the prefix of a function in a Python file is that file."""
-
-    prefix: str
-    name: str
-    options: dict[str, Any] = field(default_factory=dict)
-    weights: str | None = None
-
-    def __str__(self) -> str:
-        """The network alone, without options and weights."""
-        return f"{self.prefix}:{self.name}"
-
-    @property
-    def source(self) -> Source:
-        """Where the network comes from."""
-        return SOURCES.get(PYTHON_FILE if self.prefix.endswith(PYTHON_FILE) else self.prefix)
 
 
 def find_source(prefix: str) -> Source | None:

@@ -1,4 +1,4 @@
-"""The forward pass: show a network what it takes, find its logits, and put it at rest meanwhile."""
+"""The forward pass: show a network what it takes, find its logits; in evaluation mode, in any precision meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.errors import ForwardError, InputError, LikewiseError, did_you_mean
 from likewise.networks.anatomy.classifier import answer_field
 from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
@@ -35,6 +35,8 @@ _EXAMPLES = {
     "images": "a network of images, such as zoo:resnet20",
     "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
 }
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+_HALF = (torch.float16, torch.bfloat16)
 _LIBRARIES: dict[str, InputKind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
@@ -305,3 +307,37 @@ def _only_device(net: nn.Module, device: Any) -> torch.device | None:
         )
     home = next(iter(homes), None)
     return None if home == torch.device(device) else home
+
+
+def check_dtype(dtype: str) -> None:
+    """Refuse a precision that networks are not run in."""
+    if dtype not in DTYPES:
+        hint = did_you_mean(str(dtype), DTYPES)
+        raise InputError(f"no dtype named {dtype!r}.{hint} There are {', '.join(DTYPES)}.")
+
+
+@contextmanager
+def in_precision(net: nn.Module, dtype: str) -> Iterator[None]:
+    """The network in this precision meanwhile, whatever that of its weights is.
+
+    float32 raises weights of half precision to it. float16 and bfloat16 are torch's autocast: products run in half
+    precision, normalisations and sums in float32, and the weights stay as they are.
+
+    >>> net = nn.Linear(2, 2)
+    >>> with in_precision(net, "bfloat16"):
+    ...     net(torch.zeros(1, 2)).dtype
+    torch.bfloat16
+    """
+    check_dtype(dtype)
+    precision = DTYPES[dtype]
+    device = next((value.device.type for value in net.parameters()), "cpu")
+    values = [*net.parameters(), *net.buffers()]
+    raised = [(value, value.data) for value in values if value.dtype in _HALF and value.dtype != precision]
+    try:
+        for value, kept in raised:
+            value.data = kept.float()
+        with torch.autocast(device, dtype=precision if precision in _HALF else None, enabled=precision in _HALF):
+            yield
+    finally:
+        for value, kept in raised:
+            value.data = kept

@@ -11,13 +11,10 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from likewise.errors import InputError
-from likewise.networks.sources.base import PYTHON_FILE
-
-if TYPE_CHECKING:
-    from likewise.networks.address import NetworkAddress
+from likewise.networks.sources.base import PYTHON_FILE, NetworkAddress
 
 _LARGEST, _DEEPEST = 10**6, 1000
 _COUNTS = {"depth", "depths", "num_hidden_layers", "heads", "num_heads", "num_attention_heads", "class_tokens"}

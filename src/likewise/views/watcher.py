@@ -24,9 +24,8 @@ from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
 from likewise.networks.anatomy.passes import join_inputs, record_calls
-from likewise.networks.forward import eval_mode, prepare_inputs
+from likewise.networks.forward import check_dtype, eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
-from likewise.networks.inputs.precision import check_dtype, in_precision
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
 from likewise.views.batches import Batch, Parts, answer_to, cast, fewer
 from likewise.views.hooks import (

@@ -12,8 +12,7 @@ import torch
 
 import likewise
 from likewise.errors import InputError
-from likewise.networks.inputs.tokenizers import longest_text
-from likewise.networks.zoo.text import FromTransformers
+from likewise.networks.inputs.tokenizers import FromTransformers, longest_text
 from tests.fuzz.tiny_transformers import build, save
 
 tokenizers: Any = pytest.importorskip("tokenizers")

@@ -134,6 +134,25 @@ def source(prefix: str) -> Callable[[S], S]:
     return register
 
 
+@dataclass(frozen=True)
+class NetworkAddress:
+    """The parts of a network address; the prefix of a function in a Python file is that file."""
+
+    prefix: str
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+
+    def __str__(self) -> str:
+        """The network alone, without options and weights."""
+        return f"{self.prefix}:{self.name}"
+
+    @property
+    def source(self) -> Source:
+        """Where the network comes from."""
+        return SOURCES.get(PYTHON_FILE if self.prefix.endswith(PYTHON_FILE) else self.prefix)
+
+
 # What the sources on libraries share.
 
 

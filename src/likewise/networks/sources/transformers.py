@@ -8,8 +8,9 @@ how images are brought to size and normalised is read from the image processor.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,11 +20,14 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise._base.warnings import warn
 from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
-from likewise.networks.inputs.class_tokens import add_class_tokens
-from likewise.networks.inputs.processors import Wanted, show
+from likewise.networks.forward import input_kind
+from likewise.networks.inputs.feature_extractors import FromExtractor, accepted_names
 from likewise.networks.inputs.subnetworks import choose_subnetwork, note, start_token, subnetworks_of, take_subnetwork
+from likewise.networks.inputs.tokenizers import FromTransformers, add_class_tokens, longest_text, takes_padding
+from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.repository import Repository, brings_code, locate
+from likewise.networks.weight_metadata import declared_normalisation
 
 _KEPT = (
     *("ForSequenceClassification", "ForImageClassification", "ForImageClassificationWithTeacher"),
@@ -65,15 +69,15 @@ class Options:
     @classmethod
     def of(cls, request: Request) -> Options:
         """Those of a request, each of the kind it has to be."""
-        given = {name: value for name, value in request.options.items() if name in cls.__annotations__}
+        options = {name: value for name, value in request.options.items() if name in cls.__annotations__}
         for name in ("classes", "channels", "size", "class_tokens", "sampling_rate"):
-            value = given.get(name)
+            value = options.get(name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise InputError(f"{name} of hf:{request.name} is {value!r}. Give a whole number of at least 1.")
-        trusted = given.get("trust_remote_code", False)
+        trusted = options.get("trust_remote_code", False)
         if not isinstance(trusted, bool):
             raise InputError(f"trust_remote_code of hf:{request.name} is {trusted!r}. Give true or false.")
-        return cls(**given)
+        return cls(**options)
 
 
 @source("hf")
@@ -85,33 +89,33 @@ class Transformers(Source):
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
         transformers = require("transformers", extra="language", to=f"load {request.address}")
-        own = Options.of(request)
-        revision = None if own.revision is None else str(own.revision)
-        place = locate(request, revision, own.subfolder, own.trust_remote_code)
-        config = _config(transformers, place, request, own)
-        kind, whole = _kind(transformers, config, request, own)
-        net = _make(kind, config, place, request, own)
-        parts = () if whole else subnetworks_of(net)
-        part = None if whole else choose_subnetwork(parts, own.part, request.domain, request.address)
-        net = net if part is None else take_subnetwork(net, part)
-        if part is not None and own.part is None:
-            warn(note(parts, part, request.address))
-        settled = {} if part is None else {"part": part}
+        options = Options.of(request)
+        revision = None if options.revision is None else str(options.revision)
+        repository = locate(request, revision, options.subfolder, options.trust_remote_code)
+        config = _config(transformers, repository, request, options)
+        kind, is_whole = _kind(transformers, config, request, options)
+        net = _make(kind, config, repository, request, options)
+        names = () if is_whole else subnetworks_of(net)
+        name = None if is_whole else choose_subnetwork(names, options.part, request.domain, request.address)
+        net = net if name is None else take_subnetwork(net, name)
+        if name is not None and options.part is None:
+            warn(note(names, name, request.address))
+        settled = {} if name is None else {"part": name}
         if torch.get_default_device().type == "meta":  # only its size is asked for
             return Loaded(net)
-        shown = show(net, config, place, Wanted(own.tokenizer, own.longest, own.sampling_rate))
-        if own.class_tokens is not None:
-            add_class_tokens(net, getattr(net, "tokenize", None), own.class_tokens, request.address)
-        if shown is None and request.pretrained:
+        images = _set_up_inputs(net, config, repository, options)
+        if options.class_tokens is not None:
+            add_class_tokens(net, getattr(net, "tokenize", None), options.class_tokens, request.address)
+        if images is None and request.pretrained:
             warn(
                 f"{request.address} has no image processor among its files: its images stay in [0, 1], neither "
                 "resized nor normalised."
             )
-        mean, std, transform = (None, None, None) if shown is None else (shown.mean, shown.std, shown.transform)
-        transform = transform if own.size is None else None  # it is built for images of this size as they are
+        mean, std, transform = images or (None, None, None)
+        transform = transform if options.size is None else None  # it is built for images of this size as they are
         folder = Path(request.name).expanduser()
         address = f"hf:{folder.resolve()}" if folder.is_dir() else None
-        return Loaded(net, mean, std, transform=transform, settled=settled, commit=place.commit, address=address)
+        return Loaded(net, mean, std, transform=transform, settled=settled, commit=repository.commit, address=address)
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes", "channels", "size", "class_tokens")
@@ -124,25 +128,25 @@ class Transformers(Source):
         return ".." in Path(name).parts or "://" in name or name[:1] == "\\"
 
 
-def _config(transformers: Any, place: Repository, request: Request, own: Options) -> Any:
+def _config(transformers: Any, repository: Repository, request: Request, options: Options) -> Any:
     """The configuration with the options of the request, all of which it has to know."""
-    plain = place.read(transformers.AutoConfig)
-    known = {*plain.to_dict(), *getattr(plain, "attribute_map", {}), *_CONFIG_OPTIONS}
-    options = {name: value for name, value in request.options.items() if name not in Options.__annotations__}
+    plain = repository.read(transformers.AutoConfig)
+    names = {*plain.to_dict(), *getattr(plain, "attribute_map", {}), *_CONFIG_OPTIONS}
+    fields = {name: value for name, value in request.options.items() if name not in Options.__annotations__}
     ours = sorted(Options.__annotations__)
-    for name in options:
-        if name not in known:
+    for name in fields:
+        if name not in names:
             raise OptionError(
-                f"hf:{request.name} has no option {name!r}.{did_you_mean(name, [*ours, *known])} It takes "
+                f"hf:{request.name} has no option {name!r}.{did_you_mean(name, [*ours, *names])} It takes "
                 f"{', '.join(ours)} and the fields of its config.json."
             )
-    options |= {"num_labels": own.classes} if own.classes is not None else {}
-    for wanted, theirs in ((own.channels, "num_channels"), (own.size, "image_size")):
-        if wanted is not None and isinstance(getattr(plain, theirs, None), int):
-            options[theirs] = wanted
-    config = place.read(transformers.AutoConfig, **options)
+    fields |= {"num_labels": options.classes} if options.classes is not None else {}
+    for size, name in ((options.channels, "num_channels"), (options.size, "image_size")):
+        if size is not None and isinstance(getattr(plain, name, None), int):
+            fields[name] = size
+    config = repository.read(transformers.AutoConfig, **fields)
     attention = getattr(config, "_attn_implementation", None)
-    if not place.trusted and isinstance(attention, str) and set("/:") & set(attention):
+    if not repository.trusted and isinstance(attention, str) and set("/:") & set(attention):
         raise brings_code(request.name)  # compiled code of the hub would do its attention
     config.use_pretrained_backbone = False  # older configs have a part of the network fetch other weights
     if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
@@ -150,18 +154,18 @@ def _config(transformers: Any, place: Repository, request: Request, own: Options
     return config
 
 
-def _kind(transformers: Any, config: Any, request: Request, own: Options) -> tuple[Any, bool]:
+def _kind(transformers: Any, config: Any, request: Request, options: Options) -> tuple[Any, bool]:
     """The class to build, and whether it is to be taken whole: a classifier of some kind, or else an encoder."""
     name = (config.architectures or [""])[0]
     zero_shot = transformers.models.auto.modeling_auto.MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
-    if own.part is None and hasattr(transformers, name):
+    if options.part is None and hasattr(transformers, name):
         if name.endswith(_KEPT) and name not in zero_shot.values():
             return getattr(transformers, name), True
-        if name.endswith(_KEPT_ENCODERS) and own.classes is None:
+        if name.endswith(_KEPT_ENCODERS) and options.classes is None:
             return getattr(transformers, name), True
-    if own.part is None and config.model_type == "timm_wrapper" and config.num_labels:
+    if options.part is None and config.model_type == "timm_wrapper" and config.num_labels:
         return transformers.AutoModelForImageClassification, True
-    if own.classes is None:
+    if options.classes is None:
         return transformers.AutoModel, False
     kinds = {
         domain: getattr(transformers, kind) for domain, kind in _CLASSIFIERS.items() if hasattr(transformers, kind)
@@ -169,22 +173,23 @@ def _kind(transformers: Any, config: Any, request: Request, own: Options) -> tup
     fitting = {domain: kind for domain, kind in kinds.items() if type(config) in kind._model_mapping}
     if not fitting:
         raise InputError(
-            f"{request.address} cannot have {own.classes} classes: transformers has no classifier of the kind "
+            f"{request.address} cannot have {options.classes} classes: transformers has no classifier of the kind "
             f"{config.model_type!r}. Leave classes out, or choose a network that has one."
         )
-    wanted = request.domain or {"vision": "image"}.get(own.part or "", own.part or "")
-    return fitting.get(wanted, next(iter(fitting.values()))), True
+    domain = request.domain or {"vision": "image"}.get(options.part or "", options.part or "")
+    return fitting.get(domain, next(iter(fitting.values()))), True
 
 
-def _make(kind: Any, config: Any, place: Repository, request: Request, own: Options) -> Any:
+def _make(kind: Any, config: Any, repository: Repository, request: Request, options: Options) -> Any:
     if not request.pretrained:
         if hasattr(kind, "from_config"):
-            return kind.from_config(config, trust_remote_code=place.trusted)
+            return kind.from_config(config, trust_remote_code=repository.trusted)
         return kind(config)
-    net, info = place.weights(kind, config)
+    net, info = repository.weights(kind, config)
     changed = [(key, tuple(there), tuple(here)) for key, there, here in info["mismatched_keys"]]
     for key, there, here in sorted(changed):
-        if own.classes is None or here[0] not in (own.classes, own.classes + 1):  # some count one for no object
+        # some count one more, for no object
+        if options.classes is None or here[0] not in (options.classes, options.classes + 1):
             raise InputError(
                 f"the weights of {request.address} do not fit its options: {key} has {there} there and {here} here. "
                 f"Leave the options out, or take it untrained: '{_untrained(request.address)}'."
@@ -209,3 +214,53 @@ def _untrained(address: str) -> str:
 
 def _may_lack_pooler(net: Any) -> bool:
     return "add_pooling_layer" in inspect.signature(type(net).__init__).parameters
+
+
+# What turns texts, sounds and images into the inputs of a network, read from its repository.
+
+Images = tuple[Sequence[float] | None, Sequence[float] | None, Transform | None]  # mean, deviation and transform
+
+
+def _set_up_inputs(net: Any, config: Any, repository: Repository, options: Options) -> Images | None:
+    """Give a text network its `tokenize`, an audio network its `from_samples`; say how one of images is shown them.
+
+    None where a network of images brings nothing that says so.
+    """
+    kind = input_kind(net)
+    if kind == "image":
+        return _images(config, repository)
+    if kind == "audio":
+        transformers = import_module("transformers")
+        processor = repository.facts(transformers.FeatureExtractionMixin, "get_feature_extractor_dict")
+        if processor is not None:
+            extractor = processor[0].read(transformers.AutoFeatureExtractor)
+            net.from_samples = FromExtractor(extractor, options.sampling_rate, accepted_names(net))
+        return None, None, None
+    tokenizer = repository.tokenizer(options.tokenizer)
+    if tokenizer is not None:
+        longest = longest_text(net, tokenizer, options.longest)
+        net.tokenize = FromTransformers(tokenizer, longest, accepted_names(net), full=takes_padding(net))
+    return None, None, None
+
+
+def _images(config: Any, repository: Repository) -> Images | None:
+    transformers = import_module("transformers")
+    if config.model_type == "timm_wrapper":  # its config says how
+        return _by_processor(repository.read(transformers.AutoImageProcessor))
+    processor = repository.facts(transformers.ImageProcessingMixin, "get_image_processor_dict")
+    if processor is None:
+        return None
+    home, facts = processor
+    if getattr(config, "num_channels", 3) != 3:
+        fits = isinstance(facts.get("image_mean"), list) and len(facts["image_mean"]) == config.num_channels
+        both = {"mean": facts["image_mean"], "std": facts.get("image_std")} if fits else {}
+        return *declared_normalisation(both, repository.address), None
+    side = getattr(config, "image_size", None)
+    if "size" not in facts and isinstance(side, int):
+        return _by_processor(home.read(transformers.AutoImageProcessor, size={"height": side, "width": side}))
+    return _by_processor(home.read(transformers.AutoImageProcessor))
+
+
+def _by_processor(processor: Any) -> Images:
+    transform = from_processor(processor)
+    return transform.mean, transform.std, transform

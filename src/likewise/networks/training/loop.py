@@ -30,9 +30,8 @@ from likewise.errors import InputError, quoted_list
 from likewise.networks.address import network, recipe, save
 from likewise.networks.class_names import classes_of, record_classes
 from likewise.networks.forward import input_kind, prepare_inputs
-from likewise.networks.inputs.class_tokens import warn_of_split_tokens
 from likewise.networks.inputs.normalisation import record_transform, unwrapped
-from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
+from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts, warn_of_split_tokens
 from likewise.networks.training import checkpoints
 from likewise.networks.training.settings import (
     Settings,

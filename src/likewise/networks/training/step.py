@@ -1,19 +1,23 @@
-"""What happens to one batch: in training how it becomes a loss, else how it is scored."""
+"""What happens to one batch: in training how it becomes a loss, else how it is scored.
+
+In adversarial training every batch is attacked before the network learns from it. Attacks live in a later room, which
+adds itself to the registry `ADVERSARIES`; its path is loaded when a training asks for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
+from likewise._base.registry import Registry
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import checked_logits, eval_mode, explained, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
-from likewise.networks.training.adversary import adversary
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.loss import answered, batch_loss, summed_loss
 from likewise.networks.training.settings import Settings
@@ -21,6 +25,27 @@ from likewise.networks.training.teacher import Teacher
 
 Batch = tuple[Any, Tensor]
 Step = Callable[[nn.Module, Batch], tuple[Tensor, Tensor, Tensor]]
+
+
+class Adversary(Protocol):
+    """What makes a batch harder; `record` holds the options that decide how, as plain values."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The attack and its options."""
+
+    def __call__(self, net: nn.Module, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+        """The images of a batch, changed to mislead the network as it is now."""
+
+
+ADVERSARIES: Registry[Callable[[Mapping[str, Any]], Adversary]] = Registry(
+    "adversary", group="likewise.adversaries", modules=("likewise.attacks.training",)
+)
+
+
+def adversary(options: Mapping[str, Any]) -> Adversary:
+    """The attack that `Settings.adversarial` describes, its options checked."""
+    return ADVERSARIES.get("attack")(options)
 
 
 class Classify:

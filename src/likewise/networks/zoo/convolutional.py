@@ -1,16 +1,21 @@
-"""Plain convolutional networks: LeNet, Network in Network, All-CNN, as in Raw Zero-Shot.
+"""Plain convolutional networks: LeNet, Network in Network, All-CNN, as in Raw Zero-Shot; torchvision's ShuffleNet V2.
 
-Layers and widths are those of the paper's code, checked by the number of parameters.
+Layers and widths are those of the paper's code, checked by the number of parameters. ShuffleNet is for small images: it
+is asked not to shrink them at once.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from torch import Tensor, nn
 
+from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import require
 from likewise.networks.zoo.registry import ImageNetwork, architecture
+
+_SHUFFLENET = "Ma et al. 2018, arXiv:1807.11164"
 
 
 @architecture("lenet", summary="LeNet-5 with batch normalisation", source="LeCun et al. 1998")
@@ -97,3 +102,19 @@ class AllConv(ImageNetwork):
             maps = self.get_submodule(f"conv{i}")(maps).relu()
             maps = drops[i](maps) if i in drops else maps
         return maps.mean(dim=(2, 3))
+
+
+@architecture(
+    "shufflenetv2-x1-0", width="x1_0", summary="ShuffleNet V2 x1.0 for small images (torchvision)", source=_SHUFFLENET
+)
+@architecture(
+    "shufflenetv2-x0-5", width="x0_5", summary="ShuffleNet V2 x0.5 for small images (torchvision)", source=_SHUFFLENET
+)
+def shufflenet(width: str = "x0_5", channels: int = 3, classes: int = 10) -> nn.Module:
+    """torchvision's ShuffleNet V2 with a first stride of 1 and no first pooling."""
+    prepare_torchvision()
+    models = require("torchvision.models", extra="vision", to=f"build zoo:shufflenetv2-{width.replace('_', '-')}")
+    net: Any = models.get_model(f"shufflenet_v2_{width}", weights=None, num_classes=classes)
+    net.conv1[0] = nn.Conv2d(channels, 24, 3, padding=1, bias=False)
+    net.maxpool = nn.Identity()
+    return cast(nn.Module, net)

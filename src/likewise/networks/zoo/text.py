@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,13 +20,16 @@ from likewise._base.compat import prepare_torchvision
 from likewise._base.optional import require
 from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
-from likewise.networks.inputs.class_tokens import add_class_tokens, grow_embeddings
-from likewise.networks.inputs.feature_extractors import Prepared, accepted_names, quiet
-from likewise.networks.inputs.normalisation import unwrapped
-from likewise.networks.inputs.tokenizers import longest_text, takes_padding
+from likewise.networks.inputs.feature_extractors import quiet
+from likewise.networks.inputs.tokenizers import (
+    FromTransformers,
+    Texts,
+    add_class_tokens,
+    grow_embeddings,
+    longest_text,
+)
 from likewise.networks.zoo.registry import architecture
 
-Texts = Sequence[str | tuple[str, str]]
 Tokenizer = Callable[[Texts], dict[str, Tensor]]
 Pooling = Literal["mean", "cls"]
 
@@ -209,59 +212,6 @@ def minilm(
     if class_tokens:
         add_class_tokens(encoder, net.tokenizer, class_tokens, "zoo:minilm")
     return net
-
-
-class FromTransformers:
-    """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for.
-
-    Texts are padded to the longest of their batch, and to `longest` tokens for a network that was trained so (`full`).
-    """
-
-    padding: bool | str = True
-
-    def __init__(
-        self, tokenizer: Any, longest: int | None, accepted: Collection[str] = (), *, full: bool = False
-    ) -> None:
-        if tokenizer.pad_token is None:  # masked, whatever it is
-            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
-        tokenizer.padding_side = "right"  # on the left it would shift the positions that many networks count
-        self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
-        if full and longest is not None:
-            self.padding = "max_length"
-
-    def __call__(self, texts: Texts) -> Prepared:
-        limit = {} if self.longest is None else {"truncation": True, "max_length": self.longest}
-        tokens = self.tokenizer(*_parts(texts), return_tensors="pt", padding=self.padding, **limit)
-        if "attention_mask" in tokens and not bool(tokens["attention_mask"].any(dim=1).all()):
-            empty = texts[int((~tokens["attention_mask"].any(dim=1)).nonzero()[0])]
-            raise InputError(f"the text {empty!r} has no tokens, so there is nothing to show. Leave such texts out.")
-        return Prepared.of(tokens, self.accepted)
-
-    def cut(self, texts: Texts, tokens: Mapping[str, Tensor]) -> int:
-        """How many of these texts lost tokens: only those that became as many as there may be are counted anew."""
-        if self.longest is None or "input_ids" not in tokens or tokens["input_ids"].shape[1] < self.longest:
-            return 0
-        full = tokens["attention_mask"].sum(dim=1) >= self.longest if "attention_mask" in tokens else None
-        rows = range(len(texts)) if full is None else full.nonzero()[:, 0].tolist()
-        whole = self.tokenizer(*_parts([texts[row] for row in rows]), verbose=False)["input_ids"] if rows else []
-        return sum(len(ids) > self.longest for ids in whole)
-
-
-def with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
-    """The network with what turns texts into its inputs: `net.tokenize`."""
-    inside: Any = unwrapped(net)
-    of_transformers = hasattr(tokenizer, "pad_token") and hasattr(tokenizer, "batch_decode")
-    if of_transformers:
-        longest = longest_text(inside, tokenizer)
-        tokenizer = FromTransformers(tokenizer, longest, accepted_names(inside), full=takes_padding(inside))
-    inside.tokenize = tokenizer
-    return net
-
-
-def _parts(texts: Texts) -> list[list[str]]:
-    """Texts as a tokenizer takes them: one list, or for pairs two."""
-    pairs = not isinstance(texts[0], str)
-    return [list(part) for part in zip(*texts, strict=True)] if pairs else [[str(text) for text in texts]]
 
 
 def _minilm_folder() -> Path:

@@ -283,7 +283,7 @@ def test_one_changed_bit_of_saved_weights_is_found(tmp_path: Path) -> None:
     assert refusal(likewise.network, f"zoo:lenet@{path}") == sentence
 
 
-@pytest.mark.parametrize("word", [b'"seal"', b'"sealed"'])
+@pytest.mark.parametrize("word", [b'"checksum"', b'"sealed"'])
 def test_a_damaged_checksum_does_not_pass_for_none(tmp_path: Path, word: bytes) -> None:
     path = tmp_path / "w.safetensors"
     save(likewise.network("zoo:lenet"), path)

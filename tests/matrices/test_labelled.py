@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from likewise._base.checksums import check_seal
+from likewise._base.sealed import verify
 from likewise.classes import ClassSimilarity
 from likewise.errors import StoreError, UnknownNameError
 from likewise.matrices.labelled import Labelled, distances, leaf_order
@@ -74,9 +74,9 @@ def test_extra_grids_come_back_as_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", MADE)
 def test_files_are_safetensors_of_one_form_with_a_checksum(tmp_path: Path, kind: str) -> None:
     path = MADE[kind].save(tmp_path / "m")
-    check_seal(path)
+    assert set(verify(path, required=True)) == {"facts"}
     with safe_open(path, framework="numpy") as file:
-        assert set(file.metadata()) == {"facts", "seal", "sealed"}
+        assert set(file.metadata()) == {"facts", "checksum", "sealed"}
         assert json.loads(file.metadata()["facts"])["matrix"] == MADE[kind].KIND
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))

@@ -35,10 +35,11 @@ def _files(store: Path) -> list[Path]:
 
 def test_a_stored_view_equals_one_in_memory_and_is_mapped(tmp_path: Path) -> None:
     rows = torch.rand(50, 6)
-    kept = extract(_net(), rows, "all", store=tmp_path, batch_size=7)
+    kept = dict(extract(_net(), rows, "all", store=tmp_path, batch_size=7))
     remembered = extract(_net(), rows, "all", batch_size=7)
+    maps = Path("/proc/self/maps")
+    assert not maps.exists() or all(str(path) in maps.read_text() for path in _files(tmp_path))
     for layer, view in kept.items():
-        assert view.values.is_shared()  # memory of a mapped file, not of this process
         assert view.values.dtype == torch.float32
         assert torch.equal(view.values, remembered[layer].values)
         assert view.digest == remembered[layer].digest
@@ -66,7 +67,7 @@ def test_other_tools_can_read_a_stored_view_and_its_facts(tmp_path: Path) -> Non
             found[file.metadata()["layer"]] = (file.metadata(), file.get_tensor("values"))
     facts, values = found["0"]
     assert torch.equal(values, view.values)
-    assert len(facts.pop("checksum")) == 8
+    assert (len(facts.pop("checksum")), facts.pop("sealed")) == (8, "likewise")
     assert facts == dict(view.about)
     assert facts["network"] == "mine"
     assert facts["kind"] == "Linear"

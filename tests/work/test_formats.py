@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from likewise.measures.function import Measure
+from likewise.work import artifacts
 from tests.work.format1 import make
 
 FOLDERS = Path(__file__).parent / "format1"
@@ -29,8 +30,15 @@ def refused(*given, **options):
     raise AssertionError("computed again")
 
 
+def content(path):
+    if path.suffix != ".safetensors":
+        return path.read_bytes()
+    tensors, facts = artifacts.read(path)
+    return {name: values.tolist() for name, values in tensors.items()}, facts
+
+
 def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "sqlite" not in path.name}
+    return {path: content(path) for path in folder.rglob("*") if path.is_file() and "sqlite" not in path.name}
 
 
 @pytest.mark.parametrize("kind", ["scores", "networks"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import distributed
 
-from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
+from likewise._base import sealed
 from likewise._base.files import make_folder, reading, write_whole
 from likewise.classes.batches import in_parallel
 from likewise.classes.similarity import ClassSimilarity
@@ -68,7 +68,7 @@ class Records:
             return
         if reference is not None and not (self.folder / REFERENCE).exists():
             reference.save(self.folder / REFERENCE)
-        write_whole(self._path(epoch.number), _content(epoch, self.classes))
+        _write(self._path(epoch.number), epoch, self.classes)
         self._write_curves()
 
     def _write_curves(self) -> None:
@@ -109,18 +109,16 @@ class Records:
             self._write_curves()
 
 
-def _content(epoch: Epoch, classes: tuple[str, ...]) -> bytes:
-    from safetensors.numpy import save
-
+def _write(path: Path, epoch: Epoch, classes: tuple[str, ...]) -> None:
     arrays = {f"matrix {k}": m.values.astype(np.float32) for k, m in epoch.matrices.items()}
-    arrays |= {f"table {k}": np.ascontiguousarray(t) for k, t in epoch.tables.items()}
+    arrays |= {f"table {k}": np.asarray(t) for k, t in epoch.tables.items()}
     facts = {
         "epoch": epoch.number,
         "report": {k: v if np.isfinite(v) else None for k, v in epoch.report.items()},
         "classes": list(classes),
         "matrices": {k: m.metadata() for k, m in epoch.matrices.items()},
     }
-    return seal_bytes(save(arrays, metadata={"inspection": json.dumps(facts)} | OPEN_SEAL))
+    sealed.write(path, arrays, {"inspection": json.dumps(facts)})
 
 
 _DAMAGED = "{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
@@ -128,12 +126,8 @@ _DAMAGED = "{path} is no epoch of an inspection, or it is damaged. Remove it, or
 
 def _facts(path: Path) -> dict[str, Any]:
     """What an epoch's file says of itself: its number, its classes, its report."""
-    from safetensors import safe_open
-
     with reading(path, _DAMAGED.format(path=path), StoreError):
-        check_seal(path)
-        with safe_open(path, framework="numpy") as file:
-            facts: dict[str, Any] = json.loads((file.metadata() or {})["inspection"])
+        facts: dict[str, Any] = json.loads(sealed.verify(path)["inspection"])
         classes, report = facts["classes"], _floats(facts["report"])
         if not classes or not all(isinstance(name, str) for name in classes):
             raise ValueError("its classes have no names")

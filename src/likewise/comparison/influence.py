@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
+from likewise._base import sealed
 from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.machine import one_thread
@@ -35,7 +36,6 @@ from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset, measure_of_subset
 from likewise.measures.workspace import parse_memory
 from likewise.views import Reduction
-from likewise.work.artifacts import put_file, read_intact
 from likewise.work.store import open_store
 
 INPUTS = "inputs.safetensors"
@@ -84,14 +84,14 @@ class Influence:
         """Write to one safetensors file. Returns its path."""
         tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in _PARTS}
         facts = {name: getattr(self, name) for name in ("names", "measures", "how", "classes", "shown", "texts")}
-        return put_file(path, tensors, {"influence": json.dumps(facts)})
+        return sealed.write(path, tensors, {"influence": json.dumps(facts)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Influence:
         """Read what `save` wrote."""
         sentence = f"{path} does not say which inputs networks differ on, or it is damaged. Run again what wrote it."
         with reading(path, sentence, StoreError):
-            tensors, header = read_intact(path)
+            tensors, header = sealed.read(path)
             facts: dict[str, Any] = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
             arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
             return cls(**facts, **arrays)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
+from likewise._base import sealed
 from likewise._base.array_files import read_npz
-from likewise._base.checksums import OPEN_SEAL, check_seal, seal_bytes
 from likewise._base.files import is_file, reading, write_whole
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
@@ -166,13 +166,13 @@ class Labelled:
             The path of the file.
         """
         target = Path(path)
-        if target.suffix not in (SAFETENSORS, NPZ):
-            target = target.with_name(f"{target.name}{SAFETENSORS}")
         extra = getattr(self, "extra", {})
         arrays = {"values": self.values} | {f"extra {name}": np.asarray(grid) for name, grid in extra.items()}
         arrays |= {name: np.asarray(getattr(self, name)) for name in self.SAVED}
         text = json.dumps({"matrix": self.KIND, **self.metadata()})
-        write_whole(target, _npz(arrays, text) if target.suffix == NPZ else _safetensors(arrays, text))
+        if target.suffix != NPZ:
+            return sealed.write(target, arrays, {"facts": text})
+        write_whole(target, _npz(arrays, text))
         return target
 
     def metadata(self) -> dict[str, Any]:
@@ -210,13 +210,6 @@ class Labelled:
             return make(values=arrays["values"], **{k: v for k, v in facts.items() if k in names})
 
 
-def _safetensors(arrays: Mapping[str, Any], text: str) -> bytes:
-    from safetensors.numpy import save
-
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return seal_bytes(save(tensors, metadata={"facts": text} | OPEN_SEAL))
-
-
 def _npz(arrays: Mapping[str, Any], text: str) -> bytes:
     content = io.BytesIO()
     np.savez(content, facts=np.array(text), **arrays)
@@ -230,13 +223,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]
     if zipped:
         arrays = read_npz(path)
         return arrays, json.loads(str(arrays.pop("facts")))
-    from safetensors import safe_open
+    from safetensors.numpy import load_file
 
-    check_seal(path)
-    with safe_open(path, framework="numpy") as file:
-        metadata = file.metadata() or {}
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no mapping
-    return arrays, _facts_in(metadata)
+    metadata = sealed.verify(path)
+    return load_file(path), _facts_in(metadata)
 
 
 def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:

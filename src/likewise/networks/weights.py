@@ -9,18 +9,17 @@ How images are normalised stands in the header of a file, or in a `models.json` 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from likewise._base.checksums import OPEN_SEAL, check_seal, seal_file
-from likewise._base.files import is_file, reading, replace_whole
+from likewise._base import sealed
+from likewise._base.files import is_file, reading
 from likewise._base.torch_files import read_torch
 from likewise._base.warnings import warn
 from likewise.errors import InputError, MissingDataError
@@ -41,7 +40,7 @@ def read(path: str | Path) -> State:
         raise not_there(path)
     if path.suffix == ".safetensors":
         with reading(path, f"{path} is not a whole safetensors file. Fetch it again."):
-            check_seal(path)
+            sealed.verify(path)
             return dict(load_file(path))
     if not path.name.endswith(TORCH_ENDINGS):
         raise InputError(
@@ -173,26 +172,4 @@ def save(net: nn.Module, path: str | Path, *, about: Mapping[str, Any] | None = 
     whole = unwrapped(net, keep_normalisation=True)
     if isinstance(whole, Normalised):
         header |= {"mean": whole.mean.flatten().tolist(), "std": whole.std.flatten().tolist()}
-    write(path, unwrapped(net).state_dict().items(), {"likewise": json.dumps(header)})
-
-
-def write(path: str | Path, tensors: Iterable[tuple[str, Tensor]], header: dict[str, str]) -> None:
-    """A safetensors file that is there whole or not at all, even if the machine stops meanwhile."""
-    # Tensors that share memory are written once each: safetensors refuses shared ones.
-    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors}
-
-    def write_to(part: Path) -> None:
-        try:
-            save_file(whole, part, metadata=header | OPEN_SEAL)
-        except SafetensorError as error:  # it tells the operating system's error in words alone
-            raise _as_os_error(error) from error
-        seal_file(part)
-
-    replace_whole(Path(path), write_to)
-
-
-def _as_os_error(error: SafetensorError) -> OSError:
-    number = re.search(r"os error (\d+)", str(error))
-    if number is None:
-        return OSError(str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1])))
+    sealed.write(path, unwrapped(net).state_dict(), {"likewise": json.dumps(header)})

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base import sealed
 from likewise._base.arrays import Array, as_array, check_labels
 from likewise._base.files import reading
 from likewise._base.hashing import facts_digest
@@ -23,7 +24,7 @@ from likewise._base.progress import Progress
 from likewise.errors import InputError, StoreError
 from likewise.matrices.labelled import position
 from likewise.transfer.classifiers import Classifier, by_name, check_same_classes, classifier, labelled
-from likewise.work.artifacts import Artifacts, put_file, read_intact
+from likewise.work.artifacts import Artifacts
 from likewise.work.store import Store, open_store
 
 KIND = "answers"  # the folder of a store
@@ -146,7 +147,7 @@ class Answers:
             The path of the file.
         """
         tensors = {"logits": torch.from_numpy(self.logits), "labels": torch.from_numpy(self.labels)}
-        return put_file(path, tensors, {"names": json.dumps(list(self.names))})
+        return sealed.write(path, tensors, {"names": json.dumps(list(self.names))})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Answers:
@@ -163,7 +164,7 @@ class Answers:
         """
         sentence = f"{path} holds no answers, or it is damaged. Give a file that Answers.save wrote."
         with reading(path, sentence, StoreError):
-            tensors, facts = read_intact(path)
+            tensors, facts = sealed.read(path)
             return cls(json.loads(facts["names"]), tensors["logits"], tensors["labels"])
 
 

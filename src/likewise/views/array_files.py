@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.array_files import pickled, read_npy, read_npz
-from likewise._base.checksums import check_seal
 from likewise._base.files import reading
+from likewise._base.sealed import verify
 from likewise.errors import InputError, did_you_mean
 
 KINDS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".th")
@@ -66,7 +66,7 @@ def _load(path: Path, memory: int | None) -> dict[str, Any]:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
-            check_seal(path)
+            verify(path)
             return dict(load_file(path))
         if path.suffix in (".pt", ".pth", ".th"):
             return _load_torch(path, memory)

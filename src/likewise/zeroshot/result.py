@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from likewise import __version__
+from likewise._base import sealed
 from likewise._base.array_files import read_npy
 from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
 from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.tables import fit_width
 from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
-from likewise.work.artifacts import put_file, read_intact
 from likewise.zeroshot.metrics import Metric, amalgam, dbi, stacked
 from likewise.zeroshot.soft_labels import soft_labels
 
@@ -142,14 +142,14 @@ class ZeroShot:
                     f"{kind} {seed} {i}": torch.from_numpy(np.array(rows, order="C")) for i, rows in enumerate(of_seed)
                 }
         facts = {name: getattr(self, name) for name in ("network", "classes", "answers", "split", "about", "seeds")}
-        return put_file(path, tensors, {"facts": json.dumps(facts), "version": __version__})
+        return sealed.write(path, tensors, {"facts": json.dumps(facts), "version": __version__})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ZeroShot:
         """Read what `save` wrote."""
         sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
         with reading(path, sentence, StoreError):
-            tensors, header = read_intact(path)
+            tensors, header = sealed.read(path)
             facts = json.loads(header["facts"])
             arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
             seeds, classes = range(facts.pop("seeds")), tuple(facts.pop("classes"))

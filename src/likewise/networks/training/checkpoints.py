@@ -11,16 +11,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from likewise._base.checksums import check_seal
+from likewise._base import sealed
 from likewise._base.files import reading
 from likewise._base.hashing import weights_digest
 from likewise.errors import InputError
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.settings import OPEN_ENDED, Settings
-from likewise.networks.weights import write
 
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
 START = "start weights"
@@ -88,7 +87,7 @@ def save(
     tensors = {f"net.{name}": value for name, value in unwrapped(net).state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in best.weights.items()}
     tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
-    write(folder / CHECKPOINT, tensors.items(), header)
+    sealed.write(folder / CHECKPOINT, tensors, header)
 
 
 def resume(
@@ -107,10 +106,7 @@ def resume(
         return [], settings["epochs"]
     damaged = f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
     with reading(path, damaged):
-        check_seal(path)
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header, tensors = sealed.verify(path), load_file(path)
         # a setting that is younger than the checkpoint had the effect of its default
         there = Settings().record() | json.loads(header["settings"])
         _same_settings(folder, there, settings, len(json.loads(header["history"])))

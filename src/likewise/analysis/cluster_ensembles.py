@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.arrays import Array
-from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of
+from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of, with_ends
 from likewise.analysis.families import Clusters, family_labels
 from likewise.errors import InputError
 
@@ -101,7 +101,7 @@ class _Resampled:
         gain = means - self._means(free)
         row: dict[str, float] = {"samples": len(subsets)}
         for name, (value, *again) in (("reduction", means), ("gain", gain)):
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), (value, *ends(again)), strict=True))
+            row |= with_ends(name, value, *ends(again))
         all_wrong = self.alone[subsets].all(axis=1).mean() if len(subsets) else math.nan
         return row | {"error": reductions[1], "all_wrong": float(all_wrong)}
 

@@ -182,6 +182,11 @@ def ends(values: Any) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float]:
+    """A value and the ends of its interval as columns of a table."""
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
 def _members(answers: Answers, members: Sequence[str]) -> Array:
     if isinstance(members, str) or not len(members):
         raise InputError("an ensemble needs members. Give a list of names.")

@@ -19,7 +19,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise._base.progress import Progress
-from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of
+from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of, with_ends
 from likewise.analysis.families import pairs, symmetric_scores
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
@@ -71,7 +71,8 @@ class Trial:
         for choice in self.errors:
             rows[choice] = {}
             for name, intervals in columns.items():
-                rows[choice] |= _with_ends(name, *(getattr(intervals[choice], end) for end in ("value", "low", "high")))
+                interval = intervals[choice]
+                rows[choice] |= with_ends(name, float(interval.value), float(interval.low), float(interval.high))
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
 
     def record(self) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed
     evidence = Evidence(matrix, choosing)
     members = evidence.choose(size)
     trial = _held_out_trial(choosing, held, members, seed)
-    return Pick(_names(answers, members), "predicted error", *evidence.of(members), trial)
+    return Pick(tuple(answers.names[i] for i in members), "predicted error", *evidence.of(members), trial)
 
 
 def pick_diverse(
@@ -181,11 +182,9 @@ def pick_diverse(
         weights[members] = 0
         members.append(int(draw.choice(len(alike), p=weights / weights.sum())))
     numbers, words = _similarity(matrix, np.array(members))
-    trial = (
-        None
-        if answers is None
-        else _held_out_trial(*matched(matrix, answers).split(0.5, seed), np.array(members), seed)
-    )
+    trial = None
+    if answers is not None:
+        trial = _held_out_trial(*matched(matrix, answers).split(0.5, seed), np.array(members), seed)
     return Pick(tuple(matrix.names[i] for i in members), rule, numbers, (words,), trial)
 
 
@@ -233,7 +232,10 @@ def regrets(
         for _ in range(zoos):
             names = [matrix.names[i] for i in draw.choice(len(answers), zoo_size, replace=False)]
             split_seed = int(draw.integers(2**31))
-            errors.append(_errors(matrix.reordered(names), answers.subset(names), size, split_seed))
+            choosing, held = answers.subset(names).split(0.5, split_seed)
+            members = Evidence(matrix.reordered(names), choosing).choose(size)
+            wrong, _ = _wrong_by_choice(choosing, held, members, np.random.default_rng(split_seed))
+            errors.append({name: float(row.mean()) for name, row in wrong.items()})
             bar.advance()
     frame, weights = pd.DataFrame(errors), drawn_again(zoos, draw)
     rows: dict[str, dict[str, float]] = {}
@@ -243,7 +245,7 @@ def regrets(
         rows[choice] = {}
         for name, values in columns.items():
             mean, *again = values.to_numpy() @ weights
-            rows[choice] |= _with_ends(name, mean, *ends(again))
+            rows[choice] |= with_ends(name, mean, *ends(again))
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
 
 
@@ -316,19 +318,24 @@ def best_subset(value: Callable[[Array], Array], networks: int, size: int) -> Ar
         members, least = tried[values.argmin()].tolist(), float(values.min())
 
 
-def choices(choosing: Answers, size: int) -> dict[str, Array]:
-    """What would be chosen by accuracy alone, and by the error of the ensemble itself."""
-    accurate = np.argsort(-choosing.accuracies, kind="stable")[:size]
-    return {"accuracy": accurate, "ensemble": best_subset(Ensembles(choosing).errors, len(choosing), size)}
-
-
 def _held_out_trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial:
-    draw, ensembles, size = np.random.default_rng(seed), Ensembles(held), len(members)
+    draw = np.random.default_rng(seed)
+    wrong, best = _wrong_by_choice(choosing, held, members, draw)
+    return make_trial(wrong, tuple(held.names[i] for i in best), draw)
+
+
+def _wrong_by_choice(
+    choosing: Answers, held: Answers, members: Array, draw: np.random.Generator
+) -> tuple[dict[str, Array], Array]:
+    """How far each choice is wrong on each held-out input, and the best subset for these inputs."""
+    ensembles, size = Ensembles(held), len(members)
     best = best_subset(ensembles.errors, len(held), size)
-    every = {"pick": members, **choices(choosing, size), "best": best}
-    wrong = {name: ensembles.wrong(subset)[0].astype(float) for name, subset in every.items()}
+    accurate = np.argsort(-choosing.accuracies, kind="stable")[:size]
+    searched = best_subset(Ensembles(choosing).errors, len(choosing), size)
+    subsets = {"pick": members, "accuracy": accurate, "ensemble": searched, "best": best}
+    wrong = {name: ensembles.wrong(subset)[0].astype(float) for name, subset in subsets.items()}
     wrong["random"] = ensembles.wrong(subsets_of(len(held), size, RANDOM, draw)).mean(axis=0)
-    return make_trial(wrong, _names(held, best), draw)
+    return wrong, best
 
 
 def make_trial(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.Generator) -> Trial:
@@ -343,25 +350,9 @@ def make_trial(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.rando
     return Trial(inputs if inputs > 1 else 0, errors, regrets, gains, best)
 
 
-def _errors(matrix: SimilarityMatrix, answers: Answers, size: int, seed: int) -> dict[str, float]:
-    """The error on held-out inputs of each choice."""
-    choosing, held = answers.split(0.5, seed)
-    ensembles = Ensembles(held)
-    subsets = {"pick": Evidence(matrix, choosing).choose(size), **choices(choosing, size)}
-    subsets["best"] = best_subset(ensembles.errors, len(held), size)
-    errors = dict(zip(subsets, ensembles.errors(np.array(list(subsets.values()))).tolist(), strict=True))
-    every = subsets_of(len(held), size, RANDOM, np.random.default_rng(seed))
-    return errors | {"random": float(ensembles.errors(every).mean())}
-
-
 def _interval(values: Array) -> Interval:
     low, high = ends(values[1:])
     return Interval("error", float(values[0]), low, high, LEVEL, method="bootstrap over inputs")
-
-
-def _with_ends(name: str, value: float, low: float, high: float) -> dict[str, float]:
-    """A value and the ends of its interval as columns of a table."""
-    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _percent(interval: Interval) -> str:
@@ -402,7 +393,3 @@ def _similarity(matrix: SimilarityMatrix, members: Array) -> tuple[dict[str, flo
     name = matrix.measure or "similarity"
     words = f"{name}: {inner:.3g} on average between members, {outer:.3g} between all (larger is {matrix.larger_is})"
     return {"similarity": inner, "similarity_of_all": outer}, words
-
-
-def _names(answers: Answers, members: Array) -> tuple[str, ...]:
-    return tuple(answers.names[i] for i in members)

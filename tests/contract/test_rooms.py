@@ -1,12 +1,11 @@
 """The rooms of the house: one ordered list; a room imports only itself and rooms before it, so rooms make no cycle.
 
-Every import counts: at module level, inside functions, under `TYPE_CHECKING`, and names taken from the package itself
-(`from likewise import data`), which are followed to the room they live in.
+Every import counts, in every form that Python knows (see `imports.py`): at module level, inside functions and under
+`TYPE_CHECKING`.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -20,9 +19,8 @@ from types import FunctionType, ModuleType
 import pytest
 
 import likewise
-from likewise._base.lazy import homes
+from tests.contract.imports import SOURCE, cycles, graph, path_of, read
 
-SOURCE = Path(likewise.__file__).parent
 ORDER = (
     "errors",
     "_base",
@@ -49,44 +47,14 @@ ROOMS = [room for room in ORDER if (SOURCE / room).is_dir()]
 OUTSIDE = {"__init__.py", "__main__.py", "errors.py", "testing.py", "py.typed"}
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of ours that a file imports anywhere.
-
-    Names of the package are followed to the module they live in: `from likewise import compare`, and `likewise.compare`
-    after `import likewise`. `likewise.__version__` is in no room. The module paths of a registry are no imports: it
-    loads them when a name is looked up, so that a later room may add to an earlier one.
-    """
-    modules = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.Import(names=names):
-                modules |= {alias.name for alias in names} - {"likewise"}
-            case ast.ImportFrom(level=level) if level:
-                raise AssertionError(f"{path} imports by dots: spell the module out")
-            case ast.ImportFrom(module="likewise", names=names):
-                modules |= {_home(alias.name) for alias in names}
-            case ast.ImportFrom(module=str(module)):
-                modules.add(module)
-            case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module))]):
-                modules.add(module)
-            case ast.Attribute(value=ast.Name(id="likewise"), attr=name):
-                modules.add(_home(name))
-    return {module for module in modules if module.startswith("likewise.")}
-
-
-def _home(name: str) -> str:
-    return "" if name == "__version__" else homes("likewise").get(name, f"likewise.{name}")
-
-
 def arrows() -> dict[tuple[str, str], list[str]]:
     """(importing room, imported room) -> the imports."""
     drawn: dict[tuple[str, str], list[str]] = {}
-    for room in ROOMS:
-        for path in sorted((SOURCE / room).rglob("*.py")):
-            for module in sorted(imported(path)):
-                other = module.split(".")[1]
-                if other != room:
-                    drawn.setdefault((room, other), []).append(f"{path.relative_to(SOURCE)} imports {module}")
+    for module, others in graph(typing=True).items():
+        for other in sorted(others):
+            rooms = (module.split(".")[1] if "." in module else "", other.split(".")[1])
+            if rooms[0] in ROOMS and rooms[0] != rooms[1]:
+                drawn.setdefault(rooms, []).append(f"{module} imports {other}")
     return drawn
 
 
@@ -105,37 +73,108 @@ def test_a_room_imports_only_rooms_before_it() -> None:
     assert to_the_right == {}
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count; those that only type checkers read do not."""
+    assert list(cycles(graph(typing=False))) == []
+
+
+def test_what_is_imported_is_written_where_it_is_imported() -> None:
+    """Files that import what they are given, by name: plug-ins, libraries, modules of the user's. May only shrink."""
+    files = {module for module in graph(typing=True) if read(path_of(module), module).unreadable}
+    assert files == {
+        "likewise._base.lazy",
+        "likewise._base.optional",
+        "likewise._base.registry",
+        "likewise.cli._words",
+    }
+
+
 @pytest.mark.parametrize(
     ("line", "module"),
     [
         ("import likewise.views", "likewise.views"),
+        ("import likewise.views.cache as files", "likewise.views.cache"),
         ("from likewise.views.cache import read_view", "likewise.views.cache"),
+        ("from likewise.views import cache as files", "likewise.views.cache"),
         ("from likewise import compare, __version__", "likewise.comparison.compare"),
+        ("from likewise import views as looks", "likewise.views"),
         ("import likewise\nlikewise.layers('zoo:mlp')", "likewise.views.layers"),
+        ("import likewise as lw\nlw.networks.zoo.ZOO", "likewise.networks.zoo"),
+        ("import likewise as lw\nlw.views.extract.extract", "likewise.views.extract"),
         ("def f():\n    from likewise import networks", "likewise.networks"),
-        ("def f():\n    return import_module('likewise.classes.films')", "likewise.classes.films"),
+        ("class A:\n    def f(self):\n        import likewise.data", "likewise.data"),
+        ("from ..views import Activations", "likewise.views"),
+        ("from .facts import Info", "likewise.measures.facts"),
+        ("from . import facts", "likewise.measures.facts"),
+        ("from .. import compare", "likewise.comparison.compare"),
+        ("from importlib import import_module\nimport_module('likewise.classes.films')", "likewise.classes.films"),
+        ("from importlib import import_module as load\nload(name='likewise.views')", "likewise.views"),
+        ("import importlib\nimportlib.import_module('likewise.views')", "likewise.views"),
+        ("import importlib as il\nil.import_module(f'likewise.views.{sys}')", "likewise.views"),
+        ("from importlib import import_module\nimport_module('likewise.views.' + sys.argv[0])", "likewise.views"),
+        (
+            "from importlib import import_module\nimport_module('.facts', 'likewise.measures')",
+            "likewise.measures.facts",
+        ),
+        ("__import__('likewise.views')", "likewise.views"),
+        ("import builtins\nbuiltins.__import__('likewise.views')", "likewise.views"),
         ("if TYPE_CHECKING:\n    from likewise.classes import Inspector", "likewise.classes"),
+        ("try:\n    import likewise.attacks\nexcept ImportError:\n    pass", "likewise.attacks"),
     ],
 )
 def test_every_form_of_import_is_seen(tmp_path: Path, line: str, module: str) -> None:
-    (tmp_path / "module.py").write_text(f"import sys\nfrom typing import Any\n{line}\n")
-    assert imported(tmp_path / "module.py") == {module}
+    path = tmp_path / "planted.py"
+    path.write_text(f"import sys\nfrom typing import Any\n{line}\n")
+    assert read(path, "likewise.measures.planted").modules == {module}
+    unseen = read(path, "likewise.measures.planted", typing=False).modules
+    assert unseen == (set() if "TYPE_CHECKING" in line else {module})
+
+
+def test_an_import_of_what_is_known_only_as_it_runs_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "planted.py"
+    path.write_text("import importlib, sys\nimportlib.import_module(sys.argv[1])\n")
+    assert read(path, "likewise.measures.planted").unreadable == ["importlib.import_module(sys.argv[1])"]
+
+
+def test_a_circle_is_seen() -> None:
+    edges = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert sorted(cycles(edges)) == [["a", "b", "c"], ["d", "e"]]
+    assert list(cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()})) == []
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_says_what_belongs_there_and_what_it_imports(room: str) -> None:
+def test_a_room_says_what_belongs_there_and_exactly_what_it_imports(room: str) -> None:
     header = importlib.import_module(f"likewise.{room}").__doc__ or ""
     assert len(re.findall(r"[.:](?=\s|$)", header)) >= 2, header
-    said = re.search(r"\bimports\s+((?:`\w+`(?:,|\s|and|to)*)+)", header)
-    assert said is not None, header
-    names = re.findall(r"`(\w+)`", said[1])
-    imported_rooms = {other for importer, other in arrows() if importer == room} - {"errors"}
-    if re.search(r"`\s+to\s+`", said[1]):  # a stretch of the order
-        first, last = (ORDER.index(name) for name in names)
-        assert last < ORDER.index(room)
-        assert imported_rooms - set(ORDER[first : last + 1]) == set()
-    else:
-        assert imported_rooms == set(names) - {"errors"}
+    imported = [name for name in ROOMS if (room, name) in arrows()]
+    assert rooms_named(header) == imported, f"write: imports {quoted(imported)}"
+
+
+def rooms_named(header: str) -> list[str] | None:
+    """The rooms after the word imports, "no other room" being none."""
+    if re.search(r"\bimports\s+no\s+other\s+room\b", header):
+        return []
+    names = re.search(r"\bimports\s+(`\w+`(?:(?:,\s+|\s+and\s+)`\w+`)*)(?!\s+to\s)", header)
+    return names and [name for name in re.findall(r"`(\w+)`", names[1]) if name != "errors"]
+
+
+def quoted(names: list[str]) -> str:
+    *first, last = [f"`{name}`" for name in names] or ["no other room"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("The room imports `_base`, `data` and `views`.", ["_base", "data", "views"]),
+        ("The room\nimports\n`_base`.", ["_base"]),
+        ("The room imports no other room.", []),
+        ("The room imports `_base` to `views`.", None),
+        ("The room is small.", None),
+    ],
+)
+def test_a_header_is_read_word_for_word(header: str, names: list[str] | None) -> None:
+    assert rooms_named(header) == names
 
 
 def test_every_public_name_has_a_docstring() -> None:

@@ -1,7 +1,7 @@
 """The benchmark: which measure may be trusted, and for which question.
 
-Networks are made so that what they share is known; a measure is good if its values follow that.
-The room imports `_base` to `analysis`.
+Networks are made so that what they share is known; a measure is good if its values follow that. The room imports
+`_base`, `work`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison` and `analysis`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
-stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. The room imports `_base` to
-`report`, inside functions, so that lists of names are printed without torch; `--help` imports no command at all.
+stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. The room imports `_base`,
+`wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`, `zeroshot`,
+`analysis`, `benchmark`, `difference` and `report`, inside functions, so that lists of names are printed without torch;
+`--help` imports no command at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures: how alike two views are. Each is a short function with its facts declared beside it.
 
-`likewise.measures.cka(x, y)` works on bare arrays; `get("jaccard", k=5)` binds options; `names()` lists.
-The formulas are in `families/`, loaded when a name is looked up. The room imports `_base` to `matrices`.
+`likewise.measures.cka(x, y)` works on bare arrays; `get("jaccard", k=5)` binds options; `names()` lists. The formulas
+are in `families/`, loaded when a name is looked up. The room imports `_base`, `wordnet`, `views` and `matrices`.
 """
 
 from __future__ import annotations

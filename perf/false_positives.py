@@ -78,7 +78,7 @@ def confounded_p(width: int, number: int, n: int = 100) -> float:
     inputs = rng.normal(size=(n, width))
     x, y = (np.tanh(inputs @ rng.normal(size=(width, WIDTH))) + rng.normal(size=(n, WIDTH)) for _ in range(2))
     measure = get("cka-deconfounded", confounder=inputs)
-    result = likewise.calibrate(x, y, measure, SHUFFLES, seed=number, progress=False)
+    result = likewise.calibrate(x, y, measure, permutations=SHUFFLES, seed=number, progress=False)
     return float(result.p)
 
 

@@ -141,7 +141,7 @@ def feature_extraction() -> dict[str, Any]:
         return [torch.cat([part[layer].mean(dim=(2, 3)) for part in parts]) for layer in layers]
 
     def ours() -> list[Tensor]:
-        found = likewise.extract(net, images, layers, "mean", batch_size=BATCH, progress=False)
+        found = likewise.extract(net, images, layers, reduce="mean", batch_size=BATCH, progress=False)
         return [found[layer].values for layer in layers]
 
     return take_turns(ours, theirs)

@@ -91,7 +91,9 @@ def pytorch_cka(a: nn.Module, b: nn.Module) -> Tensor:
 
 
 def extract(a: nn.Module, b: nn.Module) -> list[np.ndarray]:
-    views = [likewise.extract(net, images(), "blocks", "flatten", batch_size=BATCH, progress=False) for net in (a, b)]
+    views = [
+        likewise.extract(net, images(), "blocks", reduce="flatten", batch_size=BATCH, progress=False) for net in (a, b)
+    ]
     return [np.asarray(view) for found in views for view in found.values()]
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # imported on first use, so that `import likewise` stays ligh
     from likewise.views.activations import Views
     from likewise.views.extract import extract
     from likewise.views.layers import layers
+    from likewise.views.show import Show
 
 __version__ = "0.1.0"
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "LayerMatrix",
     "Outputs",
     "Score",
+    "Show",
     "SimilarityMatrix",
     "Views",
     "__version__",

@@ -58,7 +58,7 @@ def test_a_comparison_finds_the_layers_of_a_transformer_that_extract_finds(tmp_p
     (tmp_path / "preprocessor_config.json").write_text('{"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.2]}')
     address, data = f"hf:{tmp_path}", images(side=16)
     layer = "layernorm"  # of the bare encoder: a classifier would call it vit.layernorm
-    view = likewise.extract(address, data, layer, "cls")
+    view = likewise.extract(address, data, layer, reduce="cls")
     score = likewise.compare(address, view, measure="cka", data=data, layers=layer, reduce="cls")
     assert float(score) == pytest.approx(1, abs=1e-9)
 

@@ -49,8 +49,8 @@ def test_networks_that_share_classes_only_are_alike_but_not_within_classes() -> 
     small = {"all": 0, "within": 0}
     for seed in range(40):
         x, y = sharing_only_classes(seed)
-        small["all"] += likewise.calibrate(x, y, "cka", 39).p <= 0.05
-        small["within"] += likewise.calibrate(x, y, "cka", 39, within=LABELS).p <= 0.05
+        small["all"] += likewise.calibrate(x, y, "cka", permutations=39).p <= 0.05
+        small["within"] += likewise.calibrate(x, y, "cka", permutations=39, within=LABELS).p <= 0.05
     assert small["all"] == 40
     assert small["within"] <= 6  # of 40 at 5 %: at most 6 in 99 of 100 runs
 
@@ -58,8 +58,8 @@ def test_networks_that_share_classes_only_are_alike_but_not_within_classes() -> 
 def test_labels_may_be_the_views_own() -> None:
     x, y = sharing_only_classes(0)
     views = [Activations(v, outputs=Outputs(v, LABELS), name=n) for v, n in ((x, "a"), (y, "b"))]
-    own = likewise.calibrate(*views, "cka", 19, within="labels")
-    given = likewise.calibrate(x, y, "cka", 19, within=torch.from_numpy(LABELS))
+    own = likewise.calibrate(*views, "cka", permutations=19, within="labels")
+    given = likewise.calibrate(x, y, "cka", permutations=19, within=torch.from_numpy(LABELS))
     assert (own.null_mean, own.p) == (given.null_mean, given.p)
     assert own.groups == 10
     assert str(own).startswith(f"cka = {own.value:.4g}; inputs shuffled within 10 groups give ")
@@ -67,7 +67,7 @@ def test_labels_may_be_the_views_own() -> None:
 
 def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike() -> None:
     x, y = sharing_only_classes(0)
-    pair = likewise.calibrate(x, y, "cka", 19, within=LABELS)
+    pair = likewise.calibrate(x, y, "cka", permutations=19, within=LABELS)
     table = likewise.calibrate({"a": x, "b": y}, measure="cka", permutations=19, within=LABELS)
     assert table.null_mean[0, 1] == pytest.approx(pair.null_mean)
     a, b = (Representation(Activations(v)) for v in (x, y))
@@ -98,7 +98,7 @@ def test_mistakes_are_shuffled_among_inputs_of_one_label() -> None:
     means, small = [], 0
     for seed in range(60):
         logits, labels = wrong_answers(seed)
-        result = likewise.calibrate(*logits, measures.get("same-mistake", labels=labels), 19)
+        result = likewise.calibrate(*logits, measures.get("same-mistake", labels=labels), permutations=19)
         means.append(result.null_mean)
         small += result.p <= 0.05
     assert np.mean(means) == pytest.approx(0.25, abs=0.01)
@@ -108,15 +108,15 @@ def test_mistakes_are_shuffled_among_inputs_of_one_label() -> None:
 def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups() -> None:
     logits, labels = wrong_answers(0)
     views = [Activations(v, outputs=Outputs(v, labels), name=n) for v, n in zip(logits, "ab", strict=True)]
-    alone = likewise.calibrate(*views, "same-mistake", 19)
+    alone = likewise.calibrate(*views, "same-mistake", permutations=19)
     assert alone.groups == 5
     table = likewise.calibrate({"a": views[0], "b": views[1]}, measure="same-mistake", permutations=19)
     assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
     pair = Pair(*(Representation(v) for v in views))
     assert np.mean(list(null_draws(pair, measures.get("same-mistake"), 19, 0))) == pytest.approx(alone.null_mean)
     halves = np.arange(200) % 2
-    assert likewise.calibrate(*views, "same-mistake", 5, within=halves).groups == 10
-    assert likewise.calibrate(*views, "disagreement", 5).groups == 0
+    assert likewise.calibrate(*views, "same-mistake", permutations=5, within=halves).groups == 10
+    assert likewise.calibrate(*views, "disagreement", permutations=5).groups == 0
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_mistakes_keep_to_labels_in_tables_printed_scores_and_other_groups() -> 
 )
 def test_groups_that_cannot_be_are_refused(within, sentence) -> None:
     with pytest.raises(InputError) as error:
-        likewise.calibrate(*sharing_only_classes(0), "cka", 9, within=within)
+        likewise.calibrate(*sharing_only_classes(0), "cka", permutations=9, within=within)
     assert str(error.value) == sentence
 
 
@@ -160,7 +160,7 @@ def test_views_that_differ_on_the_labels_are_refused() -> None:
         for v, labels, name in ((x, LABELS % 5, "a"), (y, LABELS[::-1] % 5, "b"))
     ]
     with pytest.raises(InputError) as error:
-        likewise.calibrate(*views, "cka", 9, within="labels")
+        likewise.calibrate(*views, "cka", permutations=9, within="labels")
     assert str(error.value) == (
         "'a' and 'b' have different labels for the same inputs. Pass within=<one label per input>."
     )
@@ -208,7 +208,7 @@ def share_of_small_p(shared, trials, width=3):
     for _ in range(trials):
         inputs = rng.normal(size=(60, width))
         measure = measures.get("cka-deconfounded", confounder=inputs)
-        small += likewise.calibrate(*related_through(inputs, rng, shared), measure, 19).p <= 0.05
+        small += likewise.calibrate(*related_through(inputs, rng, shared), measure, permutations=19).p <= 0.05
     return small / trials
 
 
@@ -251,7 +251,7 @@ def test_a_confounder_that_explains_everything_leaves_no_null() -> None:
     x, y, inputs = rng.normal(size=(3, 40, 35))
     measure = measures.get("cka-deconfounded", confounder=inputs)
     with pytest.raises(UndefinedError) as error:
-        likewise.calibrate(x, y, measure, 9)
+        likewise.calibrate(x, y, measure, permutations=9)
     assert str(error.value) == (
         "the confounder has 35 independent directions on 40 inputs, so hardly anything of a network is left "
         "that it does not explain, and there is no null. Show the networks more inputs, or reduce the "
@@ -268,7 +268,7 @@ def test_pairs_in_a_table_have_the_null_of_single_pairs() -> None:
     inputs = rng.normal(size=(40, 3))
     views = dict(zip("ab", related_through(inputs, rng), strict=True))
     measure = measures.get("cka-deconfounded", confounder=inputs)
-    alone = likewise.calibrate(views["a"], views["b"], measure, 9)
+    alone = likewise.calibrate(views["a"], views["b"], measure, permutations=9)
     table = likewise.calibrate(views, measure=measure, permutations=9)
     assert table.null_mean[0, 1] == pytest.approx(alone.null_mean)
 

@@ -6,12 +6,12 @@ from tests.matrices.helpers import views
 
 def test_calibrations_and_intervals_can_be_read_in_a_notebook() -> None:
     x, y = views()["a"], views()["b"]
-    calibration, interval = likewise.calibrate(x, y, "cka", 19), likewise.bootstrap(x, y, "cka", 20)
+    calibration, interval = likewise.calibrate(x, y, "cka", permutations=19), likewise.bootstrap(x, y, "cka", groups=20)
     assert repr(calibration).startswith("Calibration(cka = ")
     assert repr(interval).startswith("Interval(cka = ")
     assert f"{calibration.null_mean:.4g}" in calibration._repr_html_()
     assert f"{interval.low:.4g}" in interval._repr_html_()
-    several = likewise.calibrate(views(), "cka", 19)
+    several = likewise.calibrate(views(), "cka", permutations=19)
     assert repr(several) == "Calibration('cka', 4 networks)"
     assert len(str(several).splitlines()) == 14
     assert several._repr_html_().count("<tr>") == 12

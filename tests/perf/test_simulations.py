@@ -30,7 +30,7 @@ def test_a_pair_has_the_p_of_calibrate() -> None:
     found = false_positives.p_values(50, 250)
     views = false_positives.unrelated(50, 250)
     for name in ("cka", "procrustes", "jaccard", "disagreement", "same-mistake"):
-        alone = likewise.calibrate(*views, name, false_positives.SHUFFLES, seed=250)
+        alone = likewise.calibrate(*views, name, permutations=false_positives.SHUFFLES, seed=250)
         assert found[name] == alone.p
 
 

@@ -72,7 +72,7 @@ def test_empty_arrays(shape) -> None:
         f"'x' is empty: its shape is ({shape[0]}, {shape[1]}). Pass at least two rows and one column."
     )
     assert sentence(ValueError, likewise.compare, {}, "cka") == (
-        "there is no view to compare. Pass a mapping of names to arrays."
+        "compare needs two arrays or networks, or a list or mapping of them; it was given none."
     )
 
 

@@ -24,7 +24,7 @@ from tests.views.helpers import _tiny, shown
 def test_bytes_are_shown_as_images() -> None:
     net = Normalised(nn.Sequential(nn.Conv2d(3, 4, 3)), [0.5] * 3, [0.2] * 3)
     images = torch.randint(0, 256, (5, 3, 6, 6), dtype=torch.uint8)
-    found, expected = (shown(net, part, "0", "mean").values for part in (images, images / 255))
+    found, expected = (shown(net, part, "0", reduce="mean").values for part in (images, images / 255))
     torch.testing.assert_close(found, expected)
 
 
@@ -64,7 +64,7 @@ def test_extraction_draws_nothing_from_the_callers_generator(form: str) -> None:
     }[form]
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.Dropout(), nn.Linear(5, 3))
     before = torch.get_rng_state()
-    shown(net, data, ["penultimate", "1"], "mean")
+    shown(net, data, ["penultimate", "1"], reduce="mean")
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -192,9 +192,9 @@ def test_texts_keep_the_padding_of_their_batch(monkeypatch: pytest.MonkeyPatch) 
 
     texts = ["a" * (1 + i % 7) for i in range(40)]
     monkeypatch.setattr(batches, "_ROOM", 5 * 7 * 4 * 4)  # five texts of seven letters
-    found = shown(Words(), texts, "words", "mean").values
+    found = shown(Words(), texts, "words", reduce="mean").values
     assert shapes == {(2, 7), (5, 7)}
-    torch.testing.assert_close(found, shown(Words(), texts, "words", "mean", batch_size=40).values)
+    torch.testing.assert_close(found, shown(Words(), texts, "words", reduce="mean", batch_size=40).values)
 
 
 @pytest.mark.parametrize("layers", ["penultimate", "blocks"])

@@ -212,19 +212,19 @@ class PerToken(nn.Module):
 def test_a_reduction_that_fits_only_some_blocks_is_refused() -> None:
     net, images = MapsThenTokens().eval(), torch.rand(6, 3, 4, 4)
     with pytest.raises(InputError) as caught:
-        extract(net, images, "blocks", "cls")
+        extract(net, images, "blocks", reduce="cls")
     assert str(caught.value) == (
         "reduce='cls' does not fit 2 of the 4 blocks of 'MapsThenTokens': 'maps.0' of 'MapsThenTokens' holds maps, "
         "which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'. Or name the layers it fits, as in "
         "layers='layers.*'."
     )
-    assert list(extract(net, images, "blocks", "mean")) == ["maps.0", "maps.1", "tokens.0", "tokens.1"]
-    assert list(extract(net, images, "tokens.?", "cls")) == ["tokens.0", "tokens.1"]
+    assert list(extract(net, images, "blocks", reduce="mean")) == ["maps.0", "maps.1", "tokens.0", "tokens.1"]
+    assert list(extract(net, images, "tokens.?", reduce="cls")) == ["tokens.0", "tokens.1"]
 
 
 def test_of_what_a_layer_gives_the_part_with_one_entry_per_input_counts() -> None:
     net, images = MapsThenTokens().eval(), torch.rand(6, 3, 4, 4)
-    view = extract(net, images, "tokens.1", "mean")
+    view = extract(net, images, "tokens.1", reduce="mean")
     with torch.no_grad():
         torch.testing.assert_close(view.values, net(images))
 

@@ -26,7 +26,7 @@ def test_images_out_of_range_are_refused(low: float, high: float, range_: str) -
     net = nn.DataParallel(Normalised(nn.Sequential(nn.Conv2d(3, 4, 3)), [0.5] * 3, [0.2] * 3))
     images = torch.linspace(low, high, 5 * 3 * 36).reshape(5, 3, 6, 6)
     with pytest.raises(InputError) as caught:
-        shown(net, images, "0", "mean", name="mine")
+        shown(net, images, "0", reduce="mean", name="mine")
     assert str(caught.value) == (
         f"the images shown to 'mine' run from {range_}, not within [0, 1]. "
         "Divide bytes by 255, and leave normalisation to the network."

@@ -234,7 +234,7 @@ def _network_features(
     labelled.need_labels("know which inputs are of one class")
     if is_pattern(layers):
         raise InputError(f"layers is {layers!r}, and class means are of one layer. Name one, or leave it out.")
-    view = extract(network, labelled, layers, reduce, **options)
+    view = extract(network, labelled, layers, reduce=reduce, **options)
     if len(view) != len(labelled):
         raise InputError(
             f"{layers or 'the layer'} of {view.name!r} gives {len(view)} rows for {len(labelled)} inputs. Choose a "

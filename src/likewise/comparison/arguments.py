@@ -1,43 +1,148 @@
-"""What `compare` was given: which arguments are networks, measures or options, and networks as their views."""
+"""The front door: what a function was called with, sorted into things to compare, measures and options."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import Any
 
 from torch.nn import Module
 
 from likewise._base.arrays import as_tensor
-from likewise._base.names import short_names
-from likewise.errors import InputError, OptionError, brief, quoted_list
+from likewise.errors import InputError, OptionError, brief
 from likewise.measures.families.functional import labelled
 from likewise.measures.function import Measure
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
 from likewise.views.activations import check_same_probe
-from likewise.work.store import Store
+from likewise.views.show import Show, unknown_option
+from likewise.work.store import Store, open_store
 
+OPTIONS = [entry.name for entry in fields(Show)]
 DEFAULT = "cka-debiased"
-NEEDS = "compare needs two arrays or networks, or a list or mapping of them"
 
 
-def read_arguments(views: Any, other: Any, measure: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """Views (a mapping where there are many), the second of two, and the measure with its options."""
-    if "measures" in options:
-        raise OptionError("compare has no option 'measures'. It is called measure: measure='cka'.")
-    if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
-        measure, other = other, None
+@dataclass(frozen=True)
+class Call:
+    """What a function was called with: things to compare under names, measures, and how networks are shown.
+
+    Attributes:
+        verb: The function, for messages.
+        things: Arrays, views, modules and addresses by name.
+        two: Whether these are two things without names of the caller's.
+        selection: The measures.
+        show: How networks are shown.
+    """
+
+    verb: str
+    things: Mapping[str, Any]
+    two: bool
+    selection: Selection
+    show: Show
+
+    @classmethod
+    def read(
+        cls,
+        function: Callable[..., Any],
+        views: Any,
+        other: Any,
+        measure: Any,
+        options: Mapping[str, Any],
+        **named: Any,
+    ) -> Call:
+        """Sort the arguments of a function.
+
+        Args:
+            function: The function that was called.
+            views: The first thing, or a list or mapping of things.
+            other: The second thing, or a measure.
+            measure: A measure, or several.
+            options: Keywords that are not in its signature: how networks are shown, and options of the measure.
+            **named: Fields of `Show` that are in its signature.
+
+        Returns:
+            The call.
+
+        Raises:
+            InputError: There are not two things or more.
+            OptionError: A keyword is unknown.
+        """
+        verb = function.__name__
+        if "measures" in options:
+            raise OptionError(f"{verb} has no option 'measures'. It is called measure: measure='cka'.")
+        show, rest = Show.read(verb, options, **named)
+        if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
+            measure, other = other, None
+        things, two = sort_things(verb, views, other, measure)
+        bound = with_options(function, DEFAULT if measure is None else measure, rest)
+        call = cls(verb, things, two, Selection.of(bound), show)
+        call.check_networks()
+        return call
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether some of the things are networks."""
+        return any(isinstance(thing, (str, Module)) for thing in self.things.values())
+
+    def check_networks(self) -> None:
+        """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
+        if not self.has_networks:
+            return
+        from likewise.networks.names import address_of, named_networks
+
+        network = next(thing for thing in self.things.values() if isinstance(thing, (str, Module)))
+        self.show.check_data(self.verb, address_of(network))
+        self.show.per_network(named_networks(self.things.values()) if self.two else self.things)
+        self.show.check_one_layer(self.verb)
+
+    def extract(self, store: Store | None, *, outputs: bool = True, keep_networks: bool = False) -> dict[str, Any]:
+        """The things, with views of the data in place of networks."""
+        if not self.has_networks:
+            return dict(self.things)
+        from likewise.views.extract import extract_networks
+
+        show = replace(self.show, store=store)
+        return extract_networks(self.things, show, own_names=self.two, outputs=outputs, keep_networks=keep_networks)
+
+    def one_measure(self, seed: int) -> Measure:
+        """The measure of a function that takes one, which does not look at networks themselves."""
+        if len(self.selection.measures) > 1:
+            count = len(self.selection.measures)
+            raise InputError(f"{self.verb} takes one measure and was given {count}. Call it once per measure.")
+        (measure,) = self.selection.measures
+        if measure.info.on == "networks":
+            raise InputError(
+                f"{measure.key} looks at networks, and {self.verb} at inputs of activations. Choose another measure."
+            )
+        return seeded(measure, seed)
+
+    def activations(self, measures: Sequence[Measure]) -> list[Activations]:
+        """Views of all things, for functions that resample inputs."""
+        store = nullcontext() if self.show.store is None else open_store(self.show.store)
+        with store as opened:
+            things = self.extract(opened)
+        return list(as_views(things, self.show.reduce, measures, keep_names=self.two).values())
+
+
+def sort_things(verb: str, views: Any, other: Any, measure: Any = None) -> tuple[dict[str, Any], bool]:
+    """Two things as `x` and `y`, or many under their names, and whether it is two."""
+    needs = f"{verb} needs two arrays or networks, or a list or mapping of them"
     if isinstance(views, str) and other is None and _names_several(views):
         views = [views]
     if isinstance(views, (list, tuple)) and other is None:
         views = named(views)
     if isinstance(views, Mapping) and other is not None:
-        raise InputError(f"{NEEDS}; it was given a mapping and {brief(other)}. Put all into the mapping.")
-    if not isinstance(views, Mapping) and other is None:
-        given = "" if measure is None else f" and the measure {brief(measure)}"
-        raise InputError(f"{NEEDS}; it was given {brief(views)} alone{given}.")
-    return views, other, with_options(DEFAULT if measure is None else measure, options)
+        raise InputError(f"{needs}; it was given a mapping and {brief(other)}. Put all into the mapping.")
+    if isinstance(views, Mapping):
+        if not views:
+            raise InputError(f"{needs}; it was given none.")
+        return dict(views), False
+    if other is None:
+        also = "" if measure is None else f" and the measure {brief(measure)}"
+        raise InputError(f"{needs}; it was given {brief(views)} alone{also}.")
+    return {"x": views, "y": other}, True
 
 
 def _names_several(address: str) -> bool:
@@ -53,22 +158,22 @@ def named(views: list[Any] | tuple[Any, ...]) -> dict[str, Any]:
 
         return named_networks(expanded(views))
     names = [getattr(view, "name", "") for view in views]
-    own = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
-    return dict(zip(names if own else map(str, range(len(views))), views, strict=True))
+    unique = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
+    return dict(zip(names if unique else map(str, range(len(views))), views, strict=True))
 
 
 def _stands_for_measure(views: Any, other: Any) -> bool:
     """Whether the second argument can only be a measure, be it one that nobody knows."""
     if isinstance(views, Mapping):
         return other is not None
-    words = isinstance(other, (list, tuple)) and any(isinstance(each, str) for each in other)
+    words = isinstance(other, (list, tuple)) and any(isinstance(item, str) for item in other)
     return isinstance(views, (list, tuple)) and (words or isinstance(other, str))
 
 
 def _is_measure(item: Any) -> bool:
     """Whether an argument that may be a network or a measure is a measure, or several."""
     if isinstance(item, (list, tuple)):
-        return bool(item) and all(_is_measure(each) for each in item)
+        return bool(item) and all(map(_is_measure, item))
     if isinstance(item, str):
         return item in ("all", "resi", *FAMILIES) or item.partition("[")[0] in MEASURES
     return isinstance(item, Measure) or (callable(item) and not isinstance(item, Module))
@@ -82,7 +187,7 @@ def is_set(measure: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Request:
+class Selection:
     """The measures that were asked for; the names of those that only "all" stands for are `optional`."""
 
     measures: list[Measure]
@@ -90,15 +195,15 @@ class Request:
     optional: frozenset[str]
 
     @classmethod
-    def of(cls, measure: Any) -> Request:
+    def of(cls, measure: Any) -> Selection:
         """Those that a name, a set, a measure, a function or a list of them means."""
-        found = select(measure, on=("representation", "outputs"))
+        measures = select(measure, on=("representation", "outputs"))
         items = measure if isinstance(measure, (list, tuple)) else [measure]
         named = [item for item in items if not (isinstance(item, str) and item == "all")]
         if len(named) == len(items):
-            return cls(found, is_set(measure), frozenset())
+            return cls(measures, is_set(measure), frozenset())
         kept = {m.name for m in select(named)} if named else set()
-        return cls(found, is_set(measure), frozenset(m.name for m in found) - kept)
+        return cls(measures, is_set(measure), frozenset(m.name for m in measures) - kept)
 
     @property
     def reads_outputs(self) -> bool:
@@ -106,16 +211,22 @@ class Request:
         return any(measure.info.on != "representation" for measure in self.measures)
 
 
-def with_options(measure: Any, options: dict[str, Any]) -> Any:
+def with_options(function: Callable[..., Any], measure: Any, options: Mapping[str, Any]) -> Any:
     """A single measure with its options bound."""
     if not options:
         return measure
-    first = next(iter(options))
-    if is_set(measure) or not isinstance(measure, (str, Measure)):
-        raise OptionError(
-            f"compare has no option {first!r}, and options of a measure are for one measure alone. "
-            f"Name them in its key, as in 'jaccard[k=5]', or bind them with likewise.measures.get."
-        )
+    verb, keywords = function.__name__, [*(function.__kwdefaults__ or ()), *OPTIONS]
+    one = None if is_set(measure) or not isinstance(measure, (str, Measure)) else get(measure)
+    for name in options:
+        if one is not None and name in one.defaults:
+            continue
+        if get_close_matches(name, keywords, n=1, cutoff=0.8):
+            raise OptionError(unknown_option(verb, name, keywords))
+        if one is None:
+            raise OptionError(
+                f"{verb} has no option {name!r}, and options of a measure are for one measure alone. "
+                f"Name them in its key, as in 'jaccard[k=5]', or bind them with likewise.measures.get."
+            )
     return get(measure, **options)
 
 
@@ -146,144 +257,15 @@ def seeded(measure: Measure, seed: int) -> Measure:
     return measure.bind(seed=seed) if takes and seed else measure
 
 
-@dataclass(frozen=True)
-class Extraction:
-    """How networks are shown data, and where their views are kept.
-
-    With `keep_networks`, views bring their network and the data along, for measures that look at networks. Without
-    `outputs`, what networks answer is not kept.
-    """
-
-    data: Any
-    layers: str | Mapping[str, str] | None
-    reduce: Reduction | None
-    head: str | Mapping[str, str] | None
-    batch_size: int | None
-    device: Any
-    dtype: str | None
-    transform: Any
-    store: Store | None
-    progress: bool
-    keep_networks: bool
-    outputs: bool
-
-
-def extract_all(networks: Mapping[str, Any], how: Extraction, *, own_names: bool) -> dict[str, Any]:
-    """Networks as their views of the data, everything else as it is; under their own names where asked."""
-    from likewise.data import Data, as_data
-    from likewise.data.inputs import domain_of
-    from likewise.data.objects import read_once
-    from likewise.networks import network as load
-    from likewise.networks.names import named_networks
-    from likewise.views.activations import Subject
-    from likewise.views.extract import extract_without_note, note_embeddings
-
-    data = as_data(how.data)
-    if isinstance(data, Iterator) and len(networks) > 1:
-        data = read_once(data)
-
-    short = list(named_networks(networks.values()) if own_names else networks)
-    layers, heads, transforms = (
-        dict(zip(networks, choices_of(choice, short, networks.values()), strict=True))
-        for choice in (how.layers, how.head, how.transform)
-    )
-
-    def view(name: str, network: Any) -> Any:
-        if not isinstance(network, (str, Module)):
-            return network
-        called = (network if isinstance(network, str) else None) if own_names else name
-        module = network
-        if isinstance(network, str):
-            module = load(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
-        found = extract_without_note(
-            module,
-            data,
-            layers[name],
-            how.reduce,
-            how.store,
-            batch_size=how.batch_size,
-            device=how.device,
-            dtype=how.dtype,
-            name=called,
-            head=heads[name],
-            transform=transforms[name],
-            progress=how.progress,
-            outputs=how.outputs,
-        )
-        if not how.keep_networks:
-            return found
-        folder = None if how.store is None else how.store.path
-        return found.of(Subject(module, data, how.device, transforms[name], folder))
-
-    found = {name: view(name, network) for name, network in networks.items()}
-    chosen = [name for name in networks if layers[name] is None]
-    note_embeddings(found[name] for name in chosen if isinstance(networks[name], (str, Module)))
-    return found
-
-
-def choices_of(choice: Any, names: Sequence[str], addresses: Iterable[Any]) -> list[Any]:
-    """What was chosen for each network: one thing for all, or by name, by address or as tables name it."""
-    if not isinstance(choice, Mapping):
-        return [choice] * len(names)
-    known = zip(names, addresses, short_names(names), strict=True)
-    return [next((choice[name] for name in each if isinstance(name, str) and name in choice), None) for each in known]
-
-
-def check_networks(
-    given: Mapping[str, Any],
-    data: Any,
-    head: str | Mapping[str, str] | None,
-    layers: str | Mapping[str, str] | None,
-    transform: Any,
-) -> None:
-    """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
-    from likewise.networks.names import address_of
-    from likewise.views.hooks import is_pattern
-
-    if data is None:
-        network = next(each for each in given.values() if isinstance(each, (str, Module)))
-        raise InputError(
-            f"{address_of(network)} is a network, and compare needs to "
-            "know what to show it. Pass data=, like data='cifar10:test[:1000]'."
-        )
-    check_choices(given, head=head, layers=layers, transform=transform)
-    for asked in layers.values() if isinstance(layers, Mapping) else [layers]:
-        if is_pattern(asked):
-            raise InputError(
-                f"compare looks at one layer of each network, and layers={asked!r} may mean several. Name one, "
-                "as in layers='penultimate' or layers={network: layer}, or use likewise.layerwise."
-            )
-
-
-def check_choices(given: Mapping[str, Any], **choices: Any) -> None:
-    """Refuse a choice for a network that is not among those given, by name, by address or as tables name it."""
-    for option, choice in choices.items():
-        if not isinstance(choice, Mapping):
-            continue
-        known = {*given, *(each for each in given.values() if isinstance(each, str)), *short_names(list(given))}
-        for name in choice:
-            if name not in known:
-                what = "function" if option == "transform" else "layer"
-                raise InputError(
-                    f"{option} names a {what} of {name!r}, and the networks are {quoted_list(list(given))}. "
-                    f"Give {option}={{network: {what}}} by these names."
-                )
-
-
-def prepare(x: Any, y: Any, measure: Any, seed: int) -> tuple[list[Activations], Measure, bool]:
-    """Views, the measure with its options, and whether it was a single pair that was asked for."""
-    single = not isinstance(x, Mapping)
-    if single and y is None:
-        raise InputError("two arrays are needed, or a mapping of names to arrays.")
-    if not single and y is not None:  # calibrate(views, "cka")
-        measure = y
-    bound = seeded(get(measure), seed)
-    views = as_views({"x": x, "y": y} if single else x, None, [bound], keep_names=single)
+def prepare(call: Call, seed: int) -> tuple[list[Activations], Measure]:
+    """The views of a call, and its measure; labels that it carries travel with the views, to be shuffled with them."""
+    bound = call.one_measure(seed)
+    views = call.activations([bound])
     labels = bound.options.get("labels")
-    if labels is not None:  # shuffled together with the side they belong to
-        bound = replace(bound, options={k: v for k, v in bound.options.items() if k != "labels"})
-        return labelled(list(views.values()), labels), bound, single
-    return list(views.values()), bound, single
+    if labels is None:
+        return views, bound
+    rest = {name: value for name, value in bound.options.items() if name != "labels"}
+    return labelled(views, labels), replace(bound, options=rest)
 
 
 def check_count(name: str, value: Any) -> None:

@@ -11,20 +11,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
-from torch.nn import Module
-
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise._base.warnings import warn
-from likewise.comparison.arguments import (
-    Extraction,
-    Request,
-    as_views,
-    check_networks,
-    extract_all,
-    read_arguments,
-    seeded,
-)
+from likewise.comparison.arguments import Call, Selection, as_views, seeded
 from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
@@ -68,17 +58,9 @@ def compare(  # type: ignore[misc]
     *,
     data: Any = None,
     layers: str | Mapping[str, str] | None = None,
-    head: str | Mapping[str, str] | None = None,
-    reduce: Reduction | None = None,
-    transform: Any = None,
-    batch_size: int | None = None,
-    device: Any = None,
-    dtype: str | None = None,
-    store: Any = None,
     engine: Any = None,
     memory: str | int | None = None,
     seed: int = 0,
-    progress: bool = True,
     calibrate: bool | int = False,
     within: Any = None,
     intervals: bool = False,
@@ -86,63 +68,60 @@ def compare(  # type: ignore[misc]
 ) -> Score | SimilarityMatrix | Comparison:
     """How alike two or many networks are.
 
-    `compare(x, y)` of two arrays `(n, d)` gives a `Score`, a float that knows what it means.
-    `compare({"a": x, "b": y, ...}, measure)` or `compare([x, y, ...], measure)` gives a `SimilarityMatrix` for one
-    measure and a `Comparison` (a mapping of them) for several: names, aliases, measures, functions, a
-    family, "resi" or "all". Options of a single measure are named, as in `compare(x, y, "jaccard", k=5)`.
-    With `data`, networks stand for their views: `compare(["zoo:lenet", ...], "cka", data="cifar10")`.
+    Args:
+        views: An array `(n, d)`, a view, a module or an address; or a list or mapping of many.
+        other: The second of two.
+        measure: A name such as "cka", a key such as "jaccard[k=5]", a measure or a function of two arrays; for several
+            a list of them, a family, "resi" or "all". By default "cka-debiased".
+        data: What networks are shown, such as "cifar10:test[:1000]".
+        layers: The layer to look at in each of them, or `{network: layer}`; see `Show`.
+        engine: Where pairs run: this machine's cores by default, "processes", or an executor (Dask, Ray).
+        memory: The most to hold at a time, such as "4GB". By default two thirds of what is free.
+        seed: For measures that draw at random.
+        calibrate: Compare scores with those of shuffled inputs: null, calibrated score, p, and q over all pairs. A
+            number asks for that many shuffles instead of 200.
+        within: Shuffle within classes only: one label per input, or "labels" for those the views carry.
+        intervals: Of a matrix, add `extra["low"]` and `extra["high"]`: how far scores would move with other inputs.
+        **options: The measure's own options, such as `k=5`, and how networks are shown (see `Show`).
 
-    data       what networks (addresses or modules) are shown, `batch_size` at a time (as many as fit) on `device`
-    dtype      the precision networks run in, if not that of their weights: float32, float16 or bfloat16 (autocast)
-    layers     the layer to look at in each of them, or `{network: layer}` by their names in the matrix; without
-               it `penultimate` where there is a classifier, else `embedding`
-    reduce     how its tokens and maps become rows
-    head       the classifier, for `penultimate`, where it cannot be found: for all, or by network
-    transform  a function from a PIL image to what the network takes, for all or by network; else images are shown
-               by the transform of each network's makers, where it has one
-    store      a folder: every score is kept there at once; rerun with the same folder to resume
-    engine     where pairs run: None for this machine's cores, or an executor (Dask, Ray, processes)
-    memory     the most to hold at a time, like "4GB"; two thirds of what is free if not said
-    seed       for measures that draw at random
-    calibrate  hold scores against shuffled inputs: null, calibrated score, p, and q over all pairs; a number
-               asks for that many shuffles instead of 200
-    within     shuffle within classes only: one label per input, or "labels" for those the views carry
-    intervals  of a matrix: `extra["low"]`, `extra["high"]`, how far scores would move with other inputs (`bootstrap`)
+    Returns:
+        A `Score` of two things, a float that knows what it means; a `SimilarityMatrix` of many; a `Comparison`, a
+        mapping of matrices, for several measures.
 
-    >>> import numpy as np, likewise
-    >>> x = np.random.default_rng(0).normal(size=(100, 16))
-    >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
-    '1.00'
+    Raises:
+        InputError: The views are not of the same inputs, or cannot be compared.
+        UndefinedError: The measure is undefined for the two.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x = np.random.default_rng(0).normal(size=(100, 16))
+        >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
+        '1.00'
     """
-    views, other, measure = read_arguments(views, other, measure, options)
-    request = Request.of(measure)  # before any network has to run
-    run = Run(reduce, engine, memory, seed, progress, permutations_of(calibrate, within), within, intervals=intervals)
-    look = [m.key for m in request.measures if m.info.on == "networks"]
-    if look and run.permutations:
-        raise InputError(f"calibrate shuffles inputs of activations, and {look[0]} looks at networks. Leave it out.")
-    two = not isinstance(views, Mapping)
-    given = {"x": views, "y": other} if two else views
-    networks = any(isinstance(each, (str, Module)) for each in given.values())
-    if networks:
-        from likewise.networks.names import named_networks, untrained_networks
+    call = Call.read(compare, views, other, measure, options, data=data, layers=layers)
+    show, selection = call.show, call.selection
+    shuffles = permutations_of(calibrate, within)
+    run = Run(show.reduce, engine, memory, seed, show.progress, shuffles, within, intervals=intervals)
+    of_networks = [m.key for m in selection.measures if m.info.on == "networks"]
+    if of_networks and run.permutations:
+        raise InputError(
+            f"calibrate shuffles inputs of activations, and {of_networks[0]} looks at networks. Leave it out."
+        )
+    with nullcontext() if show.store is None else open_store(show.store) as store:
+        if call.has_networks:
+            from likewise.networks.names import untrained_networks
 
-        names = named_networks(given.values()) if two else given
-        check_networks(names, data, head, layers, transform)
-    with nullcontext() if store is None else open_store(store) as place:
-        if networks:
-            show = (batch_size, device, dtype, transform)
-            outputs = two or run.permutations > 0 or place is not None or request.reads_outputs
-            how = Extraction(data, layers, reduce, head, *show, place, progress, bool(look), outputs)
-            run = replace(run, untrained=untrained_networks(given, own_names=two))
-            given = extract_all(given, how, own_names=two)
-        if two and not request.several:
-            return _compare_two(given, request.measures[0], run, place)
-        return _compare_many(given, request, run, place, any_outputs=two)
+            run = replace(run, untrained=untrained_networks(call.things, own_names=call.two))
+        outputs = call.two or run.permutations > 0 or store is not None or selection.reads_outputs
+        things = call.extract(store, outputs=outputs, keep_networks=bool(of_networks))
+        if call.two and not selection.several:
+            return _compare_two(things, selection.measures[0], run, store)
+        return _compare_many(things, selection, run, store, any_outputs=call.two)
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a comparison runs, and by how many shuffles (0: none) within which labels it is held against chance.
+    """How a comparison runs, and by how many shuffles (0: none) within which labels it is compared with chance.
 
     `untrained` names those of the networks that have random weights.
     """
@@ -169,18 +148,26 @@ def permutations_of(calibrate: bool | int, within: Any) -> int:
     return int(calibrate)
 
 
-def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:
-    bound, started, inputs = seeded(measure, run.seed), time.perf_counter(), (given["x"], given["y"])
+def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:
+    bound, started, inputs = seeded(measure, run.seed), time.perf_counter(), (things["x"], things["y"])
     with nullcontext() if measure.info.on == "networks" else one_thread(for_inputs=inputs):
-        a, b = as_views(given, run.reduce, [measure], keep_names=True).values()
+        a, b = as_views(things, run.reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
         value = measure_pair(pair, bound, store)
     seconds = time.perf_counter() - started
     calibration = None
     if run.permutations:
-        how: dict[str, Any] = {"within": run.within, "memory": run.memory, "progress": run.progress}
-        calibration = calibrate_pair(a, b, bound, run.permutations, run.seed, **how)
+        calibration = calibrate_pair(
+            a,
+            b,
+            bound,
+            permutations=run.permutations,
+            seed=run.seed,
+            within=run.within,
+            memory=run.memory,
+            progress=run.progress,
+        )
     return Score(
         value,
         measure=bound.key,
@@ -200,51 +187,49 @@ def _compare_two(given: Mapping[str, Any], measure: Measure, run: Run, store: St
 
 
 def _compare_many(
-    given: Mapping[str, Any], request: Request, run: Run, store: Store | None, *, any_outputs: bool
+    things: Mapping[str, Any], selection: Selection, run: Run, store: Store | None, *, any_outputs: bool
 ) -> SimilarityMatrix | Comparison:
-    if not given:
-        raise InputError("there is no view to compare. Pass a mapping of names to arrays.")
-    wanted = [seeded(m, run.seed) for m in request.measures]
-    if not any_outputs and not all(isinstance(v, Activations) and v.outputs is not None for v in given.values()):
-        wanted = [m for m in wanted if m.info.on != "outputs" or m.name not in request.optional]
-    views = as_views(given, run.reduce, wanted)
-    wanted = _installed(wanted, request, views)
-    for m in wanted:
+    measures = [seeded(m, run.seed) for m in selection.measures]
+    if not any_outputs and not all(isinstance(v, Activations) and v.outputs is not None for v in things.values()):
+        measures = [m for m in measures if m.info.on != "outputs" or m.name not in selection.optional]
+    views = as_views(things, run.reduce, measures)
+    measures = _installed(measures, selection, views)
+    for m in measures:
         m.check_subjects(views.values())
         if m.info.on == "networks" and run.engine is not None:
             raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
-    job, limit = Job(list(views), list(views.values()), wanted), parse_memory(run.memory)
+    job, limit = Job(list(views), list(views.values()), measures), parse_memory(run.memory)
     with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
         score_all(job, engine_of(run.engine), limit, store, bar)
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
     about |= {COMMITS: commits} if commits else {}
     about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
-    matrices = {m.key: job.matrix(m, about) for m in wanted}
+    matrices = {m.key: job.matrix(m, about) for m in measures}
     if run.permutations:
         matrices = calibrate_matrices(
             matrices,
             job.views,
-            wanted,
+            measures,
             seed=run.seed,
             limit=limit,
             permutations=run.permutations,
             within=run.within,
         )
     if run.intervals:
-        matrices = interval_matrices(matrices, job.views, wanted, run.seed, run.progress)
-    return Comparison(matrices) if request.several else next(iter(matrices.values()))
+        matrices = interval_matrices(matrices, job.views, measures, run.seed, run.progress)
+    return Comparison(matrices) if selection.several else next(iter(matrices.values()))
 
 
-def _installed(wanted: list[Measure], request: Request, views: Mapping[str, Activations]) -> list[Measure]:
+def _installed(measures: list[Measure], selection: Selection, views: Mapping[str, Activations]) -> list[Measure]:
     """The measures whose libraries are here; what was asked for by name stays and says what is missing."""
     n, widths = next(iter(views.values())).n, {view.d for view in views.values()}
     sizes = [(n, a, b) for a in widths for b in widths]
     missing: dict[str, str] = {}
-    for measure in wanted:
-        if measure.name in request.optional:
+    for measure in measures:
+        if measure.name in selection.optional:
             library = next(filter(None, map(measure.missing, sizes)), None)
             missing |= {} if library is None else {measure.key: library.remedy}
     if missing:
         warn(f"left out of 'all': {', '.join(missing)}, since {next(iter(missing.values()))}")
-    return [measure for measure in wanted if measure.key not in missing]
+    return [measure for measure in measures if measure.key not in missing]

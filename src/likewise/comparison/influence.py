@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,26 +16,22 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import Module
 
 from likewise._base import sealed
 from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import Extraction, as_views, check_count, check_networks, extract_all, seeded
+from likewise.comparison.arguments import Call, check_count, seeded
 from likewise.comparison.pairs import representations, score_table
 from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
 from likewise.measures.families.gram import pnka_points
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
-from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset, measure_of_subset
 from likewise.measures.workspace import parse_memory
-from likewise.views import Reduction
-from likewise.work.store import open_store
 
 INPUTS = "inputs.safetensors"
 MOST, TRIED, SIDE = 12, 500, 64  # inputs kept per pair; left out at most; pixels of a picture
@@ -98,69 +93,78 @@ class Influence:
 
 
 def influence(
-    views: Mapping[str, Any],
-    measures: Any = "cka-debiased",
+    views: Any,
+    other: Any = None,
+    measure: Any = None,
     *,
     data: Any = None,
+    layers: str | Mapping[str, str] | None = None,
     most: int = MOST,
     tried: int = TRIED,
-    layers: str | Mapping[str, str] | None = None,
-    head: str | Mapping[str, str] | None = None,
-    reduce: Reduction | None = None,
-    batch_size: int | None = None,
-    device: Any = None,
-    dtype: str | None = None,
-    store: Any = None,
     memory: str | int | None = None,
     seed: int = 0,
-    progress: bool = True,
+    **options: Any,
 ) -> Influence:
-    """Which inputs pull the likeness of each pair of views down most, by one measure or several.
+    """Which inputs pull the similarity of each pair down most, by one measure or several.
 
-    `data` is what the networks were shown: with it, the inputs come as pictures or texts. Where there are more than
-    `tried` inputs, as many drawn by the seed are left out in turn. `most` are kept per pair and measure. Networks may
-    be given in place of their views, with `data`; the other options say how they are shown it, as in `compare`.
+    Args:
+        views: An array `(n, d)`, a view, a module or an address; or a list or mapping of many, for all pairs.
+        other: The second of two.
+        measure: A name such as "cka", a key, a measure or a function, or a list of them. By default "cka-debiased".
+        data: What the networks are or were shown: with it, the inputs come as pictures or texts.
+        layers: The layer to look at in each of them; see `Show`.
+        most: How many inputs are kept per pair and measure.
+        tried: Where there are more inputs, a random sample of so many is left out one at a time.
+        memory: The most to hold at a time, such as "4GB".
+        seed: Draws the sample.
+        **options: The measure's own options, and how networks are shown (see `Show`).
 
-    >>> import numpy as np
-    >>> x = np.random.default_rng(0).normal(size=(50, 8))
-    >>> y = x.copy()
-    >>> y[7] *= -1
-    >>> influence({"x": x, "y": y}, "cka", progress=False).worst("x", "y", "cka")[0][0]
-    7
+    Returns:
+        The inputs of every pair, the worst first.
+
+    Raises:
+        InputError: A measure looks at networks, or the data is not what the views are of.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(50, 8))
+        >>> y = x.copy()
+        >>> y[7] *= -1
+        >>> influence({"x": x, "y": y}, "cka", progress=False).worst("x", "y", "cka")[0][0]
+        7
     """
     check_count("most", most)
     check_count("tried", tried)
-    bound = [seeded(get(one), seed) for one in (measures if isinstance(measures, (list, tuple)) else [measures])]
-    for one in bound:
-        if one.info.on == "networks":
-            raise InputError(f"{one.key} looks at networks, and single inputs are not left out of it. Choose another.")
-    if isinstance(data, str):
-        data = dataset(data)
-    if any(isinstance(each, (str, Module)) for each in views.values()):
-        check_networks(views, data, head, layers, None)
-        with nullcontext() if store is None else open_store(store) as place:
-            how = Extraction(data, layers, reduce, head, batch_size, device, dtype, None, place, progress, False, True)
-            views = extract_all(views, how, own_names=False)
-    given = as_views(views, reduce, bound)
-    reps = representations(list(given.values()), parse_memory(memory))
+    call = Call.read(
+        influence, views, other, measure, options, data=dataset(data) if isinstance(data, str) else data, layers=layers
+    )
+    data = call.show.data
+    measures = [seeded(bound, seed) for bound in call.selection.measures]
+    for bound in measures:
+        if bound.info.on == "networks":
+            raise InputError(
+                f"{bound.key} looks at networks, and single inputs are not left out of it. Choose another."
+            )
+    activations = call.activations(measures)
+    reps = representations(activations, parse_memory(memory))
     n = reps[0].n
     if isinstance(data, Data) and len(data) != n:
         raise InputError(f"the views are of {n} inputs and the data has {len(data)}. Give what they were shown.")
-    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:tried])
-    with one_thread(for_inputs=tuple(given.values())):
-        found = [_of_measure(one, reps, chosen, most, progress) for one in bound]
-    rows, values = (np.stack(part) for part in zip(*((rows, values) for rows, values, _ in found), strict=True))
+    sample = np.sort(np.random.default_rng(seed).permutation(n)[:tried])
+    with one_thread(for_inputs=tuple(activations)):
+        results = [_of_measure(bound, reps, sample, most, call.show.progress) for bound in measures]
+    rows, values, kinds = zip(*results, strict=True)
     outputs = [rep.view.outputs for rep in reps]
     labels = next((o.labels for o in outputs if o is not None and o.labels is not None), None)
-    answers = [np.full(n, -1) if o is None else o.predictions.cpu().numpy() for o in outputs]
+    predictions = [np.full(n, -1) if o is None else o.predictions.cpu().numpy() for o in outputs]
     result = Influence(
-        tuple(given),
-        tuple(one.key for one in bound),
-        tuple(how for *_, how in found),
-        rows.astype(np.int32),
-        values.astype(np.float32),
+        tuple(call.things) if not call.two else tuple(view.name for view in activations),
+        tuple(bound.key for bound in measures),
+        tuple(kinds),
+        np.stack(rows).astype(np.int32),
+        np.stack(values).astype(np.float32),
         np.full(n, -1) if labels is None else labels.cpu().numpy(),
-        np.stack(answers),
+        np.stack(predictions),
     )
     return _with_pictures(result, data) if isinstance(data, Data) else result
 

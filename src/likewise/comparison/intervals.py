@@ -16,7 +16,7 @@ import torch
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import check_count, prepare
+from likewise.comparison.arguments import Call, check_count, prepare
 from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
@@ -67,53 +67,73 @@ class Groups:
 
 
 def bootstrap(
-    x: Any,
-    y: Any = None,
-    measure: Any = "cka-debiased",
+    views: Any,
+    other: Any = None,
+    measure: Any = None,
+    *,
+    data: Any = None,
+    layers: str | Mapping[str, str] | None = None,
     groups: int = GROUPS,
     level: float = 0.95,
     seed: int = 0,
-    *,
     memory: str | int | None = None,
-    progress: bool = True,
+    **options: Any,
 ) -> Interval:
     """How far a score would move with other inputs of the same kind.
 
-    `bootstrap(x, y, "cka")` for two networks; `bootstrap({"a": x, "b": y, ...}, measure="cka")` for all pairs.
-
-    Splits the inputs into `groups` random groups and scores what remains where each is left out (the delete-group
+    Splits the inputs into random groups and scores what remains where each is left out (the delete-group
     jackknife): nothing is drawn twice, which would make an input its own nearest neighbour, and nearly all inputs
     stay, so that the score of what remains is of the same kind. The interval is symmetric on a scale without
     ends (log-odds between two bounds, logarithm above one) and so stays inside the range of the measure.
 
-    >>> import numpy as np, likewise
-    >>> hidden, *own = np.random.default_rng(0).normal(size=(3, 100, 8))
-    >>> result = likewise.bootstrap(hidden + own[0], hidden + own[1], "cka")
-    >>> bool(result.low < result.value < result.high)
-    True
+    Args:
+        views: An array `(n, d)`, a view, a module or an address; or a list or mapping of many, for all pairs.
+        other: The second of two.
+        measure: A name such as "cka", a key such as "jaccard[k=5]", a measure or a function. By default "cka-debiased".
+        data: What networks are shown, such as "cifar10:test[:1000]".
+        layers: The layer to look at in each of them; see `Show`.
+        groups: How many groups inputs are split into.
+        level: How often such intervals hold the truth.
+        seed: Draws the groups.
+        memory: The most to hold at a time, such as "4GB".
+        **options: The measure's own options, and how networks are shown (see `Show`).
+
+    Returns:
+        The score and both ends of its interval; tables of them for many, NaN with a reason where there is none.
+
+    Raises:
+        UndefinedError: The two have no interval.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> hidden, *noise = np.random.default_rng(0).normal(size=(3, 100, 8))
+        >>> result = likewise.bootstrap(hidden + noise[0], hidden + noise[1], "cka")
+        >>> bool(result.low < result.value < result.high)
+        True
     """
     check_count("groups", groups)
     if groups < LEAST:
         raise InputError(f"groups must be at least {LEAST}, got {groups}. The default is {GROUPS}.")
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, got {brief(level)}.")
-    views, bound, single = prepare(x, y, measure, seed)
+    call = Call.read(bootstrap, views, other, measure, options, data=data, layers=layers)
+    views, bound = prepare(call, seed)
     split = Groups.of(views[0].n, groups, seed)
     reps = representations(views, parse_memory(memory))
-    values, draws = _draw_table(reps, bound, split, progress)
+    values, draws = _draw_table(reps, bound, split, call.show.progress)
     lows, highs = interval_of(bound.info, values, draws, split, level)
     reasons = _reasons(reps, bound, values, draws, split)
-    if single and reasons:
+    if call.two and reasons:
         raise UndefinedError(next(iter(reasons.values())))
-    how: dict[str, Any] = {"measure": bound.key, "level": level, "groups": split.count}
-    if single:
+    facts: dict[str, Any] = {"measure": bound.key, "level": level, "groups": split.count}
+    if call.two:
         low, high = float(lows[0, 1]), float(highs[0, 1])
-        return Interval(value=float(values[0, 1]), low=low, high=high, **how)
+        return Interval(value=float(values[0, 1]), low=low, high=high, **facts)
     for i, j in reasons:
         lows[i, j] = highs[i, j] = np.nan
     names = tuple(view.name for view in views)
     why = {(names[i], names[j]): reason for (i, j), reason in reasons.items()}
-    return Interval(value=values, low=lows, high=highs, names=names, reasons=why, **how)
+    return Interval(value=values, low=lows, high=highs, names=names, reasons=why, **facts)
 
 
 def interval_matrices(

@@ -19,7 +19,7 @@ import numpy as np
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import as_views, check_count, prepare
+from likewise.comparison.arguments import Call, as_views, check_count, prepare
 from likewise.comparison.null import Orders, null_draws, null_groups, shuffled_networks
 from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.errors import LikewiseError, UndefinedError
@@ -40,48 +40,69 @@ SECONDS = 0.2  # what showing a score may take
 
 
 def calibrate(
-    x: Any,
-    y: Any = None,
-    measure: Any = "cka-debiased",
+    views: Any,
+    other: Any = None,
+    measure: Any = None,
+    *,
+    data: Any = None,
+    layers: str | Mapping[str, str] | None = None,
     permutations: int = 200,
     seed: int = 0,
-    *,
     within: Any = None,
     memory: str | int | None = None,
-    progress: bool = True,
+    **options: Any,
 ) -> Calibration:
     """How far a score is from what unrelated networks of these sizes get.
 
-    `calibrate(x, y, "cka")` for two networks; `calibrate({"a": x, "b": y, ...}, measure="cka")` for all pairs.
-    `within` asks for more than the classes explain: an array of one label per input, or "labels" for the
-    labels the views carry; inputs are then shuffled among those of the same label only. A measure that does not
-    look at single inputs has no null, and NaN for every number but its value. With a `confounder`, chance is two
-    networks that share what functions of the confounder explain: only what is left is shuffled.
+    A measure that does not look at single inputs has no null, and NaN for every number but its value. With a measure
+    that takes a `confounder` off, chance is two networks that share what functions of it explain: only the rest is
+    shuffled.
 
-    >>> import numpy as np, likewise
-    >>> x, y = np.random.default_rng(0).normal(size=(2, 50, 200))
-    >>> result = likewise.calibrate(x, y, "cka", permutations=50)
-    >>> bool(result.value > 0.7 and result.calibrated < 0.05)
-    True
+    Args:
+        views: An array `(n, d)`, a view, a module or an address; or a list or mapping of many, for all pairs.
+        other: The second of two.
+        measure: A name such as "cka", a key such as "jaccard[k=5]", a measure or a function. By default "cka-debiased".
+        data: What networks are shown, such as "cifar10:test[:1000]".
+        layers: The layer to look at in each of them; see `Show`.
+        permutations: How many times inputs are shuffled.
+        seed: Draws the shuffles.
+        within: Ask for more than classes explain: one label per input, or "labels" for those the views carry. Inputs
+            are then shuffled among those of the same label only.
+        memory: The most to hold at a time, such as "4GB".
+        **options: The measure's own options, and how networks are shown (see `Show`).
+
+    Returns:
+        The score with its null, calibrated value and p; tables of them for many.
+
+    Raises:
+        UndefinedError: The measure is undefined for the two.
+
+    Example:
+        >>> import numpy as np, likewise
+        >>> x, y = np.random.default_rng(0).normal(size=(2, 50, 200))
+        >>> result = likewise.calibrate(x, y, "cka", permutations=50)
+        >>> bool(result.value > 0.7 and result.calibrated < 0.05)
+        True
     """
     check_count("permutations", permutations)
-    views, bound, single = prepare(x, y, measure, seed)
+    call = Call.read(calibrate, views, other, measure, options, data=data, layers=layers)
+    views, bound = prepare(call, seed)
     groups = null_groups(bound, within, views)
     count = permutations if bound.info.paired else 0
-    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), progress, groups)
-    parts: dict[str, Any] = calibration_grids(values, nulls, bound)
-    how: dict[str, Any] = {
+    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), call.show.progress, groups)
+    grids: dict[str, Any] = calibration_grids(values, nulls, bound)
+    facts: dict[str, Any] = {
         "measure": bound.key,
         "permutations": count,
         "groups": 0 if groups is None else int(groups.max()) + 1,
     }
-    if single:
+    if call.two:
         if np.isnan(values[0, 1]):
             first, second = representations(views, parse_memory(memory))
             raise UndefinedError(attempt(bound, Pair(first, second))[1])
-        parts = {name: float(grid[0, 1]) for name, grid in parts.items()}
-        return Calibration(value=float(values[0, 1]), **parts, **how)
-    return Calibration(value=values, names=tuple(v.name for v in views), **parts, **how)
+        grids = {name: float(grid[0, 1]) for name, grid in grids.items()}
+        return Calibration(value=float(values[0, 1]), **grids, **facts)
+    return Calibration(value=values, names=tuple(v.name for v in views), **grids, **facts)
 
 
 def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
 
-from likewise._base.progress import Progress
-from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_batches
+from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_rows
 from likewise.measures.minibatch import MinibatchCKA
 from likewise.networks.forward import transform_for
-from likewise.views.batches import known_length
 from likewise.views.layers import Layer, layers
-from likewise.views.watcher import Watcher
+from likewise.views.show import Show
 
 ROUNDING = 1e-5  # a relative difference up to which numbers are the same but for rounding
 DIVERGED = 0.95  # debiased CKA below which a layer sees the inputs differently
@@ -56,46 +53,32 @@ class LayerChange:
 
 
 def layer_changes(
-    a: nn.Module,
-    b: nn.Module,
-    data: Any,
-    names: tuple[str, str],
-    *,
-    chosen: str | Sequence[str] | None = None,
-    reduce: str | None = None,
-    batch_size: int | None = None,
-    device: Any = None,
-    seed: int = 0,
-    progress: bool = True,
+    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str] | None, seed: int
 ) -> list[LayerChange]:
     """Every layer that both networks have; of networks of different kinds, each block with its nearest."""
-    listed = [layers(net, data, name=name) for net, name in ((a, names[0]), (b, names[1]))]
+    data, show = shows[0].data, shows[0]
+    listed = [layers(net, data, name=name) for name, net in nets.items()]
     calls = [{(layer.name, layer.shape) for layer in side} for side in listed]
     if 4 * len(calls[0] & calls[1]) < 3 * max(map(len, calls)):
-        return _nearest(a, b, data, chosen or "blocks", (reduce, batch_size, device, seed, progress))
-    how = reduce or ("mean" if is_text(data) else "flatten")
-    shown = [transform_for(net, data, repr(name)) for net, name in ((a, names[0]), (b, names[1]))]
-    asked = "all" if chosen is None else chosen
-    watchers = [
-        Watcher(net, asked, how, label=repr(name), device=device, automatic=True)
-        for net, name in ((a, names[0]), (b, names[1]))
+        return _nearest(nets, shows, selected or "blocks", seed)
+    reduction = show.reduce or ("mean" if is_text(data) else "flatten")
+    inputs = [
+        transform_for(net, data, repr(name), side.transform)
+        for (name, net), side in zip(nets.items(), shows, strict=True)
+    ]
+    changes: dict[str, Any] = {"layers": "all" if selected is None else selected, "reduce": reduction}
+    recorders = [
+        replace(side, **changes).recorder(net, name) for (name, net), side in zip(nets.items(), shows, strict=True)
     ]
     sums = _Sums()
-    size = batch_size or _fitting(listed[0])
-    total = -(-(known_length(shown[0]) or 0) // size)
-    with ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+    size = show.batch_size or _fitting(listed[0])
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\d+ layers of .* are left out")  # none of them was asked for
-        bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
-        for watcher in watchers:
-            stack.enter_context(watcher)
-        for number, own in enumerate(paired_batches(watchers, shown, size, seed), start=1):
-            seen = [watcher.see(batch, number).rows for watcher, batch in zip(watchers, own, strict=True)]
-            common = {name: rows for name, rows in seen[0].items() if name in seen[1]}
-            check_rows([common, {name: seen[1][name] for name in common}], [w.label for w in watchers], number)
-            for name, rows in common.items():
-                sums.add(name, rows, seen[1][name])
-            bar.advance()
+        for rows, _, number in paired_rows(recorders, inputs, size, seed, show.progress):
+            common = [{name: side[name] for name in rows[0] if name in rows[1]} for side in rows]
+            check_rows(common, [recorder.label for recorder in recorders], number)
+            for name in common[0]:
+                sums.add(name, common[0][name], common[1][name])
     return sums.changes({layer.name for layer in listed[0] if layer.block})
 
 
@@ -126,15 +109,22 @@ class _Sums:
         return found
 
 
-def _nearest(a: nn.Module, b: nn.Module, data: Any, chosen: Any, how: tuple[Any, ...]) -> list[LayerChange]:
-    reduce, batch_size, device, seed, progress = how
-    options: dict[str, Any] = {"batch_size": batch_size, "device": device, "seed": seed, "progress": progress}
-    found = layerwise(a, b, data, layers=chosen, reduce=reduce, **options)
+def _nearest(
+    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str], seed: int
+) -> list[LayerChange]:
+    """Each layer of the first network with the most similar one of the second."""
+    per_network: dict[str, Any] = {
+        name: dict(zip(nets, (getattr(show, name) for show in shows), strict=True)) for name in ("head", "transform")
+    }
+    shared: dict[str, Any] = {
+        name: getattr(shows[0], name) for name in ("reduce", "batch_size", "device", "dtype", "progress")
+    }
+    matrix = layerwise(nets, data=shows[0].data, layers=selected, seed=seed, **shared, **per_network)
     changes = []
-    for row, values in zip(found.rows, found.values.tolist(), strict=True):
-        known = [(value, column) for value, column in zip(values, found.columns, strict=True) if value == value]
-        likeness, column = max(known, default=(math.nan, ""))
-        reason = "" if known else found.reasons.get((row, found.columns[0]), "")
+    for row, values in zip(matrix.rows, matrix.values.tolist(), strict=True):
+        defined = [(value, column) for value, column in zip(values, matrix.columns, strict=True) if value == value]
+        likeness, column = max(defined, default=(math.nan, ""))
+        reason = "" if defined else matrix.reasons.get((row, matrix.columns[0]), "")
         changes.append(LayerChange(row, column, likeness, math.nan, True, reason))
     return changes
 

@@ -7,7 +7,8 @@ and `Diff` puts them into words. Thresholds make it a regression test: what miss
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 from torch import nn
 
@@ -25,7 +26,8 @@ from likewise.measures.registry import select
 from likewise.networks.names import named_networks, network_and_name
 from likewise.transfer import one_sided
 from likewise.views import Activations
-from likewise.views.extract import data_name, extract_without_note
+from likewise.views.extract import data_name, extract_network
+from likewise.views.show import Show, ShowOptions
 
 MEASURES = ("cka-debiased", "disagreement")
 ATTACKED, STEPS = 100, 10  # inputs that are attacked where nobody says how many, and steps of the attack
@@ -34,83 +36,71 @@ SHOWN = 12  # flips that are kept with their inputs
 
 
 def diff(
-    a: str | nn.Module,
-    b: str | nn.Module,
+    a: Any,
+    b: Any = None,
     data: Any = None,
     *,
     names: Sequence[str] | None = None,
     layers: str | Sequence[str] | None = None,
-    head: str | None = None,
-    reduce: str | None = None,
     transfer: bool | int | None = None,
     fail_under: Mapping[str, float] | None = None,
     fail_over: Mapping[str, float] | None = None,
-    batch_size: int | None = None,
-    device: Any = None,
     seed: int = 0,
-    progress: bool = True,
+    **show: Unpack[ShowOptions],
 ) -> Diff:
-    """What changed from network `a` to network `b`, on data: layers, weights, answers, classes, attacks, a verdict.
+    """What changed from one network to another, on data: layers, weights, answers, classes, attacks, a verdict.
 
-    a, b        addresses or modules: a network, and a fine-tuned, quantised, pruned or re-trained one
-    data        what both are shown; with labels, accuracies and attacks are compared too
-    names       what the two are called, if not by their addresses
-    layers      names or globs of the layers to look at; all of them where the two have the same ones, else blocks
-    head        the classifier, where it cannot be found
-    reduce      how maps and tokens become rows; "flatten" if not said, "mean" for text
-    transfer    attack `a` and show `b` the examples: how many inputs, True for 100, False for none. If not said, 100
-                of labelled images up to 64 pixels wide, since an attack of larger ones takes minutes
-    fail_under  `{measure: least value}`, of the last hidden layer or the answers
-    fail_over   `{measure: largest value}`
+    Args:
+        a: An address or a module; or a list or mapping of two.
+        b: The fine-tuned, quantised, pruned or re-trained one.
+        data: What both are shown; with labels, accuracies and attacks are compared too.
+        names: What the two are called, if not by their addresses.
+        layers: Names or globs of the layers to look at; by default all where the two have the same ones, else blocks.
+        transfer: Attack `a` and show `b` the examples: how many inputs, True for 100, False for none. By default 100
+            of labelled images up to 64 pixels wide, since an attack of larger ones takes minutes.
+        fail_under: `{measure: least value}`, of the last hidden layer or the answers.
+        fail_over: `{measure: largest value}`.
+        seed: Draws the order of the inputs and the start of attacks.
+        **show: How networks are shown (see `Show`). By default `reduce` is "flatten", and "mean" for texts.
 
-    What misses a threshold is in `failures` of the result; `ok` says whether none does.
+    Returns:
+        The changes; what misses a threshold is in `failures`, and `ok` says whether none does.
 
-    >>> import copy, torch, likewise
-    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-    >>> found = likewise.diff(net, copy.deepcopy(net), torch.randn(50, 4), fail_under={"cka-debiased": 0.95})
-    >>> found.verdict, found.ok
-    ('identical', True)
+    Raises:
+        InputError: There is no data, or not two networks.
+
+    Example:
+        >>> import copy, torch, likewise
+        >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        >>> change = likewise.diff(net, copy.deepcopy(net), torch.randn(50, 4), fail_under={"cka-debiased": 0.95})
+        >>> change.verdict, change.ok
+        ('identical', True)
     """
+    options = Show.only("diff", show, data=data)
+    named = _two_networks(a, b, names)
     if data is None:
         raise InputError("no data to show the networks. Pass data, as in data='cifar10:test[:1000]'.")
     limits = [("under", fail_under or {}), ("over", fail_over or {})]
-    asked = _measures(limits)
+    limited = _measures(limits)
     inputs = as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
-    called = _names(a, b, names)
-    nets = [network_and_name(each, name, data=inputs)[0] for each, name in zip((a, b), called, strict=True)]
-    views = [
-        extract_without_note(
-            net,
-            inputs,
-            None,
-            reduce,
-            None,
-            batch_size=batch_size,
-            device=device,
-            dtype=None,
-            name=name,
-            head=head,
-            transform=None,
-            progress=progress,
-        )
-        for net, name in zip(nets, called, strict=True)
-    ]
-    how: dict[str, Any] = {"reduce": reduce, "batch_size": batch_size, "device": device, "seed": seed}
+    nets = {name: network_and_name(network, name, data=inputs)[0] for name, network in named.items()}
+    shows = list(replace(options, data=inputs).per_network(named).values())
+    views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
-    scores, reasons = _scores(views, [m for m in (*MEASURES, *asked) if m != "disagreement" or _answered(views)])
-    changes = layer_changes(nets[0], nets[1], inputs, called, chosen=layers, progress=progress, **how)
-    fooled = _transfer(nets, inputs, called, transfer, device, seed, progress)
+    scores, reasons = _scores(views, [m for m in (*MEASURES, *limited) if m != "disagreement" or _answered(views)])
+    changes = layer_changes(nets, shows, layers, seed)
+    fooled = _transfer(nets, options, inputs, transfer, seed)
     flips = () if isinstance(answers, str) else answers.flips[:SHOWN]
     return Diff(
-        names=called,
+        names=(views[0].name, views[1].name),
         data=data_name(inputs),
         n=views[0].n,
         looked_at=str(views[0].about["layer"]),
         scores=scores,
         reasons=reasons,
         layers=tuple(changes),
-        weights=weight_changes(*nets),
+        weights=weight_changes(*nets.values()),
         answers=answers,
         transfer=fooled,
         inputs=tuple(shown_inputs(inputs, [flip.row for flip in flips])),
@@ -118,14 +108,20 @@ def diff(
     )
 
 
-def _names(a: Any, b: Any, names: Sequence[str] | None) -> tuple[str, str]:
-    for each in (a, b):
-        if not isinstance(each, (str, nn.Module)):
-            raise InputError(f"diff takes two networks, and was given {brief(each)}. Give addresses or modules.")
-    found = list(named_networks([a, b]) if names is None else names)
-    if len(found) != 2 or found[0] == found[1]:
+def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """The two networks by name."""
+    several = isinstance(a, (Mapping, list, tuple))
+    networks = (list(a.values()) if isinstance(a, Mapping) else list(a)) if several else [a, b]
+    if len(networks) != 2 or (several and b is not None) or (b is None and not several):
+        count = len(networks) if several else 1
+        raise InputError(f"diff takes two networks, and was given {count + (several and b is not None)}. Give two.")
+    for network in networks:
+        if not isinstance(network, (str, nn.Module)):
+            raise InputError(f"diff takes two networks, and was given {brief(network)}. Give addresses or modules.")
+    called = list(names if names is not None else a if isinstance(a, Mapping) else named_networks(networks))
+    if len(called) != 2 or called[0] == called[1]:
         raise InputError(f"two different names are needed, got {brief(names)}. Leave names out, or give two.")
-    return str(found[0]), str(found[1])
+    return dict(zip(map(str, called), networks, strict=True))
 
 
 def _measures(limits: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
@@ -159,29 +155,22 @@ def _checks(
 
 
 def _transfer(
-    nets: Sequence[nn.Module],
-    data: Any,
-    names: tuple[str, str],
-    asked: bool | int | None,
-    device: Any,
-    seed: int,
-    progress: bool,
+    nets: Mapping[str, nn.Module], show: Show, data: Any, asked: bool | int | None, seed: int
 ) -> Transfer | str:
     """How far examples made from the first fool both, or why that was not looked at."""
-    reason = _unfit(data, asked)
+    reason = "images are shown by a transform of yours" if show.transform is not None else _unfit(data, asked)
     if reason:
         return reason
     count = ATTACKED if asked is None or asked is True else int(asked)
-    zoo = dict(zip(names, nets, strict=True))
-    how: dict[str, Any] = {"seed": seed, "device": device, "progress": progress, "iterations": STEPS}
+    options: dict[str, Any] = {"seed": seed, "device": show.device, "progress": show.progress, "iterations": STEPS}
     try:
-        found = one_sided({"attacked": nets[0]}, zoo, data[:count], "pgd", **how)
+        rates = one_sided({"attacked": next(iter(nets.values()))}, dict(nets), data[:count], "pgd", **options)
     except InputError as error:
         if asked is not None:
             raise
         return str(error).rstrip(".")
-    itself, other = (rate / 100 for rate in found.percent)
-    return Transfer("pgd", STEPS, itself, other, found.counts[1])
+    itself, other = (rate / 100 for rate in rates.percent)
+    return Transfer("pgd", STEPS, itself, other, rates.counts[1])
 
 
 def _unfit(data: Any, asked: bool | int | None) -> str:

@@ -213,12 +213,6 @@ def read_at_once(data: Any) -> int:
     return READ if not size or 0 in size else max(1, min(READ, _READ_BYTES // (12 * math.prod(size))))
 
 
-def check_batch_size(batch_size: int | None) -> None:
-    """Refuse batches of nothing; None is as many inputs as fit."""
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size is {batch_size}. Give at least 1.")
-
-
 def split(batch: Batch, most: int | None) -> list[Batch]:
     """A batch in parts of at most so many inputs; whole where its inputs cannot be told apart."""
     if most is None or batch.shown <= most or not _is_divisible(batch):

@@ -10,12 +10,11 @@ column by column.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -27,11 +26,12 @@ from likewise._base.progress import Progress
 from likewise._base.warnings import warn
 from likewise.data import Data, as_data
 from likewise.data.inputs import domain_of
-from likewise.errors import InputError
+from likewise.data.objects import read_once
+from likewise.errors import InputError, brief
 from likewise.networks import recipe, unwrapped
 from likewise.networks.class_names import class_names, declared_classes, output_indices, output_labels
 from likewise.networks.forward import transform_for
-from likewise.networks.names import network_and_name
+from likewise.networks.names import address_of, expanded, named_networks, network_and_name
 from likewise.views.activations import (
     CLASSES,
     HALF,
@@ -40,120 +40,160 @@ from likewise.views.activations import (
     Activations,
     MemorySink,
     Outputs,
+    Subject,
     Views,
     known_of_answers,
 )
-from likewise.views.batches import batches, check_batch_size, known_length, read_at_once
+from likewise.views.batches import batches, known_length, read_at_once
 from likewise.views.cache import InFolder
 from likewise.views.hooks import CallFacts, Layers, is_pattern
+from likewise.views.show import Show, ShowOptions
 from likewise.views.watcher import Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file
 
 
 def extract(
-    network: str | nn.Module,
-    data: Any,
+    networks: Any,
+    data: Any = None,
     layers: Layers = None,
-    reduce: str | None = None,
-    store: str | os.PathLike[str] | None = None,
     *,
-    batch_size: int | None = None,
-    device: Any = None,
-    dtype: str | None = None,
     name: str | None = None,
-    head: str | None = None,
-    transform: Any = None,
-    progress: bool = True,
+    **show: Unpack[ShowOptions],
 ) -> Any:
-    """What layers of a network give on data: one `Activations`, or `Views` of several by layer.
+    """What layers of a network give on data, and what it answered, as views.
 
-    `network` is an address or a module; `data` an address, data, an array `(n, ...)`, a dataset or
-    any iterable of batches. `layers` is a name (`layer1.0`), a glob (`layer*.conv1`), a list of
-    those, `all`, `blocks`, `penultimate` (what the classifier is given), `embedding` (what a network
-    without one gives to whoever uses it) or `logits`; a single name gives a single view. Without
-    `layers` it is `penultimate` where there is a classifier, else `embedding`. `head` names the
-    classifier where it cannot be found. Maps and tokens need a `reduce` (see `likewise.views.reduced`).
-    With a folder as `store`, rows stream to disk and are mapped back. What the network answered comes
-    along as `outputs`. Without a `batch_size` as many inputs are shown at once as fit; rows depend on it by
-    rounding only. `dtype` is the precision the network runs in where it is not that of its weights:
-    "float32", or by autocast "float16" or "bfloat16". Images are shown by the transform of the network's makers
-    where it has one, else as the data has them; `transform`, a function from a PIL image to the tensor that the
-    network takes (normalised, if it wants that), goes before both.
+    Args:
+        networks: An address or a module; a list or a mapping of several.
+        data: What they are shown: an address, data, an array `(n, ...)`, a dataset, or any iterable of batches.
+        layers: A name ("layer1.0"), a glob, a list of those, "all", "blocks", "penultimate", "embedding" or "logits";
+            see `Show`. A single name gives a single view.
+        name: What the network is called, if not by its address or class.
+        **show: How networks are shown; see `Show`. With a folder as `store`, rows stream to disk and are mapped back.
 
-    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
-    Activations('tiny', n=10, d=3)
-    >>> extract(net, torch.rand(10, 4), layers="blocks")
-    Views(['0', '2'])
+    Returns:
+        One `Activations`, or `Views` of several by layer; of several networks a dict of those by name.
+
+    Raises:
+        InputError: There is no data, or something other than networks was passed.
+
+    Example:
+        >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+        >>> extract(net, torch.rand(10, 4), layers="1", name="tiny")
+        Activations('tiny', n=10, d=3)
+        >>> extract(net, torch.rand(10, 4), layers="blocks")
+        Views(['0', '2'])
     """
-    how: dict[str, Any] = {"device": device, "dtype": dtype, "name": name, "head": head, "progress": progress}
-    how |= {"batch_size": batch_size, "transform": transform}
-    found = extract_without_note(network, data, layers, reduce, store, **how)
-    if layers is None:
-        note_embeddings([found])
-    return found
+    options = Show.only("extract", show, data=data, layers=layers)
+    if not isinstance(networks, (Mapping, list, tuple)):
+        view = extract_network(_check_network(networks, options), options, name)
+        warn_embedding_used([view] if layers is None else [])
+        return view
+    if name is not None:
+        raise InputError("name is what one network is called. Pass a mapping of names to networks.")
+    named = networks if isinstance(networks, Mapping) else named_networks(expanded(networks))
+    for network in named.values():
+        _check_network(network, options)
+    return extract_networks(named, options)
 
 
-def note_embeddings(views: Iterable[Any]) -> None:
+def _check_network(network: Any, show: Show) -> Any:
+    """The network; refuse what is none, and a network without data."""
+    if not isinstance(network, (str, nn.Module)):
+        raise InputError(f"extract takes networks, and was given {brief(network)}. Pass addresses or modules.")
+    show.check_data("extract", address_of(network))
+    return network
+
+
+def warn_embedding_used(views: Iterable[Any]) -> None:
     """Say which views are embeddings that nobody asked for: their networks have no classifier."""
     names = [f"{view.about['network']} ({view.about['embedding']})" for view in views if "embedding" in view.about]
     if names:
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        warn(f"no classifier was found in {shown}, so the embedding is taken. Pass layers='embedding' to say so.")
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        warn(f"no classifier was found in {listed}, so the embedding is taken. Pass layers='embedding' to say so.")
 
 
-def extract_without_note(
-    network: str | nn.Module,
-    data: Any,
-    layers: Layers,
-    reduce: str | None,
-    store: str | os.PathLike[str] | None,
+def extract_networks(
+    networks: Mapping[str, Any],
+    show: Show,
     *,
-    batch_size: int | None,
-    device: Any,
-    dtype: str | None,
-    name: str | None,
-    head: str | None,
-    transform: Any,
-    progress: bool,
+    own_names: bool = False,
     outputs: bool = True,
-) -> Any:
-    """`extract`, which leaves it to the caller to say what was chosen; without `outputs`, views have none."""
+    keep_networks: bool = False,
+) -> dict[str, Any]:
+    """Networks as their views of the data; what is no network stays as it is.
+
+    Args:
+        networks: Addresses and modules, and anything else, by name.
+        show: How they are shown.
+        own_names: Whether views are called by addresses and classes instead of the names here.
+        outputs: Whether the answers of networks are kept.
+        keep_networks: Whether views bring their network and the data along, for measures that look at networks.
+
+    Returns:
+        Views by name.
+    """
+    data = as_data(show.data)
+    if isinstance(data, Iterator) and len(networks) > 1:
+        data = read_once(data)
+    named = named_networks(networks.values()) if own_names else networks
+    choices = dict(zip(networks, replace(show, data=data).per_network(named).values(), strict=True))
+    views = {}
+    for key, network in networks.items():
+        if not isinstance(network, (str, nn.Module)):
+            views[key] = network
+            continue
+        called = (network if isinstance(network, str) else None) if own_names else key
+        module = network_and_name(network, data=data)[0]
+        views[key] = extract_network(module, choices[key], called, outputs=outputs)
+        if keep_networks:
+            folder = getattr(show.store, "path", None)
+            subject = Subject(module, data, show.device, choices[key].transform, folder)
+            views[key] = views[key].of(subject)
+    warn_embedding_used(
+        views[key]
+        for key, network in networks.items()
+        if choices[key].layers is None and isinstance(network, (str, nn.Module))
+    )
+    return views
+
+
+def extract_network(network: str | nn.Module, show: Show, name: str | None, *, outputs: bool = True) -> Any:
+    """The views of one network; without `outputs`, its answers are not kept."""
     refuse_meta()
-    check_batch_size(batch_size)
-    shown = as_data(data)
-    module, called = network_and_name(network, name, domain=domain_of(shown))
-    shown = transform_for(module, shown, repr(called), transform)
-    module = module if transform is None else unwrapped(module)  # past a normalisation of its own
+    inputs = as_data(show.data)
+    module, called = network_and_name(network, name, domain=domain_of(inputs))
+    inputs = transform_for(module, inputs, repr(called), show.transform)
+    module = module if show.transform is None else unwrapped(module)  # past a normalisation of its own
+    layers: Any = show.layers
     several = is_pattern(layers)
     facts = {
         "network": called,
-        "reduction": reduce or "none",
-        "data": data_name(shown),
+        "reduction": show.reduce or "none",
+        "data": data_name(inputs),
         "likewise": likewise.__version__,
         "torch": torch.__version__,
         **_origin(module),
     }
-    known = {"head": head, "precision": dtype, "transform": getattr(getattr(shown, "inputs", None), "recipe", None)}
-    facts |= {key: value for key, value in known.items() if value}
+    transform = getattr(getattr(inputs, "inputs", None), "recipe", None)
+    optional = {"head": show.head, "precision": show.dtype, "transform": transform}
+    facts |= {key: value for key, value in optional.items() if value}
 
     def title(layer: str) -> str:
         return f"{called}/{layer}" if several else called
 
-    def watch(sink: Any) -> Any:
-        how: dict[str, Any] = {"device": device, "head": head, "dtype": dtype, "automatic": batch_size is None}
-        watcher = Watcher(module, layers, reduce, label=repr(called), **how)
-        read = batch_size or read_at_once(shown)
-        return run(watcher, shown, sink, batch_size=read, progress=progress, outputs=outputs)
+    def record(sink: Any) -> Any:
+        recorder = show.recorder(module, called, automatic=show.batch_size is None)
+        size = show.batch_size or read_at_once(inputs)
+        return run(recorder, inputs, sink, batch_size=size, progress=show.progress, outputs=outputs)
 
-    if store is None:
-        memory = InMemory(facts, title, known_length(shown))
-        views = memory.finish(watch(memory.sink))
+    if show.store is None:
+        memory = InMemory(facts, title, known_length(inputs))
+        views = memory.finish(record(memory.sink))
     else:
         facts["fingerprint"] = fingerprint(module)
-        folder = InFolder(store, facts, title, room(module))
-        views = folder.views(_request(facts, layers, shown, module), watch)
+        folder = InFolder(show.store, facts, title, room(module))
+        views = folder.views(_request(facts, layers, inputs, module), record)
     return views if several else views[next(iter(views))]
 
 

@@ -63,7 +63,7 @@ def test_a_shared_layer_is_a_block_in_every_call() -> None:
     net = transformers.AlbertModel(transformers.AlbertConfig(num_hidden_layers=3, **sizes)).eval()
     words = {"input_ids": torch.randint(1, 50, (6, 5))}
     name = "encoder.albert_layer_groups.0.albert_layers.0"
-    views = extract(net, [words], "blocks", "mean", progress=False)
+    views = extract(net, [words], "blocks", reduce="mean", progress=False)
     assert list(views) == [name, f"{name}#2", f"{name}#3"]
     with torch.no_grad():
         states = net(**words, output_hidden_states=True).hidden_states

@@ -15,7 +15,7 @@ def shown(*args: object, **options: object) -> object:
 
 
 def widths(net: object, data: Tensor, layers: object = "all", reduce: str = "mean") -> dict:
-    return {name: view.d for name, view in shown(net, data, layers, reduce).items()}
+    return {name: view.d for name, view in shown(net, data, layers, reduce=reduce).items()}
 
 
 class TimeFirst(nn.Module):
@@ -47,7 +47,7 @@ class Turned(nn.Module):
 def test_time_first_inside_a_network_gives_one_row_an_input(steps: int, batch_size: int) -> None:
     net, series = TimeFirst().eval(), torch.rand(7, steps, 8)
     names = ["encoder", "encoder.layers.0", "encoder.layers.0.linear1", "norm", "whole"]
-    views = shown(net, series, names, "mean", batch_size=batch_size)
+    views = shown(net, series, names, reduce="mean", batch_size=batch_size)
     first = net.encoder.layers[0]
     with torch.no_grad():
         turned = series.transpose(0, 1)
@@ -138,7 +138,7 @@ def test_layouts_that_change_within_a_network_are_followed(address: str, expecte
 def test_a_linear_layer_on_maps_as_they_are_mixes_positions_not_channels() -> None:
     net = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Linear(6, 6), nn.ReLU()).eval()
     images = torch.rand(10, 3, 8, 8)
-    views = shown(net, images, "all", "mean")
+    views = shown(net, images, "all", reduce="mean")
     assert [view.d for view in views.values()] == [5, 5, 5]
     with torch.no_grad():
         torch.testing.assert_close(views["1"].values, net[:2](images).mean(dim=(2, 3)))
@@ -194,23 +194,23 @@ def test_where_the_channels_could_be_on_either_side_is_said() -> None:
     net, images = Hidden().eval(), torch.rand(5, 3, 8, 8)
     with torch.no_grad():
         normed = net.norm(net.conv(images).permute(0, 2, 3, 1))
-    views = shown(net, images, ["conv", "norm", "act"], "mean")
+    views = shown(net, images, ["conv", "norm", "act"], reduce="mean")
     torch.testing.assert_close(views["norm"].values, normed.mean(dim=(1, 2)))
     torch.testing.assert_close(views["act"].values, normed.relu().mean(dim=(1, 2)))
     with pytest.raises(InputError) as caught:
-        shown(net, images, "drop", "mean")
+        shown(net, images, "drop", reduce="mean")
     assert str(caught.value) == (
         "'drop' of 'Hidden' gives shape (5, 8, 8, 8), whose channels may be the second axis or the "
         "last. Choose reduce='flatten', inputs of another size or another layer."
     )
-    assert shown(net, images, "drop", "flatten").d == 512
+    assert shown(net, images, "drop", reduce="flatten").d == 512
 
 
 def test_a_series_through_convolutions_is_averaged_over_positions() -> None:
     inner = nn.Sequential(nn.Conv1d(6, 7, 3), nn.BatchNorm1d(7), nn.ReLU())
     net = nn.Sequential(nn.Conv1d(4, 6, 3), nn.ReLU(), nn.MaxPool1d(2), inner).eval()
     series = torch.rand(10, 4, 20)
-    views = shown(net, series, "all", "mean")
+    views = shown(net, series, "all", reduce="mean")
     assert {name: view.d for name, view in views.items()} == {
         "0": 6,
         "1": 6,
@@ -223,7 +223,7 @@ def test_a_series_through_convolutions_is_averaged_over_positions() -> None:
     with torch.no_grad():
         first = net[0](series)
     torch.testing.assert_close(views["0"].values, first.mean(dim=2))
-    positions = shown(net, series, "0", "spatial").values
+    positions = shown(net, series, "0", reduce="spatial").values
     torch.testing.assert_close(positions, first.transpose(1, 2).reshape(-1, 6))
 
 
@@ -259,7 +259,7 @@ def test_as_many_tokens_as_neurons_are_no_riddle() -> None:
 @pytest.mark.parametrize(("how", "shape"), [("mean", (10, 6)), ("flatten", (10, 162)), ("spatial", (270, 6))])
 def test_maps_of_films_are_reduced_over_time_and_place(how: str, shape: tuple[int, int]) -> None:
     net, films = nn.Sequential(nn.Conv3d(3, 6, 3), nn.ReLU()).eval(), torch.rand(10, 3, 5, 5, 5)
-    found = shown(net, films, "0", how).values
+    found = shown(net, films, "0", reduce=how).values
     assert found.shape == shape
     with torch.no_grad():
         maps = net[0](films)

@@ -168,7 +168,7 @@ def test_images_have_their_first_token_or_the_mean(name: str, options: dict[str,
 def test_a_reduction_that_is_asked_for_comes_before_what_is_pooled() -> None:
     net, batch = build("BertModel", **TEXT), padded()
     expected = torch.stack([states.mean(dim=0) for states in alone(net, batch)])
-    found = shown(net, [batch], "embedding", "mean").values.float()
+    found = shown(net, [batch], "embedding", reduce="mean").values.float()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
 
 
@@ -198,7 +198,7 @@ def test_the_default_of_a_network_without_a_classifier_is_its_embedding_and_is_s
 def test_penultimate_without_a_classifier_is_refused_with_what_works(name: str, given: str) -> None:
     net = CAUSAL["gpt2"]() if name == "GPT2Model" else build(name, **IMAGE)
     data: Any = [padded()] if name == "GPT2Model" else IMAGES
-    assert refused(lambda: shown(net, data, "penultimate", "mean")) == (
+    assert refused(lambda: shown(net, data, "penultimate", reduce="mean")) == (
         f"{name!r} has no classifier that could be found, so nothing is penultimate: it gives {given!r} and no "
         "logits. Ask for layers='embedding', what it gives to whoever uses it, or name the classifier: head='name'."
     )

@@ -39,7 +39,7 @@ class HeadFirst(nn.Module):
 def test_extraction_takes_the_input_of_the_layer_that_answers(net: Any, wrap: str) -> None:
     with torch.no_grad():
         expected = net.features(ROWS)
-    view = extract(WRAPPERS[wrap](net), ROWS, "penultimate", "mean")
+    view = extract(WRAPPERS[wrap](net), ROWS, "penultimate", reduce="mean")
     torch.testing.assert_close(view.values.float(), expected)
 
 
@@ -126,7 +126,7 @@ def test_the_linear_layer_before_a_recurrent_answer_is_no_classifier(part: int) 
             return self.rnn(self.enter(series))[part].reshape(len(series), -1)
 
     with pytest.raises(InputError, match="the last layer its answer needs, 'rnn', is a GRU"):
-        shown(Recurrent(), torch.rand(10, 6, 8), "penultimate", "mean")
+        shown(Recurrent(), torch.rand(10, 6, 8), "penultimate", reduce="mean")
 
 
 def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said() -> None:

@@ -46,7 +46,7 @@ def test_sounds_of_different_length_are_shown_as_the_extractor_gives_them(tmp_pa
 def test_padding_is_left_out_of_what_is_averaged(tmp_path: Path, kind: str) -> None:
     save(kind, tmp_path)
     net, _ = said(lambda: likewise.network(f"hf:{tmp_path}"))
-    view, _ = said(lambda: likewise.extract(net, SOUNDS, "logits", "mean", progress=False))
+    view, _ = said(lambda: likewise.extract(net, SOUNDS, "logits", reduce="mean", progress=False))
     with torch.no_grad():
         states = call(net, SOUNDS).last_hidden_state
     # of the frames of a sound, those that begin before it ends
@@ -59,8 +59,8 @@ def test_padding_is_left_out_of_what_is_averaged(tmp_path: Path, kind: str) -> N
 def test_a_network_that_takes_a_mask_gives_a_padded_sound_what_it_gives_it_alone(tmp_path: Path) -> None:
     save("wav2vec2-layer-norm", tmp_path)
     net = likewise.network(f"hf:{tmp_path}")
-    together = likewise.extract(net, SOUNDS, "embedding", "mean", progress=False)
-    alone = likewise.extract(net, [SOUNDS[0], SOUNDS[0]], "embedding", "mean", progress=False)
+    together = likewise.extract(net, SOUNDS, "embedding", reduce="mean", progress=False)
+    alone = likewise.extract(net, [SOUNDS[0], SOUNDS[0]], "embedding", reduce="mean", progress=False)
     np.testing.assert_allclose(together.values[0], alone.values[0], atol=1e-5)
 
 
@@ -69,7 +69,7 @@ def test_rows_of_samples_and_lists_of_arrays_are_the_same(tmp_path: Path) -> Non
     net = likewise.network(f"hf:{tmp_path}")
     rows = np.stack([sound[:4000] for sound in SOUNDS])
     views = [
-        likewise.extract(net, data, "embedding", "mean", progress=False, batch_size=3)
+        likewise.extract(net, data, "embedding", reduce="mean", progress=False, batch_size=3)
         for data in (rows, list(rows), torch.from_numpy(rows), list(torch.from_numpy(rows)))
     ]
     for view in views[1:]:
@@ -117,7 +117,9 @@ def test_sounds_that_differ_where_their_text_does_not_are_another_probe(tmp_path
     net = likewise.network(f"hf:{tmp_path}")
     other = [sound.copy() for sound in SOUNDS]
     other[0][2000] += 1  # in the middle, which numpy leaves out of the text of an array
-    views = [likewise.extract(net, sounds, "embedding", "mean", progress=False) for sounds in (SOUNDS, other, SOUNDS)]
+    views = [
+        likewise.extract(net, sounds, "embedding", reduce="mean", progress=False) for sounds in (SOUNDS, other, SOUNDS)
+    ]
     assert views[0].probe != views[1].probe
     assert views[0].probe == views[2].probe
 

@@ -418,7 +418,7 @@ def test_a_segmenter_keeps_all_of_an_image_and_asks_for_one_size(photos: Data) -
 
     net = untrained("torchvision:lraspp_mobilenet_v3_large")
     with pytest.raises(InputError) as error:
-        likewise.extract(net, photos, "backbone.0", "mean", progress=False)
+        likewise.extract(net, photos, "backbone.0", reduce="mean", progress=False)
     assert str(error.value) == (
         "the transform gives images of shapes (3, 520, 693) and (3, 1170, 520), which make no batch. Bring them to one "
         "size with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1."
@@ -427,7 +427,7 @@ def test_a_segmenter_keeps_all_of_an_image_and_asks_for_one_size(photos: Data) -
     first = transform_for(net, photos, "it").inputs[:1]
     assert torch.allclose(normalised(net, first)[0], preset(pictures(photos)[0]), atol=1e-5)
     sized = likewise.dataset(f"{photos.name},size=64")
-    assert likewise.extract(net, sized, "backbone.0", "mean", progress=False).n == len(photos)
+    assert likewise.extract(net, sized, "backbone.0", reduce="mean", progress=False).n == len(photos)
 
 
 def normalised(net: nn.Module, images: Tensor) -> Tensor:

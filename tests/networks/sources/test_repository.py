@@ -108,7 +108,9 @@ def test_the_same_weights_at_two_commits_are_recorded_by_their_own(hub_cache: Pa
     publish(hub_cache, "one", 1)
     publish(hub_cache, "two", 2, seeded_bert(1))
     for revision, number in (("one", 1), ("two", 2), ("one", 1)):
-        view = likewise.extract(f"hf:{NAME}@{revision}", TEXTS, "logits", "mean", tmp_path / "store", progress=False)
+        view = likewise.extract(
+            f"hf:{NAME}@{revision}", TEXTS, "logits", reduce="mean", store=tmp_path / "store", progress=False
+        )
         assert view.about["commit"] == commit(number)
 
 
@@ -243,7 +245,7 @@ def test_half_precision_and_tied_weights_come_as_they_were_saved(tmp_path: Path)
     tokenizer().save_pretrained(tmp_path / "half")
     half = likewise.network(f"hf:{tmp_path}/half")
     assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
-    assert likewise.extract(half, TEXTS, "logits", "mean", progress=False).d == 32
+    assert likewise.extract(half, TEXTS, "logits", reduce="mean", progress=False).d == 32
     save("bart", tmp_path / "tied")
     with pytest.warns(UserWarning, match="the encoder is looked at"):
         encoder = likewise.network(f"hf:{tmp_path}/tied")
@@ -283,6 +285,6 @@ def test_a_tokenizer_without_padding_pads_all_the_same(tmp_path: Path) -> None:
     bare.pad_token = bare.eos_token = None
     bare.save_pretrained(tmp_path)
     net = likewise.network(f"hf:{tmp_path}")
-    together = likewise.extract(net, TEXTS, "logits", "mean", progress=False)
-    alone = likewise.extract(net, [TEXTS[1], TEXTS[1]], "logits", "mean", progress=False)
+    together = likewise.extract(net, TEXTS, "logits", reduce="mean", progress=False)
+    alone = likewise.extract(net, [TEXTS[1], TEXTS[1]], "logits", reduce="mean", progress=False)
     assert torch.allclose(torch.as_tensor(together.values[1]), torch.as_tensor(alone.values[0]), atol=1e-5)

@@ -255,7 +255,7 @@ def test_a_module_of_transformers_is_given_a_tokenizer() -> None:
         "'hf:NAME,tokenizer=NAME' in its address."
     )
     assert likewise.network(bert, tokenizer=tokenizer()) is bert
-    view = likewise.extract(bert, texts, "logits", "cls", progress=False)
+    view = likewise.extract(bert, texts, "logits", reduce="cls", progress=False)
     with torch.no_grad():
         expected = bert(**tokenizer()(texts, padding=True, return_tensors="pt")).last_hidden_state[:, 0]
     np.testing.assert_allclose(view.values, expected, atol=1e-6)

@@ -95,12 +95,12 @@ class Language(Domain):
 
     def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
         """The class token after the last layer."""
-        found: Activations = extract(net, probe, _hidden(net, probe)[-1], "cls", **how)
+        found: Activations = extract(net, probe, _hidden(net, probe)[-1], reduce="cls", **how)
         return found
 
     def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The class token after the embeddings and after every layer."""
-        return Stack(extract(net, probe, _hidden(net, probe), "cls", **how))
+        return Stack(extract(net, probe, _hidden(net, probe), reduce="cls", **how))
 
 
 def _hidden(net: nn.Module, probe: Data) -> list[str]:

@@ -93,9 +93,9 @@ class Vision(Domain):
     def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
         """The last five blocks with small maps, and what the classifier is given."""
         shapes = _points(net, probe)
-        rows = {name: extract(net, probe, name, _reduction(shape), **how) for name, shape in shapes.items()}
+        rows = {name: extract(net, probe, name, reduce=_reduction(shape), **how) for name, shape in shapes.items()}
         maps = {name: shape for name, shape in shapes.items() if len(shape) == 3}
-        flat = {name: extract(net, probe, name, "pool7", **how) for name in maps}
+        flat = {name: extract(net, probe, name, reduce="pool7", **how) for name in maps}
         side = min([min(7, *shape[1:]) for shape in maps.values()], default=0)
         every = side**2 + (not case.preset_name.startswith("paper"))  # the paper's 49 is always the same corner
         positions = {name: _positions(flat[name], shape[0], side, every) for name, shape in maps.items()}

@@ -1,0 +1,233 @@
+"""How networks are shown data: the options that every verb and command shares, written and checked once.
+
+A verb takes `data` and `layers` by name, the rest as `**options`, and reads them by `Show.read`. The commands derive
+their options from the fields of `Show`. `ShowOptions` repeats names and types for editors and type checkers, which
+cannot read them off a dataclass; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from likewise._base.names import short_names
+from likewise.errors import InputError, OptionError, brief, did_you_mean, quoted_list
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from likewise.views.reduction import Reduction
+    from likewise.views.watcher import Watcher
+
+
+class ShowOptions(TypedDict, total=False):
+    """The fields of `Show` as keywords of a function, but for `data` and `layers`."""
+
+    head: str | Mapping[str, str] | None
+    reduce: Reduction | str | None
+    transform: Any
+    batch_size: int | None
+    device: Any
+    dtype: str | None
+    store: Any
+    progress: bool
+
+
+def _facts(help: str, option: Any = None) -> dict[str, Any]:
+    """What the commands say of a field, and its type as an option of a command, where commands have one."""
+    return {"help": help, "option": option}
+
+
+@dataclass(frozen=True)
+class Show:
+    """How networks are shown data, for every function that looks at networks.
+
+    Attributes:
+        data: What networks are shown: an address such as "cifar10:test[:1000]", data, an array `(n, ...)`, a dataset,
+            or an iterable of batches.
+        layers: The layers to look at, for all networks or as `{network: layers}`. A name ("layer1.0"), a glob
+            ("layer*.conv1"), "all", "blocks", "penultimate" (what the classifier receives), "embedding" (the
+            representation of a network without classifier) or "logits". By default "penultimate" where there is a
+            classifier, else "embedding".
+        head: The name of the classifier, where it cannot be found; for all networks or as `{network: name}`.
+        reduce: How maps and tokens become one row per input: "mean", "cls", "last", "flatten" or "spatial".
+        transform: A function from a PIL image to the tensor that the network takes, normalised if it wants that; for
+            all networks or as `{network: function}`. By default the transform that comes with a network, and images as
+            the data has them where none does.
+        batch_size: How many inputs are shown at a time. By default as many as fit; rows depend on it by rounding only.
+        device: Where networks run, such as "cuda:0". By default where they are.
+        dtype: The precision networks run in: "float32", or by autocast "float16" or "bfloat16". By default that of
+            their weights.
+        store: A folder: activations and scores are kept there at once. Rerun with the same folder to resume.
+        progress: Whether progress is shown.
+    """
+
+    data: Any = field(default=None, metadata=_facts("What to show networks, like cifar10:test[:1000].", str | None))
+    layers: str | Sequence[str] | Mapping[str, Any] | None = field(
+        default=None,
+        metadata=_facts("Layers to look at; NETWORK:LAYER for one network. May be repeated.", list[str] | None),
+    )
+    head: str | Mapping[str, str] | None = field(
+        default=None, metadata=_facts("The classifier, if it cannot be found; or NETWORK:LAYER.", list[str] | None)
+    )
+    reduce: Any = field(
+        default=None, metadata=_facts("For tokens and maps: mean, cls, last, flatten, spatial.", str | None)
+    )
+    transform: Any = field(default=None, metadata=_facts("A function from a PIL image to a tensor."))
+    batch_size: int | None = field(
+        default=None, metadata=_facts("Inputs shown at a time; else as many as fit.", int | None)
+    )
+    device: Any = field(default=None, metadata=_facts("Such as cuda:0.", str | None))
+    dtype: str | None = field(
+        default=None, metadata=_facts("Precision: float32, or float16, bfloat16 by autocast.", str | None)
+    )
+    store: Any = field(default=None, metadata=_facts("Folder to keep activations and scores in."))
+    progress: bool = field(default=True, metadata=_facts("Whether progress is shown."))
+
+    def __post_init__(self) -> None:
+        if self.batch_size is not None and not (isinstance(self.batch_size, int) and self.batch_size >= 1):
+            raise InputError(f"batch_size is {brief(self.batch_size)}. Give at least 1.")
+        if self.dtype is not None:
+            from likewise.networks.forward import check_dtype
+
+            check_dtype(self.dtype)
+
+    @classmethod
+    def read(
+        cls, verb: str, options: Mapping[str, Any], *, without: Collection[str] = (), **named: Any
+    ) -> tuple[Show, dict[str, Any]]:
+        """What the keywords of a call say about showing networks.
+
+        Args:
+            verb: The function that was called, for messages.
+            options: The keywords it received beside those of its signature.
+            without: Fields that mean nothing in this function.
+            **named: Fields that are in its signature.
+
+        Returns:
+            The options, and the keywords that are none of them.
+
+        Raises:
+            OptionError: A field means nothing here.
+        """
+        names = {entry.name for entry in fields(cls)}
+        for name in options:
+            if name in without:
+                raise OptionError(f"{verb} has no use for {name}. Leave it out.")
+        shared = {name: value for name, value in options.items() if name in names}
+        return cls(**named, **shared), {name: value for name, value in options.items() if name not in names}
+
+    @classmethod
+    def only(cls, verb: str, options: Mapping[str, Any], *, without: Collection[str] = (), **named: Any) -> Show:
+        """The same for a function that takes no other keywords.
+
+        Args:
+            verb: The function that was called, for messages.
+            options: The keywords it received beside those of its signature.
+            without: Fields that mean nothing in this function.
+            **named: Fields that are in its signature.
+
+        Returns:
+            The options.
+
+        Raises:
+            OptionError: A keyword is unknown, or means nothing here.
+        """
+        show, rest = cls.read(verb, options, without=without, **named)
+        for name in rest:
+            raise OptionError(unknown_option(verb, name, without=without))
+        return show
+
+    def check_data(self, verb: str, network: str) -> None:
+        """Refuse a network without data to show it."""
+        if self.data is None:
+            raise InputError(
+                f"{network} is a network, and {verb} needs to know what to show it. Pass data=, like "
+                "data='cifar10:test[:1000]'."
+            )
+
+    def check_one_layer(self, verb: str) -> None:
+        """Refuse several layers of one network."""
+        from likewise.views.hooks import is_pattern
+
+        for layer in self.layers.values() if isinstance(self.layers, Mapping) else [self.layers]:
+            if is_pattern(layer):
+                raise InputError(
+                    f"{verb} looks at one layer of each network, and layers={layer!r} may mean several. Name one, "
+                    "as in layers='penultimate' or layers={network: layer}, or use likewise.layerwise."
+                )
+
+    def recorder(self, network: nn.Module, name: str, *, automatic: bool = True) -> Watcher:
+        """What records layers of a network, past its own normalisation where `transform` is given."""
+        from likewise.networks import unwrapped
+        from likewise.views.watcher import Watcher
+
+        module = network if self.transform is None else unwrapped(network)
+        options: dict[str, Any] = {"head": self.head, "device": self.device, "dtype": self.dtype}
+        layers: Any = self.layers
+        return Watcher(module, layers, self.reduce, label=repr(name), automatic=automatic, **options)
+
+    def per_network(self, networks: Mapping[str, Any]) -> dict[str, Show]:
+        """One `Show` per network: what is chosen for it by its name, its address or as tables name it.
+
+        Args:
+            networks: Addresses or modules by name.
+
+        Returns:
+            The options of each network, by name.
+
+        Raises:
+            InputError: Something is chosen for a network that is not among them.
+        """
+        aliases = {
+            name: (name, network, short)
+            for (name, network), short in zip(networks.items(), short_names(list(networks)), strict=True)
+        }
+        for choice in ("head", "layers", "transform"):
+            self._check_choice(choice, aliases)
+        return {
+            name: replace(
+                self, **{choice: _choice(getattr(self, choice), names) for choice in ("layers", "head", "transform")}
+            )
+            for name, names in aliases.items()
+        }
+
+    def _check_choice(self, name: str, aliases: Mapping[str, tuple[Any, ...]]) -> None:
+        choice = getattr(self, name)
+        if not isinstance(choice, Mapping):
+            return
+        names = {alias for group in aliases.values() for alias in group if isinstance(alias, str)}
+        for network in choice:
+            if network not in names:
+                kind = "function" if name == "transform" else "layer"
+                raise InputError(
+                    f"{name} names a {kind} of {network!r}, and the networks are {quoted_list(list(aliases))}. "
+                    f"Give {name}={{network: {kind}}} by these names."
+                )
+
+
+def _choice(choice: Any, names: Sequence[Any]) -> Any:
+    if not isinstance(choice, Mapping):
+        return choice
+    return next((choice[name] for name in names if isinstance(name, str) and name in choice), None)
+
+
+def unknown_option(verb: str, name: str, others: Collection[str] = (), *, without: Collection[str] = ()) -> str:
+    """The sentence for a keyword that a function does not have.
+
+    Args:
+        verb: The function.
+        name: The keyword.
+        others: Keywords of the function beside those of `Show`.
+        without: Fields of `Show` that mean nothing in it.
+
+    Returns:
+        The sentence, with the nearest keyword.
+
+    Example:
+        >>> unknown_option("extract", "batchsize")
+        "extract has no option 'batchsize'. Did you mean 'batch_size'?"
+    """
+    names = [entry.name for entry in fields(Show) if entry.name not in without]
+    return f"{verb} has no option {name!r}.{did_you_mean(name, [*names, *others])}"

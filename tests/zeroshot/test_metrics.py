@@ -228,7 +228,7 @@ def test_davies_bouldin_of_one_centroid_twice_is_undefined() -> None:
         "the index is undefined: classes 'a' and 'b' have the same centroid. Leave one of them out."
     )
     assert sentence(InputError, davies_bouldin, {"a": same}) == (
-        "clusters are held against each other, and there is one class. Give two or more."
+        "clusters are compared with each other, and there is one class. Give two or more."
     )
     assert sentence(InputError, davies_bouldin, {"a": same, "b": [[0.5, 0.25, 0.25]]}) == (
         "soft labels differ in their columns. Give those of one network that saw none of the classes."

@@ -152,7 +152,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
     )
     twice = Data("twin", "image", torch.rand(4, 1, 8, 8), [0, 1, 2, 3], ("a", "b", "a", "c"))
     assert sentence(InputError, run, small, twice, **QUICK) == (
-        "'twin' has two classes named 'a'. Give each a name of its own."
+        "'twin' has two classes named 'a'. Give each another name."
     )
     swapped = Data("swapped", "image", torch.rand(3, 1, 8, 8), [0, 1, 2], ("b", "a", "c"))
     assert sentence(InputError, run, small, three(), test=swapped, **QUICK) == (

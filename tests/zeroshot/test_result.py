@@ -152,7 +152,7 @@ def test_a_folder_that_is_not_whole_is_refused(folder: Path, tmp_path: Path) -> 
         ({"accuracy": "high"}, "in FILE, accuracy is 'high'. Give a number."),
         ({"answers": ["logits"]}, "in FILE, answers is ['logits']. Give a word."),
         ({"answers": "softmax"}, "networks do not answer with 'softmax'. Give logits, probabilities or lengths."),
-        ({"classes": ["a", "b", "a", "c"]}, "'soft' has two classes named 'a'. Give each a name of its own."),
+        ({"classes": ["a", "b", "a", "c"]}, "'soft' has two classes named 'a'. Give each another name."),
     ],
 )
 def test_facts_that_cannot_be_are_refused(folder: Path, facts: Any, reason: str) -> None:

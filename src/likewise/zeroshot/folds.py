@@ -1,7 +1,7 @@
 """One training of the test: a network that never sees some classes, or sees all, and what it answers afterwards.
 
-A fold is a plain task, so that any engine can run it. Its training has a folder of its own in the store, by content
-key, and resumes there; its answers become an artifact the moment they exist, and a fold that has one is not run again.
+A fold is a plain task, so that any engine can run it. Its training has a folder in the store, by content key, and
+resumes there; its answers become an artifact the moment they exist, and a fold that has one is not run again.
 """
 
 from __future__ import annotations
@@ -38,20 +38,17 @@ Network = str | Callable[[int], nn.Module]
 class Source:
     """Data as a task takes it: by its address where it has one, else as it is; at most so many samples per class."""
 
-    given: Any
+    data: Data | str
     per_class: int | None = None
 
     def open(self) -> Data:
-        """The data itself."""
-        data = self.given if isinstance(self.given, Data) else dataset(self.given, split="train")
-        return data if self.per_class is None else few(data, self.per_class)
-
-
-def few(data: Data, per_class: int) -> Data:
-    """The first samples of every class, in the order of the data."""
-    labels = data.need_labels("take some of every class")
-    rows = torch.cat([(labels == number).nonzero()[:per_class, 0] for number in range(len(data.classes))])
-    return data if len(rows) == len(data) else data[rows.sort().values]
+        """The data, or the first samples of every class in their order."""
+        data = self.data if isinstance(self.data, Data) else dataset(self.data, split="train")
+        if self.per_class is None:
+            return data
+        labels = data.need_labels("take some of every class")
+        rows = torch.cat([(labels == number).nonzero()[: self.per_class, 0] for number in range(len(data.classes))])
+        return data if len(rows) == len(data) else data[rows.sort().values]
 
 
 @dataclass(frozen=True)
@@ -80,8 +77,8 @@ class Fold:
         return self.store / TRAININGS / self.key / WEIGHTS
 
 
-def key_of(fold: Fold, train_data: Data, test_data: Data | None) -> str:
-    """A hash of all that the answers of a fold depend on."""
+def with_key(fold: Fold, train_data: Data, test_data: Data | None) -> Fold:
+    """The fold under a hash of all that its answers depend on."""
     facts: dict[str, Any] = {
         "network": fold.network if isinstance(fold.network, str) else value_digest(fold.network),
         "options": fold.options,
@@ -91,31 +88,31 @@ def key_of(fold: Fold, train_data: Data, test_data: Data | None) -> str:
         "test": None if test_data is None else _identity(test_data),
         "rules": _RULES,
     }
-    return facts_digest(facts)
+    return replace(fold, key=facts_digest(facts))
 
 
 def _identity(data: Data) -> list[Any]:
     return [data.probe, digest([data.labels])[:16], list(data.classes)]
 
 
-def check_network(given: Any) -> None:
+def check_network(net: Any) -> None:
     """Refuse what cannot be built with another number of classes."""
-    if isinstance(given, nn.Module):
+    if isinstance(net, nn.Module):
         raise InputError(
-            f"{type(given).__name__} is built already, and one output fewer is needed. Give an address, or a function "
+            f"{type(net).__name__} is built already, and one output fewer is needed. Give an address, or a function "
             "of the number of classes."
         )
-    if not isinstance(given, str) and not callable(given):
-        raise InputError(f"{brief(given)} is not a network. Give an address, or a function of the number of classes.")
-    if isinstance(given, str) and (is_checkpoint(given) or parse(given).weights is not None):
+    if not isinstance(net, str) and not callable(net):
+        raise InputError(f"{brief(net)} is not a network. Give an address, or a function of the number of classes.")
+    if isinstance(net, str) and (is_checkpoint(net) or parse(net).weights is not None):
         raise InputError(
-            f"{given} has trained weights, which may know the class that is to be left out. Give the address without "
+            f"{net} has trained weights, which may know the class that is to be left out. Give the address without "
             "them."
         )
 
 
 def run_fold(fold: Fold) -> str:
-    """Train the network of a fold, or resume, and keep what it answers to both splits; the key of that."""
+    """Train the network of a fold, or resume, and store its answers to both splits. Returns their key."""
     artifacts = Artifacts(fold.store / KIND)
     if artifacts.find(fold.key) is not None:
         return fold.key
@@ -125,20 +122,20 @@ def run_fold(fold: Fold) -> str:
         whole, held_out = fold.train.open(), None if fold.test is None else fold.test.open()
         seen = without_class(whole, *fold.without) if fold.without else whole
         test = without_class(held_out, *fold.without) if held_out is not None and fold.without else held_out
-        net = _built(fold, seen)
+        net = _build(fold, seen)
         folder = fold.store / TRAININGS / fold.key
-        judge = test if _needs_validation(fold.settings) else None
-        done = train(net, seen, fold.settings, out=folder, validation=judge, device=fold.device, progress=False)
+        validation = test if _needs_validation(fold.settings) else None
+        done = train(net, seen, fold.settings, out=folder, validation=validation, device=fold.device, progress=False)
         tensors = {"train": _answers(net, _unseen(whole, fold), fold)}
         if held_out is not None:
             tensors["test"] = _answers(net, _unseen(held_out, fold), fold)
         splits = {"train": seen} if test is None else {"test": test}
-        scored = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
+        accuracy = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
     facts = {
         "answers": output_kind(net),
-        "accuracy": scored,
+        "accuracy": accuracy,
         "parameters": sum(weight.numel() for weight in net.parameters()),
-        "depth": sum(isinstance(part, (nn.modules.conv._ConvNd, nn.Linear)) for part in net.modules()),
+        "depth": sum(isinstance(layer, (nn.modules.conv._ConvNd, nn.Linear)) for layer in net.modules()),
         "seconds": sum(record["seconds"] for record in done.history),
     }
     artifacts.put(fold.key, tensors, {"facts": json.dumps(facts), "without": json.dumps(fold.without)})
@@ -151,7 +148,7 @@ def _needs_validation(settings: Settings) -> bool:
     return watched or settings.schedule == "plateau"
 
 
-def _built(fold: Fold, seen: Data) -> nn.Module:
+def _build(fold: Fold, seen: Data) -> nn.Module:
     """The network for the classes that are left, from the seed alone."""
     classes = len(seen.classes)
     if isinstance(fold.network, str):
@@ -162,7 +159,7 @@ def _built(fold: Fold, seen: Data) -> nn.Module:
             net = fold.network(classes)
         if not isinstance(net, nn.Module):
             raise InputError(f"the function of a network gave {brief(net)} for {classes} classes. Return a module.")
-    answers = _shown(net, seen[:2], fold)
+    answers = _answers(net, seen[:2], fold)
     if answers.shape[1:] != (classes,):
         raise InputError(
             f"{type(unwrapped(net)).__name__} answers with shape {tuple(answers.shape)} to 2 samples of {classes} "
@@ -180,18 +177,13 @@ def _unseen(data: Data, fold: Fold) -> Data:
 
 
 def _answers(net: nn.Module, data: Data, fold: Fold) -> Tensor:
+    """What the network answers to data, in the order of the data."""
     if not len(data):
         return torch.empty(0, 0)
-    return _shown(net, data, fold)
-
-
-def _shown(net: nn.Module, data: Data, fold: Fold) -> Tensor:
-    """What the network answers to data, in the order of the data."""
     if fold.device is not None:
         net.to(fold.device)
     with eval_mode(net) as resting:
-        shown = transform_for(net, data, type(net).__name__)
-        batches = shown.batches(_BATCH, device=fold.device)
+        batches = transform_for(net, data, type(net).__name__).batches(_BATCH, device=fold.device)
         return torch.cat([checked_logits(resting, inputs).float().cpu() for inputs, _ in batches])
 
 
@@ -199,8 +191,3 @@ def read_answers(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The answers a fold left, by split, and the facts beside them."""
     tensors, facts = read(path)
     return tensors, json.loads(facts["facts"])
-
-
-def with_key(fold: Fold, train_data: Data, test_data: Data | None) -> Fold:
-    """The fold under the key of what it is made of."""
-    return replace(fold, key=key_of(fold, train_data, test_data))

@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError, UndefinedError, did_you_mean, quoted_list
-from likewise.networks.anatomy.outputs import check_output_kind
+from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
 from likewise.zeroshot.soft_labels import by_class, check, soft_labels
 
 if TYPE_CHECKING:
@@ -32,9 +32,13 @@ Scaling = Literal["samples", "histogram", "none"]
 class Metric:
     """A metric of every unseen class, over one training or several.
 
-    values      as published, (seeds, classes)
-    normalised  in [0, 1]: of soft labels that sum to one, divided by the bound, (seeds, classes)
-    samples     what the formula was given: per seed and class one array, a row per sample
+    Attributes:
+        name: Its name.
+        classes: The classes.
+        values: As published, (seeds, classes).
+        normalised: In [0, 1]: of soft labels that sum to one, divided by the bound, (seeds, classes).
+        samples: The inputs of the formula: per seed and class one array, one row per sample.
+        formula: Computes the metric from them.
     """
 
     name: str
@@ -67,15 +71,27 @@ class Metric:
         return float(self.normalised.mean())
 
     def std(self, ddof: int = 0) -> float:
-        """Over classes, which is what the paper prints behind ±; `ddof` 1 for the unbiased one."""
+        """Over classes, which is what the paper prints behind ±.
+
+        Args:
+            ddof: 1 for the unbiased one.
+        """
         return _deviation(self.values.mean(axis=0), ddof)
 
     def normalised_std(self, ddof: int = 0) -> float:
-        """Over classes, of the form in [0, 1]."""
+        """Over classes, of the form in [0, 1].
+
+        Args:
+            ddof: 1 for the unbiased one.
+        """
         return _deviation(self.normalised.mean(axis=0), ddof)
 
     def seed_std(self, ddof: int = 1) -> float:
-        """Over trainings, of their means over classes; NaN for one."""
+        """Over trainings, of their means over classes; NaN for one.
+
+        Args:
+            ddof: 0 for the biased one.
+        """
         return _deviation(self.values.mean(axis=1), ddof)
 
     def interval(self, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -83,6 +99,17 @@ class Metric:
 
         Resamples repeat rows, so that on average their AM is too high and their DBI too low: the draws are shifted by
         that bias. Networks stay as they are: `seed_std` says how far other trainings lie.
+
+        Args:
+            level: The coverage of the intervals.
+            resamples: How many times samples are drawn.
+            seed: The seed of the draws.
+
+        Returns:
+            One row per class, and one for their mean.
+
+        Raises:
+            InputError: Level or resamples are out of range.
         """
         import pandas as pd
 
@@ -104,11 +131,11 @@ class Metric:
         """The metric of one class over resampled rows, the same rows for every seed; the mean over seeds."""
         n = len(self.samples[0][i])
         step = max(1, _AT_ONCE // self.samples[0][i].size)
-        parts = []
+        chunks = []
         for start in range(0, resamples, step):
             rows = draw.integers(n, size=(min(step, resamples - start), n))
-            parts.append(np.mean([self.formula(of_seed[i][rows]) for of_seed in self.samples], axis=0))
-        return np.concatenate(parts)
+            chunks.append(np.mean([self.formula(of_seed[i][rows]) for of_seed in self.samples], axis=0))
+        return np.concatenate(chunks)
 
 
 def _deviation(values: Array, ddof: int) -> float:
@@ -140,8 +167,8 @@ _SPREADS: dict[str, tuple[Formula, Callable[[int, int], float]]] = {
 }
 
 
-def _spread(soft: Array, how: Formula) -> Array:
-    return how(soft - soft.mean(axis=-2, keepdims=True))
+def _spread(soft: Array, spread: Formula) -> Array:
+    return spread(soft - soft.mean(axis=-2, keepdims=True))
 
 
 def dbi(
@@ -159,51 +186,51 @@ def dbi(
     often. Despite its name it looks at one cluster at a time (`davies_bouldin` looks at several), and a network whose
     answers do not sum to one, as capsules, gets a smaller one by scale alone: `normalised` is of scaled answers.
 
-    `held_out` is one array per class `(samples, k)`, as a mapping, a list or one array. `answers` says what they are:
-    probabilities, logits or lengths. `reading` is `rms`, or one of what the equation may be taken for: `mean` distance,
-    `columns` (the mean also over coordinates), `ddof1`, `l1`. `normalise_both` scales lengths to sum to one.
+    Args:
+        held_out: One array per class (samples, k), as a mapping, a list or one array.
+        answers: What they are: "probabilities", "logits" or "lengths".
+        classes: The names of the classes.
+        reading: "rms", or another reading of the equation: "mean" distance, "columns" (the mean also over coordinates),
+            "ddof1", "l1".
+        normalise_both: Scale lengths to sum to one.
 
-    >>> float(dbi([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))  # each √½ from (½, ½, 0)
-    0.7071067811865476
+    Returns:
+        The metric of every class.
+
+    Raises:
+        InputError: There is no such reading, or the arrays are no such answers.
+
+    Example:
+        >>> float(dbi([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))  # each √½ from (½, ½, 0)
+        0.7071067811865476
     """
     kind = check_output_kind(answers)
     if reading not in _SPREADS:
         raise InputError(f"DBI has no reading {reading!r}.{did_you_mean(reading, _SPREADS)} Give {_list(_SPREADS)}.")
-    how, bound = _SPREADS[reading]
-    found = {
-        name: check(values, kind, f"the soft labels of class {name!r}")
-        for name, values in by_class(held_out, classes, "soft labels").items()
-    }
-    scaled = [soft_labels(values, kind, what=f"soft labels of class {name!r}") for name, values in found.items()]
-    raw = scaled if normalise_both else [soft_labels(values, kind, scaled=False) for values in found.values()]
-    formula = partial(_spread, how=how)
-    shares = [min(1.0, float(formula(values)) / bound(*values.shape)) for values in scaled]
-    return Metric(
-        "DBI", tuple(found), np.array([[formula(values) for values in raw]]), np.array([shares]), [raw], formula
-    )
+    spread, bound = _SPREADS[reading]
+    named = _checked(by_class(held_out, classes, "soft labels"), kind)
+    scaled = [soft_labels(rows, kind, what=f"soft labels of class {name!r}") for name, rows in named.items()]
+    raw = scaled if normalise_both else [soft_labels(rows, kind, scaled=False) for rows in named.values()]
+    formula = partial(_spread, spread=spread)
+    shares = [min(1.0, float(formula(rows)) / bound(*rows.shape)) for rows in scaled]
+    return Metric("DBI", tuple(named), np.array([[formula(rows) for rows in raw]]), np.array([shares]), [raw], formula)
 
 
-def _as_it_is(histogram: Array, n: int) -> Array:
-    return histogram
+def _checked(named: Mapping[str, Any], kind: OutputKind) -> dict[str, Array]:
+    return {name: check(values, kind, f"the soft labels of class {name!r}") for name, values in named.items()}
 
 
-def _to_count(histogram: Array, n: int) -> Array:
-    return histogram * n / histogram.sum(axis=-1, keepdims=True)
+_SCALINGS = ("samples", "histogram", "none")
 
 
-_SCALINGS: dict[str, Callable[[Array, int], Array]] = {
-    "samples": _as_it_is,
-    "histogram": _to_count,
-    "none": _as_it_is,
-}
-
-
-def _gap(both: Array, scale: Callable[[Array, int], Array], means: bool, divide: bool) -> Array:
+def _gap(both: Array, scaling: Scaling, means: bool, divide: bool) -> Array:
     """Of e' and e stacked, (..., samples, 2, k)."""
     n, _, k = both.shape[-3:]
     histograms = both.sum(axis=-3)
-    apart = np.abs(scale(histograms[..., 0, :], n) - histograms[..., 1, :]).sum(axis=-1)
-    return np.asarray(apart / (n if means else 1) / (k if divide else 1))
+    full, held_out = histograms[..., 0, :], histograms[..., 1, :]
+    if scaling == "histogram":
+        full = full * n / full.sum(axis=-1, keepdims=True)
+    return np.asarray(np.abs(full - held_out).sum(axis=-1) / (n if means else 1) / (k if divide else 1))
 
 
 def amalgam(
@@ -224,26 +251,38 @@ def amalgam(
     mix the other classes alike, at most 2 / (n - 1) times the number of samples, with which it grows: `normalised` is
     divided by that, and of soft labels that sum to one.
 
-    Both are one array per class in the order of the outputs, `full` of n columns, `held_out` of n - 1, a row per
-    sample. `answers` says what they are; give logits where there are any, of which nothing is lost where the class that
-    is taken out had all of the probability. Readings: `scaling` of e' by `samples`, of the `histogram` to the number
-    of samples, or `none`; `means` of soft labels for sums; `divide=False` without n - 1. `normalise_both` scales e too,
-    which matters for lengths.
+    Args:
+        full: What the network of all classes answers: one array per class in the order of the outputs, (samples, n).
+        held_out: What the networks without each class answer to the same samples, (samples, n - 1).
+        answers: What they are: "probabilities", "logits" or "lengths". Give logits where there are any: nothing is lost
+            where the class that is taken out had all of the probability.
+        classes: The names of the classes.
+        scaling: Of e': by "samples", of the "histogram" to the number of samples, or "none".
+        means: Compare means of soft labels instead of sums.
+        divide: Whether to divide by n - 1.
+        normalise_both: Scale e too, which matters for lengths.
 
-    >>> full = [[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.25, 0.25, 0.5]]]  # so e' is (½, ½)
-    >>> amalgam(full, [[[0.5, 0.5]], [[1.0, 0.0]], [[0.25, 0.75]]]).per_class
-    {'0': 0.0, '1': 0.5, '2': 0.25}
+    Returns:
+        The metric of every class.
+
+    Raises:
+        InputError: There is no such scaling, or the arrays do not fit each other.
+
+    Example:
+        >>> full = [[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.25, 0.25, 0.5]]]  # so e' is (½, ½)
+        >>> amalgam(full, [[[0.5, 0.5]], [[1.0, 0.0]], [[0.25, 0.75]]]).per_class
+        {'0': 0.0, '1': 0.5, '2': 0.25}
     """
     kind = check_output_kind(answers)
     if scaling not in _SCALINGS:
         raise InputError(f"AM has no scaling {scaling!r}.{did_you_mean(scaling, _SCALINGS)} Give {_list(_SCALINGS)}.")
     pairs = _pairs(by_class(full, classes, "full"), by_class(held_out, classes, "held_out"), kind)
-    formula = partial(_gap, scale=_SCALINGS[scaling], means=means, divide=divide)
+    formula = partial(_gap, scaling=scaling, means=means, divide=divide)
     published, scaled = [], []
     for i, (name, (whole, rest)) in enumerate(pairs.items()):
         what = f"soft labels of class {name!r}"
         reference = soft_labels(whole, kind, without=i, scaled=scaling == "samples", what=what)
-        both = [soft_labels(rest, kind, scaled=how, what=what) for how in (normalise_both, True)]
+        both = [soft_labels(rest, kind, scaled=sum_to_one, what=what) for sum_to_one in (normalise_both, True)]
         published.append(np.stack([reference, both[0]], axis=1))
         scaled.append(np.stack([reference, both[1]], axis=1))
     bounds = [2 * (1 if means else len(both)) / (both.shape[2] if divide else 1) for both in scaled]
@@ -253,13 +292,13 @@ def amalgam(
 
 
 def _pairs(full: Mapping[str, Any], held_out: Mapping[str, Any], kind: str) -> dict[str, tuple[Array, Array]]:
-    """Answers of both networks by class, checked against each other."""
+    """Answers of both networks by class, checked to fit each other."""
     if list(full) != list(held_out):
         raise InputError(
             f"full is of the classes {quoted_list(list(full))} and held_out of {quoted_list(list(held_out))}. Give "
             "both of the same classes, in the order of the outputs."
         )
-    found = {}
+    pairs = {}
     for name in full:
         whole = check(full[name], kind, f"the soft labels of class {name!r} by the full network")
         rest = check(held_out[name], kind, f"the soft labels of class {name!r} by the network without it")
@@ -273,25 +312,37 @@ def _pairs(full: Mapping[str, Any], held_out: Mapping[str, Any], kind: str) -> d
                 f"for class {name!r} the full network answers with {whole.shape[1]} classes and the one without it "
                 f"with {rest.shape[1]}. Of {len(full)} classes these are {len(full)} and {len(full) - 1}."
             )
-        found[name] = (whole, rest)
-    return found
+        pairs[name] = (whole, rest)
+    return pairs
 
 
 def davies_bouldin(held_out: Mapping[str, Any], *, answers: str = "probabilities") -> float:
     """How far clusters of several unseen classes overlap in the soft labels of one network (Davies and Bouldin 1979).
 
     The mean over classes i of max over j of (s_i + s_j) / d_ij: s the mean distance of the soft labels of a class to
-    their centroid, d the distance of two centroids. 0 if every class has one soft label of its own; above 1 classes
+    their centroid, d the distance of two centroids. 0 if all samples of a class have one soft label; above 1 classes
     reach as far as half the way to another. All classes must be unseen by the same network (`unseen`).
 
-    >>> round(davies_bouldin({"a": [[1.0, 0.0], [0.8, 0.2]], "b": [[0.0, 1.0], [0.2, 0.8]]}), 6)  # 0.2 √2 / (0.8 √2)
-    0.25
+    Args:
+        held_out: One array per class (samples, k).
+        answers: What they are: "probabilities", "logits" or "lengths".
+
+    Returns:
+        The index.
+
+    Raises:
+        InputError: There is one class, or columns differ.
+        UndefinedError: Two classes have the same centroid.
+
+    Example:
+        >>> round(davies_bouldin({"a": [[1.0, 0.0], [0.8, 0.2]], "b": [[0.0, 1.0], [0.2, 0.8]]}), 6)  # 0.2 √2 / 0.8 √2
+        0.25
     """
     kind = check_output_kind(answers)
     named = by_class(held_out, None, "soft labels")
     if len(named) < 2:
-        raise InputError("clusters are held against each other, and there is one class. Give two or more.")
-    soft = [soft_labels(check(v, kind, f"the soft labels of class {k!r}"), kind) for k, v in named.items()]
+        raise InputError("clusters are compared with each other, and there is one class. Give two or more.")
+    soft = [soft_labels(rows, kind) for rows in _checked(named, kind).values()]
     if len({rows.shape[1] for rows in soft}) > 1:
         raise InputError("soft labels differ in their columns. Give those of one network that saw none of the classes.")
     centroids = np.stack([rows.mean(axis=0) for rows in soft])

@@ -22,7 +22,7 @@ from likewise.zeroshot.result import ZeroShot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Place = str | os.PathLike[str] | None
+Target = str | os.PathLike[str] | None
 SIDE = 1.15  # inches of a panel
 NEIGHBOURS, PERPLEXITY = 10, 30.0
 
@@ -30,39 +30,50 @@ NEIGHBOURS, PERPLEXITY = 10, 30.0
 def embed_soft_labels(rows: Array, how: Literal["isomap", "tsne"] = "isomap", *, seed: int = 0) -> Array:
     """Two coordinates per soft label, alike ones near each other: by Isomap or by t-SNE.
 
-    Soft labels that are equal share one place. Isomap keeps distances along the points, so its unit is that of DBI;
+    Soft labels that are equal share one point. Isomap keeps distances along the points, so its unit is that of DBI;
     t-SNE keeps neighbours, and its unit says nothing.
+
+    Args:
+        rows: Soft labels (samples, classes).
+        how: "isomap" or "tsne".
+        seed: The seed of t-SNE.
+
+    Returns:
+        Coordinates (samples, 2), centred.
+
+    Raises:
+        InputError: There is no such map.
     """
     if how not in _MAPS:
         raise InputError(f"no map named {how!r}. Choose 'isomap' or 'tsne'.")
-    unique, places = np.unique(np.asarray(rows, dtype=np.float64), axis=0, return_inverse=True)
-    if len(unique) < 4:  # no manifold, but their own distances
+    unique, index = np.unique(np.asarray(rows, dtype=np.float64), axis=0, return_inverse=True)
+    if len(unique) < 4:  # no manifold: plain distances
         centred = unique - unique.mean(axis=0)
         left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-        found = np.zeros((len(unique), 2))
-        found[:, : min(2, len(sizes))] = (left * sizes)[:, :2]
+        points = np.zeros((len(unique), 2))
+        points[:, : min(2, len(sizes))] = (left * sizes)[:, :2]
     else:
-        found = _MAPS[how](unique, seed)
-    at = found[places.ravel()]
+        points = _MAPS[how](unique, seed)
+    at = points[index.ravel()]
     return np.asarray(at - at.mean(axis=0))
 
 
 def _isomap(rows: Array, seed: int) -> Array:
     manifold = _manifold()
     with warnings.catch_warnings():
-        # answers of several clusters: the nearest of each are joined, which is what is wanted
+        # answers of several clusters: the nearest of each are joined, as they should be
         warnings.filterwarnings("ignore", message="The number of connected components", category=UserWarning)
         warnings.filterwarnings("ignore", message="Changing the sparsity structure")
-        found = manifold.Isomap(n_neighbors=min(NEIGHBOURS, len(rows) - 1), n_components=2).fit_transform(rows)
-    return np.asarray(found, dtype=np.float64)
+        points = manifold.Isomap(n_neighbors=min(NEIGHBOURS, len(rows) - 1), n_components=2).fit_transform(rows)
+    return np.asarray(points, dtype=np.float64)
 
 
 def _tsne(rows: Array, seed: int) -> Array:
     near = min(PERPLEXITY, (len(rows) - 1) / 3)
     spread = float(rows.var(axis=0).max()) > 0
     start = "pca" if spread and min(rows.shape) > 1 else "random"
-    found = _manifold().TSNE(perplexity=near, init=start, random_state=seed).fit_transform(rows)
-    return np.asarray(found, dtype=np.float64)
+    points = _manifold().TSNE(perplexity=near, init=start, random_state=seed).fit_transform(rows)
+    return np.asarray(points, dtype=np.float64)
 
 
 _MAPS: dict[str, Callable[[Array, int], Array]] = {"isomap": _isomap, "tsne": _tsne}
@@ -77,7 +88,7 @@ def _manifold() -> Any:
 
 def plot_maps(
     results: ZeroShot | Sequence[ZeroShot],
-    path: Place = None,
+    path: Target = None,
     *,
     how: Literal["isomap", "tsne"] = "isomap",
     normalise_both: bool = False,
@@ -86,13 +97,26 @@ def plot_maps(
 ) -> Figure:
     """Soft labels of every unseen class as a map (figures 2 and 5): one point per sample, coloured by its answer.
 
-    All panels of Isomap have one scale, so that a wider cloud is a larger DBI; those of t-SNE each have their own. At
-    most `samples` of each class are drawn, at random.
+    All panels of Isomap have one scale, so that a wider cloud is a larger DBI; those of t-SNE each have their own.
+
+    Args:
+        results: One result, or several of one data set.
+        path: Where to save the picture.
+        how: "isomap" or "tsne".
+        normalise_both: Scale lengths to sum to one.
+        samples: How many of each class are drawn at most, at random.
+        seed: The seed of that draw and of t-SNE.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There is no result, or they are of different classes.
     """
     several = _several(results)
     draw = np.random.default_rng(seed)
     figure, axes = _grid(several)
-    shown = []
+    clouds = []
     for row, one in enumerate(several):
         for column, name in enumerate(one.classes):
             soft = one.soft_labels(name, normalise_both=normalise_both)
@@ -102,9 +126,9 @@ def plot_maps(
             colours = [_colour(i) for i in others[soft.argmax(axis=1)]]
             axes[row, column].scatter(*at.T, c=colours, s=5, linewidths=0)
             axes[row, column].set(xticks=[], yticks=[], aspect="equal")
-            shown.append((axes[row, column], at))
-    widest = max(float(np.abs(at).max()) for _, at in shown)
-    for axis, at in shown:
+            clouds.append((axes[row, column], at))
+    widest = max(float(np.abs(at).max()) for _, at in clouds)
+    for axis, at in clouds:
         reach = 1.05 * (widest if how == "isomap" else float(np.abs(at).max())) or 1.0
         axis.set(xlim=(-reach, reach), ylim=(-reach, reach))
     kind = {"isomap": "Isomap, one scale for all", "tsne": "t-SNE, each its own scale"}[how]
@@ -115,27 +139,37 @@ def plot_maps(
 
 def plot_histograms(
     results: ZeroShot | Sequence[ZeroShot],
-    path: Place = None,
+    path: Target = None,
     *,
     difference: bool = False,
     normalise_both: bool = False,
 ) -> Figure:
     """Sums of soft labels over the samples of each unseen class: h filled, h' outlined (figure 4).
 
-    With `difference`, |h - h'| (figure 6). Sums are divided by the number of samples, so that panels compare.
+    Sums are divided by the number of samples, so that panels compare.
+
+    Args:
+        results: One result, or several of one data set.
+        path: Where to save the picture.
+        difference: Draw |h - h'| instead (figure 6).
+        normalise_both: Scale lengths to sum to one.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There is no result, or they are of different classes.
     """
     several = _several(results)
     figure, axes = _grid(several)
     for row, one in enumerate(several):
         seen, unseen = one.histograms(normalise_both=normalise_both)
         for column, axis in enumerate(axes[row]):
-            count, places = len(one.held_out[0][column]), np.arange(len(one.classes))
+            count, numbers = len(one.held_out[0][column]), list(range(len(one.classes)))
             h, other = (np.nan_to_num(values[column]) / count for values in (unseen, seen))
-            axis.bar(
-                places, np.abs(h - other) if difference else h, color=[_colour(i) for i in places.tolist()], width=0.9
-            )
+            axis.bar(numbers, np.abs(h - other) if difference else h, color=[_colour(i) for i in numbers], width=0.9)
             if not difference:
-                axis.bar(places, other, width=0.9, fill=False, edgecolor="black", linewidth=0.7)
+                axis.bar(numbers, other, width=0.9, fill=False, edgecolor="black", linewidth=0.7)
             axis.set(xticks=[], ylim=(0, 1), yticks=[0, 1], yticklabels=[] if column else ["0", "1"])
             axis.tick_params(labelsize=6, length=2)
     what = "|h - h'|" if difference else "h (filled) and h' (outlined)"
@@ -145,9 +179,21 @@ def plot_histograms(
 
 
 def plot_differences(
-    results: ZeroShot | Sequence[ZeroShot], path: Place = None, *, normalise_both: bool = False
+    results: ZeroShot | Sequence[ZeroShot], path: Target = None, *, normalise_both: bool = False
 ) -> Figure:
-    """The distance |h' - h|₁ / (n - 1) of every class, one line per architecture (figure 3): its mean is AM."""
+    """The distance |h' - h|₁ / (n - 1) of every class, one line per architecture (figure 3): its mean is AM.
+
+    Args:
+        results: One result, or several of one data set.
+        path: Where to save the picture.
+        normalise_both: Scale lengths to sum to one.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: There is no result, or they are of different classes.
+    """
     from matplotlib.figure import Figure
 
     several = _several(results)

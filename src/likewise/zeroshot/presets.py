@@ -87,8 +87,8 @@ def preset_of(name: str, network: Any) -> Preset:
 
 
 def _architecture(network: Any) -> str | None:
-    """The name of a network of the zoo, by whichever alias it was asked for."""
+    """The name of a network of the zoo, by any of its aliases."""
     if not isinstance(network, str) or is_checkpoint(network):
         return None
-    parts = parse(network)
-    return ZOO.get(parts.name).name if parts.prefix == "zoo" else None
+    address = parse(network)
+    return ZOO.get(address.name).name if address.prefix == "zoo" else None

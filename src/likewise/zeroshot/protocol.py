@@ -27,7 +27,7 @@ from likewise.zeroshot.result import ZeroShot, check_classes
 from likewise.zeroshot.soft_labels import soft_labels
 
 Split = Literal["train", "test"]
-Place = Store | str | os.PathLike[str] | None
+StoreLike = Store | str | os.PathLike[str] | None
 _SPLITS = ("train", "test")
 
 
@@ -39,7 +39,7 @@ def run(
     seeds: int = 1,
     split: Split = "train",
     test: Data | str | None = None,
-    store: Place = None,
+    store: StoreLike = None,
     engine: Any = None,
     device: Any = None,
     progress: bool = True,
@@ -47,29 +47,41 @@ def run(
 ) -> ZeroShot:
     """Raw Zero-Shot of one architecture: what it makes of each class when it never saw it.
 
-    `network` is an address (`zoo:lenet`, `timm:...`, `file.py:function`) or a function of the number of classes; it is
-    trained without each class of `data` and once on all, `seeds` times. The classes left out are shown afterwards: the
-    samples of `split`, "train" as in the paper, or "test", the data's own held-out split or what is given as `test`.
-    `preset` "paper" trains as the paper's code did, "small" takes minutes: 5 epochs, 500 samples per class. Settings of
-    `likewise.train` by keyword change it: `epochs=20`.
+    It is trained without each class and once on all. The classes left out are shown afterwards.
 
-    With a folder as `store`, networks and answers are kept there: rerun with it to resume, in the middle of a class
-    too. `engine` ("processes", "dask", "ray") trains several classes at a time; without one they are trained one after
-    another.
+    Args:
+        network: An address (`zoo:lenet`, `timm:...`, `file.py:function`) or a function of the number of classes.
+        data: Labelled data of three classes or more, or its address.
+        preset: "paper" trains as the paper's code did, "small" takes minutes: 5 epochs, 500 samples per class.
+        seeds: How many trainings there are of each.
+        split: The samples that are shown: "train" as in the paper, or "test".
+        test: Held-out data; by default that of the data's address.
+        store: A folder for networks and answers: rerun with it to resume, in the middle of a class too.
+        engine: "processes", "dask" or "ray" trains several classes at a time; by default one after another.
+        device: Where networks are trained.
+        progress: Whether to show a progress bar.
+        **changes: Settings of `likewise.train` that differ from the preset, such as `epochs=20`.
+
+    Returns:
+        The answers of all networks, with the metrics.
+
+    Raises:
+        InputError: The network cannot be built with fewer classes, the data have too few, or an option is unknown.
+        WorkerError: A worker of the engine died.
     """
     job = _prepare(network, data, test, preset, device, dict(changes))
     _check(job, split, seeds)
-    with _place(store) as folder:
+    with _folder(store) as folder:
         runner, threads = _engine(engine)
-        places: list[tuple[str, ...]] = [*((name,) for name in job.train.classes), ()]
+        left_out: list[tuple[str, ...]] = [*((name,) for name in job.train.classes), ()]
         first = job.fold.settings.seed
-        folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in places]
+        folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in left_out]
         _run_all(folds, runner, job.name, progress)
-        found = _gather(job, folds, seeds, split, preset)
+        result = _gather(job, folds, seeds, split, preset)
         if store is not None:
-            kept = [str(fold.weights.resolve()) for fold in folds if not fold.without]
-            found = replace(found, about={**found.about, "weights": kept})
-        return found
+            weights = [str(fold.weights.resolve()) for fold in folds if not fold.without]
+            result = replace(result, about={**result.about, "weights": weights})
+        return result
 
 
 def unseen(
@@ -80,13 +92,28 @@ def unseen(
     preset: str = "paper",
     split: Split = "train",
     test: Data | str | None = None,
-    store: Place = None,
+    store: StoreLike = None,
     device: Any = None,
     **changes: Unpack[SettingsDict],
 ) -> dict[str, Array]:
     """Soft labels of several classes by one network that saw none of them, for `davies_bouldin`.
 
-    Options are those of `run`.
+    Args:
+        network: An address, or a function of the number of classes.
+        data: Labelled data, or its address.
+        classes: The classes that are left out together, two or more.
+        preset: How the network is trained, as in `run`.
+        split: The samples that are shown: "train" or "test".
+        test: Held-out data; by default that of the data's address.
+        store: A folder for the network and its answers: rerun with it to resume.
+        device: Where the network is trained.
+        **changes: Settings of `likewise.train` that differ from the preset.
+
+    Returns:
+        Soft labels (samples, classes that are left) by class.
+
+    Raises:
+        InputError: Fewer than two classes are left out or left, or an option is unknown.
     """
     job = _prepare(network, data, test, preset, device, dict(changes))
     names = tuple(dict.fromkeys(classes))
@@ -94,22 +121,20 @@ def unseen(
     if len(names) < 2 or left < 2:
         raise InputError(f"{len(names)} classes are left out and {left} are left. Leave out two or more, of two more.")
     _check(job, split, 1)
-    with _place(store) as folder:
+    with _folder(store) as folder:
         fold = job.without(names, folder, job.fold.settings.seed, None)
         run_fold(fold)
         tensors, facts = read_answers(fold.answers)
-        shown = job.train if split == "train" else job.test
-        assert shown is not None
-        kind = check_output_kind(facts["answers"])
-        found = soft_labels(tensors[split].numpy().astype(np.float64), kind)
-    numbers = [shown.classes.index(name) for name in names]
-    labels = shown.labels[torch.isin(shown.labels, torch.tensor(numbers))].numpy()
-    return {name: found[labels == number] for name, number in zip(names, numbers, strict=True)}
+        rows = soft_labels(tensors[split].numpy().astype(np.float64), check_output_kind(facts["answers"]))
+    samples = job.samples(split)
+    numbers = [samples.classes.index(name) for name in names]
+    labels = samples.labels[torch.isin(samples.labels, torch.tensor(numbers))].numpy()
+    return {name: rows[labels == number] for name, number in zip(names, numbers, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What all folds of a run share; `fold` is one without a place."""
+    """What all folds of a run share; `fold` is one without classes and a folder."""
 
     name: str
     train: Data
@@ -121,24 +146,30 @@ class _Job:
         fold = replace(self.fold, without=classes, store=folder, settings=settings, threads=threads)
         return with_key(fold, self.train, self.test)
 
+    def samples(self, split: Split) -> Data:
+        """The data that is shown after the trainings."""
+        data = self.train if split == "train" else self.test
+        assert data is not None
+        return data
+
 
 def _prepare(network: Any, data: Any, test: Any, preset: str, device: Any, changes: dict[str, Any]) -> _Job:
     check_network(network)
-    how = preset_of(preset, network)
-    settings = how.settings.override(changes)
+    training = preset_of(preset, network)
+    settings = training.settings.override(changes)
     if test is None and isinstance(data, str):
         test = held_out(data)
-    train_source = Source(_given(data), how.per_class)
-    test_source = None if test is None else Source(_given(test), how.per_class)
+    train_source = Source(_data_or_address(data), training.per_class)
+    test_source = None if test is None else Source(_data_or_address(test), training.per_class)
     train_data = train_source.open()
     test_data = None if test_source is None else test_source.open()
-    options = dict(how.options) if isinstance(network, str) else {}
+    options = dict(training.options) if isinstance(network, str) else {}
     name = network if isinstance(network, str) else getattr(network, "__name__", type(network).__name__)
     fold = Fold(network, options, train_source, test_source, settings, (), Path(), "", device)
     return _Job(name, train_data, test_data, fold)
 
 
-def _given(data: Any) -> Data | str:
+def _data_or_address(data: Any) -> Data | str:
     if isinstance(data, (Data, str)):
         return data
     if isinstance(data, os.PathLike):
@@ -175,22 +206,22 @@ def _check(job: _Job, split: str, seeds: int) -> None:
 
 
 @contextmanager
-def _place(store: Place) -> Iterator[Path]:
-    """The folder of a store; one that is removed afterwards where there is none."""
-    with open_store(store) as kept:
-        if kept is not None:
-            yield kept.path
+def _folder(store: StoreLike) -> Iterator[Path]:
+    """The folder of a store; a temporary one where there is none."""
+    with open_store(store) as opened:
+        if opened is not None:
+            yield opened.path
             return
         with TemporaryDirectory(prefix="likewise-") as folder:
             yield Path(folder)
 
 
-def _engine(given: Any) -> tuple[Engine, int | None]:
+def _engine(name: Any) -> tuple[Engine, int | None]:
     """The engine, and how many threads each of its workers may take; None for this process."""
-    if given is None:
+    if name is None:
         return Local(1), None
-    found = engine_of(given)
-    return found, None if isinstance(found, Local) else max(1, torch.get_num_threads() // found.workers)
+    engine = engine_of(name)
+    return engine, None if isinstance(engine, Local) else max(1, torch.get_num_threads() // engine.workers)
 
 
 def _run_all(folds: Sequence[Fold], engine: Engine, name: str, progress: bool) -> None:
@@ -204,17 +235,16 @@ def _run_all(folds: Sequence[Fold], engine: Engine, name: str, progress: bool) -
 
 def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: str) -> ZeroShot:
     """The result, from the answers that the folds left."""
-    shown = job.train if split == "train" else job.test
-    assert shown is not None
-    n, full, parts, scores = len(shown.classes), [], [], []
-    labels = shown.labels.numpy()
+    samples = job.samples(split)
+    n, full, rest, scores = len(samples.classes), [], [], []
+    labels = samples.labels.numpy()
     facts: dict[str, Any] = {}
     seconds = 0.0
     for seed in range(seeds):
         of_seed = [read_answers(fold.answers) for fold in folds[seed * (n + 1) : (seed + 1) * (n + 1)]]
         *without, (whole, facts) = of_seed
         full.append(tuple(whole[split].numpy()[labels == i] for i in range(n)))
-        parts.append(tuple(tensors[split].numpy().copy() for tensors, _ in without))
+        rest.append(tuple(tensors[split].numpy().copy() for tensors, _ in without))
         scores.append([one["accuracy"]["train" if job.test is None else "test"] for _, one in of_seed])
         seconds += sum(one["seconds"] for _, one in of_seed)
     settings = {name: value for name, value in asdict(job.fold.settings).items() if not callable(value)}
@@ -229,5 +259,5 @@ def _gather(job: _Job, folds: Sequence[Fold], seeds: int, split: Split, preset: 
     accuracy = np.array(scores)
     answers = check_output_kind(facts["answers"])
     return ZeroShot(
-        job.name, shown.classes, tuple(full), tuple(parts), answers, split, accuracy[:, -1], accuracy[:, :-1], about
+        job.name, samples.classes, tuple(full), tuple(rest), answers, split, accuracy[:, -1], accuracy[:, :-1], about
     )

@@ -1,7 +1,7 @@
 """Do representations that serve unseen classes make robust networks? Architectures in one table, and rank correlations.
 
-The paper says so from five networks. Its own tables are here, so that what they can show stands beside what was found:
-the rank correlation with the number of successful attacks is 0.00 for DBI and 0.50 for AM.
+The paper says so from five networks. Its tables are here for comparison: their rank correlation with the number of
+successful attacks is 0.00 for DBI and 0.50 for AM.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ _PAPER = {  # tables 1 to 3: L0 and Linf attacks of 400 each, DBI, AM
 def paper_table() -> pd.DataFrame:
     """Tables 1 to 3 of the paper: successful attacks of 800, DBI and AM of five networks on CIFAR-10.
 
-    >>> paper_table().loc["ResNet", ["attacks", "AM"]].tolist()
-    [485.0, 281.296]
+    Returns:
+        One row per network.
+
+    Example:
+        >>> paper_table().loc["ResNet", ["attacks", "AM"]].tolist()
+        [485.0, 281.296]
     """
     import pandas as pd
 
@@ -51,9 +55,18 @@ def paper_table() -> pd.DataFrame:
 def architectures(results: Sequence[ZeroShot], attacks: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
     """One row per architecture: DBI, AM, accuracy, depth, and how often attacks succeed.
 
-    `attacks` is, by network, the table of `likewise.transfer.robustness`. `L0`, `Linf` and `attacks` count images that
-    are misclassified afterwards, as the paper does; `rate` is the share of correctly classified images that attacks
-    change. Give one number of generations.
+    `L0`, `Linf` and `attacks` count images that are misclassified afterwards, as the paper does; `rate` is the share of
+    correctly classified images that attacks change.
+
+    Args:
+        results: Results of several networks.
+        attacks: The table of `likewise.transfer.robustness` by network, of one number of generations.
+
+    Returns:
+        The table.
+
+    Raises:
+        InputError: A network was not attacked, or not as the others were.
     """
     import pandas as pd
 
@@ -64,7 +77,7 @@ def architectures(results: Sequence[ZeroShot], attacks: Mapping[str, pd.DataFram
     if missing:
         raise InputError(f"there are no attacks on {missing[0]!r}. Give the table of robustness for every network.")
     counted = {one.network: _counted(one.network, attacks[one.network]) for one in results}
-    sizes = {found.pop("tried") for found in counted.values()}
+    sizes = {counts.pop("tried") for counts in counted.values()}
     if len(sizes) > 1:
         raise InputError("networks were attacked with other attacks, thresholds or images. Attack all alike.")
     return table.join(pd.DataFrame.from_dict(counted, orient="index"))
@@ -77,11 +90,11 @@ def _counted(name: str, table: pd.DataFrame) -> dict[str, Any]:
         )
     norms = table["attack"].map(NORMS)
     right = table["images"] - table["wrong_before"]
-    found: dict[str, Any] = {norm: int(table["fooled"][norms == norm].sum()) for norm in sorted(set(norms))}
-    found |= {ATTACKS: int(table["fooled"].sum()), "attacks of": int(table["images"].sum())}
-    found["rate"] = float((table["fooled"] - table["wrong_before"]).sum() / right.sum()) if right.sum() else np.nan
+    counts: dict[str, Any] = {norm: int(table["fooled"][norms == norm].sum()) for norm in sorted(set(norms))}
+    counts |= {ATTACKS: int(table["fooled"].sum()), "attacks of": int(table["images"].sum())}
+    counts["rate"] = float((table["fooled"] - table["wrong_before"]).sum() / right.sum()) if right.sum() else np.nan
     tried = table[["attack", "threshold", "generations", "images"]].sort_values(["attack", "threshold"])
-    return found | {"tried": tuple(tried.itertuples(index=False, name=None))}
+    return counts | {"tried": tuple(tried.itertuples(index=False, name=None))}
 
 
 def rank_correlations(
@@ -94,8 +107,20 @@ def rank_correlations(
     neighbours swapped; p is the share of all orders as far from 0 (up to seven networks, else of drawn ones). Of five
     networks every interval holds 0. Rows of NaN are left out.
 
-    >>> rank_correlations(paper_table())["correlation"].round(2).tolist()
-    [0.0, 0.5]
+    Args:
+        table: One row per network, such as that of `architectures` or `paper_table`.
+        of: Columns.
+        against: Columns they are correlated with.
+
+    Returns:
+        One row per pair of columns.
+
+    Raises:
+        InputError: There is no such column, or fewer than four networks have both.
+
+    Example:
+        >>> rank_correlations(paper_table())["correlation"].round(2).tolist()
+        [0.0, 0.5]
     """
     import pandas as pd
 
@@ -103,9 +128,9 @@ def rank_correlations(
     for one in of:
         for other in against:
             both = _columns(table, one, other)
-            found = _spearman(both)
-            low, high = _interval(found, both.shape[1])
-            rows.append((one, other, both.shape[1], found, low, high, _chance(both, found)))
+            correlation = _spearman(both)
+            low, high = _interval(correlation, both.shape[1])
+            rows.append((one, other, both.shape[1], correlation, low, high, _chance(both, correlation)))
     return pd.DataFrame(rows, columns=["of", "against", "networks", "correlation", "low", "high", "p"])
 
 
@@ -134,25 +159,25 @@ def _spearman(both: Array) -> float:
     return float(round(ranks[0] @ ranks[1] / sizes.prod(), 12)) if sizes.all() else float("nan")
 
 
-def _interval(found: float, n: int) -> tuple[float, float]:
-    if np.isnan(found):
-        return found, found
+def _interval(correlation: float, n: int) -> tuple[float, float]:
+    if np.isnan(correlation):
+        return correlation, correlation
     most = 1 - 12 / (n * (n**2 - 1))  # two neighbours swapped
-    middle = atanh(min(most, max(-most, found)))
-    reach = _Z * ((1 + min(abs(found), most) ** 2 / 2) / (n - 3)) ** 0.5
+    middle = atanh(min(most, max(-most, correlation)))
+    reach = _Z * ((1 + min(abs(correlation), most) ** 2 / 2) / (n - 3)) ** 0.5
     low, high = tanh(middle - reach), tanh(middle + reach)
-    return (-1.0 if found <= -1 else low), (1.0 if found >= 1 else high)
+    return (-1.0 if correlation <= -1 else low), (1.0 if correlation >= 1 else high)
 
 
-def _chance(both: Array, found: float) -> float:
+def _chance(both: Array, correlation: float) -> float:
     """How often another order of the networks gives as much."""
-    if np.isnan(found):
+    if np.isnan(correlation):
         return float("nan")
     n = both.shape[1]
     if n <= _EXACT:
-        orders, count, own = list(map(list, permutations(range(n)))), factorial(n), 0
+        orders, count, observed = list(map(list, permutations(range(n)))), factorial(n), 0
     else:
         draw = np.random.default_rng(0)
-        orders, count, own = [draw.permutation(n).tolist() for _ in range(_DRAWS)], _DRAWS + 1, 1
-    as_far = sum(abs(_spearman(np.stack([both[0], both[1][order]]))) >= abs(found) - 1e-9 for order in orders)
-    return (as_far + own) / count
+        orders, count, observed = [draw.permutation(n).tolist() for _ in range(_DRAWS)], _DRAWS + 1, 1
+    as_far = sum(abs(_spearman(np.stack([both[0], both[1][order]]))) >= abs(correlation) - 1e-9 for order in orders)
+    return (as_far + observed) / count

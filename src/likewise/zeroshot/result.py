@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -36,11 +37,20 @@ _FULL = re.compile(r"full-(0|[1-9][0-9]*)\.npy")  # others may lie beside them
 class ZeroShot:
     """One architecture under Raw Zero-Shot, trained with one seed or several.
 
-    full, held_out  what the network of all classes, and the one without the class, answer to the samples of each
-                    class: per seed and class one array (samples, n), (samples, n - 1)
-    answers         what these are: logits, probabilities or lengths
-    accuracy        of the network of all classes on held-out data, per seed; NaN where it is not known
-    accuracies      of the networks without each class on the other classes, (seeds, classes)
+    Attributes:
+        network: The name of the architecture.
+        classes: The classes in the order of the outputs.
+        full: What the network of all classes answers to the samples of each class: per seed and class one array
+            (samples, n).
+        held_out: What the network without the class answers to them, (samples, n - 1).
+        answers: What these are: "logits", "probabilities" or "lengths".
+        split: The split the samples are of.
+        accuracy: Of the network of all classes on held-out data, per seed; NaN where it is not known.
+        accuracies: Of the networks without each class on the other classes, (seeds, classes).
+        about: What else is known of the trainings.
+
+    Raises:
+        InputError: The arrays do not fit each other or the classes.
     """
 
     network: str
@@ -77,30 +87,52 @@ class ZeroShot:
         return len(self.full)
 
     def dbi(self, **options: Any) -> Metric:
-        """How far soft labels of unseen classes lie apart; options as of `likewise.zeroshot.dbi`."""
-        how = {"answers": self.answers} | options
-        return stacked([dbi(self._by_class(of_seed), **how) for of_seed in self.held_out])
+        """How far soft labels of unseen classes lie apart.
+
+        Args:
+            **options: Those of `likewise.zeroshot.dbi`.
+        """
+        options = {"answers": self.answers} | options
+        return stacked([dbi(self._by_class(of_seed), **options) for of_seed in self.held_out])
 
     def amalgam(self, **options: Any) -> Metric:
-        """How far unseen classes are described otherwise; options as of `likewise.zeroshot.amalgam`."""
-        how = {"answers": self.answers} | options
+        """How far unseen classes are described otherwise.
+
+        Args:
+            **options: Those of `likewise.zeroshot.amalgam`.
+        """
+        options = {"answers": self.answers} | options
         pairs = zip(self.full, self.held_out, strict=True)
-        return stacked([amalgam(self._by_class(full), self._by_class(part), **how) for full, part in pairs])
+        return stacked([amalgam(self._by_class(full), self._by_class(rest), **options) for full, rest in pairs])
 
     def _by_class(self, arrays: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self.classes, arrays, strict=True))
 
     def soft_labels(self, name: str, seed: int = 0, *, normalise_both: bool = False) -> Array:
-        """The soft labels e of a class by the network that never saw it, (samples, n - 1)."""
+        """The soft labels e of a class by the network that never saw it, (samples, n - 1).
+
+        Args:
+            name: The class.
+            seed: Which training, counted from 0.
+            normalise_both: Scale lengths to sum to one.
+
+        Raises:
+            InputError: There is no such class or training.
+        """
         if name not in self.classes:
             raise InputError(f"{self.network!r} has no class {name!r}.{did_you_mean(str(name), self.classes)}")
         if not 0 <= seed < self.seeds:
             raise InputError(f"seed is {seed}, and there are {self.seeds} trainings. Count them from 0.")
-        part = np.asarray(self.held_out[seed][self.classes.index(name)], dtype=np.float64)
-        return soft_labels(part, self.answers, scaled=normalise_both or self.answers != "lengths")
+        rows = np.asarray(self.held_out[seed][self.classes.index(name)], dtype=np.float64)
+        return soft_labels(rows, self.answers, scaled=normalise_both or self.answers != "lengths")
 
     def histograms(self, seed: int = 0, *, normalise_both: bool = False) -> tuple[Array, Array]:
-        """The sums h' and h of soft labels by both networks, (classes, classes); NaN for the class itself."""
+        """The sums h' and h of soft labels by both networks, (classes, classes); NaN for the class itself.
+
+        Args:
+            seed: Which training, counted from 0.
+            normalise_both: Scale lengths to sum to one.
+        """
         n = len(self.classes)
         both = np.full((2, n, n), np.nan)
         samples = self.amalgam(normalise_both=normalise_both).samples[seed]
@@ -109,7 +141,11 @@ class ZeroShot:
         return both[0], both[1]
 
     def to_frame(self, *, normalise_both: bool = False) -> pd.DataFrame:
-        """One row per class: both metrics as published and in [0, 1], the accuracy without it, and its samples."""
+        """One row per class: both metrics as published and in [0, 1], the accuracy without it, and its samples.
+
+        Args:
+            normalise_both: Scale lengths to sum to one.
+        """
         import pandas as pd
 
         spread, gap = self.dbi(normalise_both=normalise_both), self.amalgam(normalise_both=normalise_both)
@@ -119,12 +155,16 @@ class ZeroShot:
             "AM": gap.values.mean(axis=0),
             "AM normalised": gap.normalised.mean(axis=0),
             "accuracy": np.full(len(self.classes), np.nan) if self.accuracies is None else self.accuracies.mean(axis=0),
-            "samples": [len(part) for part in self.held_out[0]],
+            "samples": [len(rows) for rows in self.held_out[0]],
         }
         return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
 
     def table(self, *, normalise_both: bool = False) -> str:
-        """The frame as text, with mean and deviation over classes below."""
+        """The frame as text, with mean and deviation over classes below.
+
+        Args:
+            normalise_both: Scale lengths to sum to one.
+        """
         import pandas as pd
 
         frame = self.to_frame(normalise_both=normalise_both)
@@ -132,7 +172,11 @@ class ZeroShot:
         return fit_width(pd.concat([frame, below]).rename_axis(index=None).map("{:.4g}".format))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one safetensors file. Returns its path."""
+        """Write to one safetensors file. Returns its path.
+
+        Args:
+            path: Where to write it.
+        """
         tensors = {"accuracy": torch.from_numpy(np.array(self.accuracy, dtype=np.float64, order="C"))}
         if self.accuracies is not None:
             tensors["accuracies"] = torch.from_numpy(np.array(self.accuracies, dtype=np.float64, order="C"))
@@ -146,7 +190,14 @@ class ZeroShot:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ZeroShot:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Args:
+            path: The file.
+
+        Raises:
+            StoreError: It holds no such result, or is damaged.
+        """
         sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
         with reading(path, sentence, StoreError):
             tensors, header = sealed.read(path)
@@ -162,14 +213,19 @@ class ZeroShot:
             )
 
     def to_folder(self, folder: str | os.PathLike[str], seed: int = 0) -> Path:
-        """Write the answers of one seed as `from_folder` reads them."""
-        place = Path(folder)
+        """Write the answers of one seed as `from_folder` reads them. Returns the folder.
+
+        Args:
+            folder: Where to write them.
+            seed: Which training, counted from 0.
+        """
+        target = Path(folder)
         facts = {"network": self.network, "classes": self.classes, "answers": self.answers, "split": self.split}
         for kind, arrays in (("full", self.full[seed]), ("held-out", self.held_out[seed])):
             for i, rows in enumerate(arrays):
-                write_whole(place / f"{kind}-{i}.npy", _npy(rows))
-        write_whole(place / FACTS, json.dumps(facts | {"accuracy": float(self.accuracy[seed])}).encode())
-        return place
+                write_whole(target / f"{kind}-{i}.npy", _npy(rows))
+        write_whole(target / FACTS, json.dumps(facts | {"accuracy": float(self.accuracy[seed])}).encode())
+        return target
 
 
 def check_classes(name: str, classes: Sequence[str]) -> None:
@@ -181,32 +237,41 @@ def check_classes(name: str, classes: Sequence[str]) -> None:
         )
     twice = [one for number, one in enumerate(classes) if one in classes[:number]]
     if twice:
-        raise InputError(f"{name!r} has two classes named {twice[0]!r}. Give each a name of its own.")
+        raise InputError(f"{name!r} has two classes named {twice[0]!r}. Give each another name.")
 
 
 def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
-    """Soft labels of your own trainings, from a folder of arrays.
+    """Read soft labels of your own trainings from a folder of arrays.
 
     For every class number i from 0 on, in the order of the outputs: `full-i.npy`, what the network of all n classes
     answers to samples of class i (samples, n), and `held-out-i.npy`, what the network that never saw class i answers to
     the same samples (samples, n - 1). `zeroshot.json` is optional: {"classes": [names], "answers": "logits",
     "network": name, "split": "test", "accuracy": 0.9}. Without it, arrays are probabilities.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The result, of one seed.
+
+    Raises:
+        InputError: There is no such folder, or an array or a fact is missing or malformed.
     """
     if not isinstance(folder, (str, os.PathLike)):
         raise InputError(f"the folder is {brief(folder)}. Give a path.")
-    place = Path(folder)
-    if not is_folder(place):
-        raise InputError(f"there is no folder {place}. Give one with full-0.npy, held-out-0.npy and so on.")
-    facts = _facts(place / FACTS)
-    count = sum(1 for path in place.iterdir() if _FULL.fullmatch(path.name))
+    source = Path(folder)
+    if not is_folder(source):
+        raise InputError(f"there is no folder {source}. Give one with full-0.npy, held-out-0.npy and so on.")
+    facts = _facts(source / FACTS)
+    count = sum(1 for path in source.iterdir() if _FULL.fullmatch(path.name))
     classes = tuple(map(str, facts.get("classes", range(count))))
     if not count or count != len(classes):
         raise InputError(
-            f"{place} holds {count} arrays full-0.npy, full-1.npy, ... of {len(classes)} classes. Give one per class."
+            f"{source} holds {count} arrays full-0.npy, full-1.npy, ... of {len(classes)} classes. Give one per class."
         )
-    both = [[_array(place / f"{kind}-{i}.npy") for i in range(count)] for kind in ("full", "held-out")]
+    both = [[_array(source / f"{kind}-{i}.npy") for i in range(count)] for kind in ("full", "held-out")]
     return ZeroShot(
-        str(facts.get("network", place.name)),
+        str(facts.get("network", source.name)),
         classes,
         (tuple(both[0]),),
         (tuple(both[1]),),
@@ -217,14 +282,14 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """What stands beside the arrays; a fact that is null is not known."""
+    """The facts beside the arrays; null is unknown."""
     if not path.exists():
         return {}
     with reading(path, f"{path} is no JSON of facts by name ({{reason}}). Repair or remove it."):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError(f"it holds {brief(found)}")
-    facts = {name: value for name, value in found.items() if value is not None}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"it holds {brief(content)}")
+    facts = {name: value for name, value in content.items() if value is not None}
     kinds: dict[str, tuple[tuple[type, ...], str]] = {
         "classes": ((list,), "a list of names"),
         "accuracy": ((int, float), "a number"),
@@ -242,8 +307,6 @@ def _array(path: Path) -> Array:
 
 
 def _npy(rows: Array) -> bytes:
-    import io
-
     content = io.BytesIO()
     np.save(content, np.asarray(rows))
     return content.getvalue()
@@ -253,7 +316,17 @@ def means(results: Sequence[ZeroShot], **options: Any) -> pd.DataFrame:
     """One row per architecture: both metrics with their deviation over classes, in [0, 1] too, accuracy and size.
 
     `DBI sum 1` is DBI of soft labels that sum to one, which differs for networks that answer with lengths. Deviations
-    behind ± are over classes, as in the paper; those over seeds are NaN for one. `options` go to both metrics.
+    behind ± are over classes, as in the paper; those over seeds are NaN for one.
+
+    Args:
+        results: Results of several networks.
+        **options: Options of both metrics.
+
+    Returns:
+        The table.
+
+    Raises:
+        InputError: There is no result.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Soft labels: what a network answers, as shares of the classes it knows, checked where they come in.
+"""Soft labels: what a network answers, as shares of the classes it was trained on, checked where they come in.
 
 With `without`, one class is taken out and the others are scaled to sum to one. Of logits that is a softmax over the
 others, exact also where the class that is taken out had all of the probability. A softmax of capsule lengths would be
@@ -23,21 +23,21 @@ TOLERANCE = 1e-3  # by which probabilities may miss the sum of one
 def check(values: Any, answers: str, what: str) -> Array:
     """Answers `(samples, classes)` as float64, or a sentence that says what is wrong with them."""
     kind = check_output_kind(answers)
-    found: Array = np.asarray(as_array(values, what), dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] < 2:
-        raise InputError(f"{what} are {found.shape}, not (samples, classes) of two classes or more. Give one row each.")
-    if not len(found):
+    rows: Array = np.asarray(as_array(values, what), dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] < 2:
+        raise InputError(f"{what} are {rows.shape}, not (samples, classes) of two classes or more. Give one row each.")
+    if not len(rows):
         raise InputError(f"{what} are none: there is no sample. Give at least one, or leave the class out.")
-    if not np.isfinite(found).all():
+    if not np.isfinite(rows).all():
         raise InputError(f"{what} have NaN or infinite entries. Drop or repair them.")
-    if kind != "logits" and (found < 0).any():
+    if kind != "logits" and (rows < 0).any():
         raise InputError(f"{what} have negative entries, which {kind} have not. If they are logits, say so.")
-    if kind == "probabilities" and (off := float(np.abs(found.sum(axis=1) - 1).max())) > TOLERANCE:
+    if kind == "probabilities" and (off := float(np.abs(rows.sum(axis=1) - 1).max())) > TOLERANCE:
         raise InputError(
             f"{what} do not sum to one: one row misses it by {off:.2g}. Say answers='lengths', or 'logits', or scale "
             "them."
         )
-    return found
+    return rows
 
 
 def soft_labels(
@@ -45,8 +45,8 @@ def soft_labels(
 ) -> Array:
     """Checked answers as soft labels; if not `scaled`, what is left need not sum to one."""
     if not scaled:
-        found = _softmax(values) if answers == "logits" else values
-        return found if without is None else np.delete(found, without, axis=1)
+        rows = _softmax(values) if answers == "logits" else values
+        return rows if without is None else np.delete(rows, without, axis=1)
     left = values if without is None else np.delete(values, without, axis=1)
     return _SCALED[answers](left, what)
 
@@ -71,31 +71,27 @@ def _shares(values: Array, what: str) -> Array:
 _SCALED: dict[str, Callable[[Array, str], Array]] = {"logits": _softmax, "probabilities": _shares, "lengths": _shares}
 
 
-def by_class(given: Any, classes: Sequence[str] | None, what: str) -> dict[str, Any]:
+def by_class(arrays: Any, classes: Sequence[str] | None, what: str) -> dict[str, Any]:
     """One array per class: of a mapping by its names, of a list or one array by `classes`, else by number."""
-    if isinstance(given, Mapping):
-        found = {str(name): values for name, values in given.items()}
-        if classes is not None:
-            found = {name: _named(found, name, what) for name in classes}
+    if isinstance(arrays, Mapping):
+        named = {str(name): values for name, values in arrays.items()}
+        missing = [name for name in classes or () if name not in named]
+        if missing:
+            raise InputError(f"{what} have no class {missing[0]!r}. Give one array per class.")
+        named = named if classes is None else {name: named[name] for name in classes}
     else:
-        arrays = list(given) if _are_several(given) else [given]
-        names = [str(i) for i in range(len(arrays))] if classes is None else list(classes)
-        if len(names) != len(arrays):
-            raise InputError(f"{len(names)} classes and {what} of {len(arrays)} are given. Give one array per class.")
-        found = dict(zip(names, arrays, strict=True))
-    if not found:
+        several = list(arrays) if _are_several(arrays) else [arrays]
+        names = [str(i) for i in range(len(several))] if classes is None else list(classes)
+        if len(names) != len(several):
+            raise InputError(f"{len(names)} classes and {what} of {len(several)} are given. Give one array per class.")
+        named = dict(zip(names, several, strict=True))
+    if not named:
         raise InputError(f"{what} are of no class. Give one array per class.")
-    return found
+    return named
 
 
-def _are_several(given: Any) -> bool:
+def _are_several(arrays: Any) -> bool:
     """Whether this is one array per class, not one array."""
-    if isinstance(given, (list, tuple)):
-        return not given or np.ndim(given[0]) == 2
-    return getattr(given, "ndim", 2) == 3
-
-
-def _named(found: Mapping[str, Any], name: str, what: str) -> Any:
-    if name not in found:
-        raise InputError(f"{what} have no class {name!r}. Give one array per class.")
-    return found[name]
+    if isinstance(arrays, (list, tuple)):
+        return not arrays or np.ndim(arrays[0]) == 2
+    return getattr(arrays, "ndim", 2) == 3

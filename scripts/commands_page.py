@@ -43,7 +43,7 @@ def page() -> str:
     """The whole page."""
     parts = [
         "# Commands",
-        "Written by `scripts/commands_page.py` from the commands; a test holds the page to them. "
+        "Written by `scripts/commands_page.py` from the commands; a test compares the page with them. "
         "`likewise COMMAND --help` says the same. Results go to stdout, progress to stderr; an error is one line and "
         "exit code 1, and `--debug` shows where it arose. Data is looked for in the folder `LIKEWISE_DATA`, then in "
         "the libraries' own caches, then downloaded.",

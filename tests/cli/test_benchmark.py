@@ -73,8 +73,7 @@ def test_a_measure_of_ones_own_is_named_by_module_and_function(tmp_path: Path) -
     assert [one.returncode for one in refused] == [1, 1]
     assert [one.stderr for one in refused] == [
         "likewise: 'mine' has no function 'nera'. Did you mean 'near'?\n",
-        "likewise: there is no module 'yours' to take 'near' from. Run this in the folder where it lies, or install "
-        "it.\n",
+        "likewise: there is no module 'yours' to take 'near' from. Run this in its folder, or install it.\n",
     ]
     assert "No module named 'no_such_library'" in run(*words, "broken:near", cwd=tmp_path).stderr
 

@@ -30,7 +30,7 @@ def test_families_that_are_there_are_told() -> None:
     first = next(finding for finding in found.findings if finding.panel == "map")
     assert first.significant
     assert first.text == "There are 3 families by made: n0, n1, n2, n3; n4, n5, n6; n7, n8."
-    assert first.evidence.startswith("p = 0.01 against the same scores in random places; ")
+    assert first.evidence.startswith("p = 0.01 compared with the same scores in random places; ")
 
 
 def test_families_of_noise_are_not_told() -> None:

@@ -2,10 +2,10 @@
 
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
-stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. The room imports `_base`,
-`wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`, `zeroshot`,
-`analysis`, `benchmark`, `difference` and `report`, inside functions, so that lists of names are printed without torch;
-`--help` imports no command at all.
+stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. Imports are inside
+functions, so that lists of names are printed without torch; `--help` imports no command at all. The room imports
+`_base`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
+`zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def main(arguments: list[str] | None = None) -> None:
     from likewise.cli._words import check, record, spread
     from likewise.errors import LikewiseError
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
-    given = spread([word for word in given if word != "--debug"]) or ["--help"]
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in typed
+    words = spread([word for word in typed if word != "--debug"]) or ["--help"]
     before = warnings.formatwarning
     if not debug:
-        warnings.formatwarning = _in_a_line
+        warnings.formatwarning = _one_line
     try:
-        check(given)
-        _app(given)(given, prog_name="likewise")
+        check(words)
+        _app(words)(words, prog_name="likewise")
     except SystemExit as end:
         if not end.code:
-            record(given)
+            record(words)
         raise
     except LikewiseError as error:
         if debug:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.formatwarning = before
 
 
-def _in_a_line(message: Warning | str, *_: Any, **__: Any) -> str:
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
     """A warning as errors are shown: where in the code it arose is for `--debug`."""
     return f"likewise: {message}\n"
 
@@ -76,10 +76,12 @@ def commands() -> dict[str, EntryPoint]:
 
 def _points(package: str, path: Any) -> dict[str, EntryPoint]:
     """The files of a package as commands, its folders as groups of them."""
-    found = [module for module in iter_modules(path) if not module.name.startswith("_")]
-    values = {module.name: f"{package}.{module.name}" + f":{module.name}" * (not module.ispkg) for module in found}
-    named = {name.replace("_", "-"): value for name, value in values.items()}
-    return {name: EntryPoint(name, value, GROUP) for name, value in named.items()}
+    points = {}
+    for module in iter_modules(path):
+        if not module.name.startswith("_"):
+            name, value = module.name.replace("_", "-"), f"{package}.{module.name}"
+            points[name] = EntryPoint(name, value if module.ispkg else f"{value}:{module.name}", GROUP)
+    return points
 
 
 def _app(words: list[str]) -> Any:
@@ -109,10 +111,10 @@ def _app(words: list[str]) -> Any:
     return app
 
 
-def _listed(point: EntryPoint) -> Any:
-    """What stands for a command in a list: a function with its summary; a file of ours is read and not imported.
+def _summary_only(point: EntryPoint) -> Any:
+    """A function with the summary of a command, for a list of commands; our files are read and not imported.
 
-    To import all of them takes several times as long as to list them.
+    Importing all of them takes several times as long as listing them.
     """
     module, _, name = point.value.partition(":")
     if not module.startswith(f"{__name__}."):
@@ -136,7 +138,7 @@ def _add(app: Any, points: dict[str, EntryPoint], words: list[str]) -> None:
 
     if not words or words[0] not in points:
         for name, point in points.items():
-            app.command(name)(_listed(point))
+            app.command(name)(_summary_only(point))
         return
     for name in words[:1]:
         loaded = points[name].load()

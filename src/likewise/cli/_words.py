@@ -1,4 +1,4 @@
-"""The words of a command line: checked, spread, and what they stand for (measures, networks, arrays, labels)."""
+"""The words of a command line, checked and turned into measures, networks, arrays, labels and options."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def check(words: list[str]) -> None:
 
 
 def spread(words: list[str]) -> list[str]:
-    """`--measure cka rsa` as `--measure cka --measure rsa`: names go on until a path or an option.
+    """`--measure cka rsa` as `--measure cka --measure rsa`: names continue until a path or an option.
 
     >>> spread(["compare", "a.npy", "b.npy", "--measure", "cka", "rsa", "--out", "runs"])
     ['compare', 'a.npy', 'b.npy', '--measure', 'cka', '--measure', 'rsa', '--out', 'runs']
     """
     out: list[str] = []
-    listing = ""  # the option whose names go on
+    listing = ""  # the option whose names continue
     for i, word in enumerate(words):
         named = LISTS.get(words[i - 1], "") if i > 0 else ""
         name = "[" in word or not set(word) & set("./:")
@@ -54,13 +54,13 @@ def split(word: str) -> list[str]:
 
 
 def measures_of(words: list[str] | None, default: str) -> list[Any]:
-    """The measures a person typed: names and sets, and functions of their own as `package.module:function`."""
+    """The measures that were named: names and sets, and functions of users as `package.module:function`."""
     names = [name for word in words or [default] for name in split(word)]
     return [_function(name) if re.fullmatch(r"[^\W\d][\w.]*:\w+", name) else name for name in names]
 
 
 def _function(name: str) -> Any:
-    """A function by its module, which may lie in this folder."""
+    """A function by its module, which may be in this folder."""
     from likewise.errors import UnknownNameError, did_you_mean
 
     module, _, function = name.partition(":")
@@ -72,8 +72,7 @@ def _function(name: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and lacks another
         raise UnknownNameError(
-            f"there is no module {module!r} to take {function!r} from. Run this in the folder where it lies, or "
-            "install it."
+            f"there is no module {module!r} to take {function!r} from. Run this in its folder, or install it."
         ) from error
     if not hasattr(home, function):
         raise UnknownNameError(f"{module!r} has no function {function!r}.{did_you_mean(function, dir(home))}")
@@ -102,10 +101,10 @@ def record(words: list[str]) -> None:
 
     from likewise._base.files import write_whole
 
-    places = [following for word, following in pairwise(words) if word == "--out"]
-    places += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
-    if places and Path(places[-1]).is_dir():
-        write_whole(Path(places[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())
+    folders = [following for word, following in pairwise(words) if word == "--out"]
+    folders += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
+    if folders and Path(folders[-1]).is_dir():
+        write_whole(Path(folders[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())
 
 
 def by_network(words: list[str] | None, networks: Collection[str]) -> dict[str, list[str]]:
@@ -114,27 +113,27 @@ def by_network(words: list[str] | None, networks: Collection[str]) -> dict[str, 
     >>> by_network(["penultimate", "gpt2:ln_f"], ["bert", "gpt2"])
     {'bert': ['penultimate'], 'gpt2': ['ln_f']}
     """
-    found: dict[str, list[str]] = {}
+    layers: dict[str, list[str]] = {}
     for word in words or []:
         network, _, layer = word.rpartition(":")
         if network:
-            found.setdefault(network, []).append(layer)
+            layers.setdefault(network, []).append(layer)
     every = [word for word in words or [] if not word.rpartition(":")[0]]
-    return (dict.fromkeys(networks, every) if every else {}) | found
+    return (dict.fromkeys(networks, every) if every else {}) | layers
 
 
 def one_by_network(words: list[str] | None, option: str, networks: Collection[str]) -> dict[str, str] | None:
     """The same, where a network has one layer."""
     from likewise.errors import InputError
 
-    found = by_network(words, networks)
-    for network, layers in found.items():
+    by_name = by_network(words, networks)
+    for network, layers in by_name.items():
         if len(layers) > 1:
             raise InputError(
                 f"{option} was given {layers[0]!r} and {layers[1]!r} for {network!r}. Give each network one: "
                 f"{option} NETWORK:LAYER."
             )
-    return {network: layers[0] for network, layers in found.items()} or None
+    return {network: layers[0] for network, layers in by_name.items()} or None
 
 
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
@@ -172,13 +171,13 @@ def attack_options(attack: str, eps: str | None, iterations: int | None) -> tupl
     from likewise.errors import InputError
 
     name, comma, rest = attack.partition(",")
-    found = parse_options(rest, "attack") if comma else {}
-    given: dict[str, Any] = {} if eps is None else parse_options(f"eps={eps}", "eps")
-    given |= {} if iterations is None else {"iterations": iterations}
-    for option in given:
-        if option in found:
+    options = parse_options(rest, "attack") if comma else {}
+    flags: dict[str, Any] = {} if eps is None else parse_options(f"eps={eps}", "eps")
+    flags |= {} if iterations is None else {"iterations": iterations}
+    for option in flags:
+        if option in options:
             raise InputError(f"{option} is given twice, in --attack and as --{option}. Give it once.")
-    return name, found | given
+    return name, options | flags
 
 
 def thresholds(words: list[str] | None, option: str) -> dict[str, float]:
@@ -189,13 +188,13 @@ def thresholds(words: list[str] | None, option: str) -> dict[str, float]:
     """
     from likewise.errors import InputError
 
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for word in words or []:
         measure, _, value = word.rpartition("=")
         try:
-            found[measure] = float(value)
+            limits[measure] = float(value)
         except ValueError:
             measure = ""
-        if not measure or found[measure] != found[measure]:
+        if not measure or limits[measure] != limits[measure]:
             raise InputError(f"{option} {word} names no limit. Give MEASURE=VALUE, as in {option} disagreement=0.02.")
-    return found
+    return limits

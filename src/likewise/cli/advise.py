@@ -22,5 +22,5 @@ def advise(
     """Rank measures by benchmark results. They are the paper's and ours, with power and cost at n inputs."""
     from likewise.benchmark.results.advice import advise
 
-    found = advise(domain, question, n=n, d=d, budget=budget, top=top)
-    typer.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else str(found))
+    advice = advise(domain, question, n=n, d=d, budget=budget, top=top)
+    typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False) if as_json else str(advice))

@@ -28,13 +28,13 @@ def attack(
 
     name, options = attack_options(attack, eps, iterations)
     store = out and out / "store"
-    found = success(network, data, name, store=store, seed=seed, device=device, batch_size=batch_size, **options)
+    result = success(network, data, name, store=store, seed=seed, device=device, batch_size=batch_size, **options)
     if out is not None:
-        found.plot(out / "examples.png")
+        result.plot(out / "examples.png")
     if as_json:
         numbers = ("network", "attack", "rate", "low", "high", "count", "accuracy", "stalled")
-        typer.echo(json.dumps({number: getattr(found, number) for number in numbers}))
+        typer.echo(json.dumps({number: getattr(result, number) for number in numbers}))
         return
-    typer.echo(str(found))
+    typer.echo(str(result))
     if out is not None:
         typer.echo(f"written to {out}: examples.png")

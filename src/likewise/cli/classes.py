@@ -1,4 +1,4 @@
-"""`likewise classes`: whether networks find alike what is alike in meaning, and how far by chance."""
+"""`likewise classes`: whether classes that a network finds alike are alike in meaning, compared with chance."""
 
 from __future__ import annotations
 
@@ -15,43 +15,44 @@ if TYPE_CHECKING:
 def classes(
     networks: Annotated[list[str], typer.Argument(help="Addresses, such as timm:resnet18 or hf:PATH.")],
     data: Annotated[
-        str | None, typer.Option(help="Labelled data, such as imagefolder:PATH; without it, the class layer counts.")
+        str | None,
+        typer.Option(help="Labelled data, such as imagefolder:PATH; by default, the weights of the classifier."),
     ] = None,
     only: Annotated[str | None, typer.Option(help="A known list of classes to keep, such as coco80.")] = None,
     sense: Annotated[list[str] | None, typer.Option(help="What a name means, as in fish=fish.n.01.")] = None,
     metric: Annotated[str, typer.Option(help="cosine, ssim, mse, mae, pearson or spearman.")] = "cosine",
     layers: Annotated[str | None, typer.Option(help="The layer to look at in each network.")] = None,
     reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last or flatten.")] = None,
-    head: Annotated[str | None, typer.Option(help="The class layer, if it cannot be found.")] = None,
+    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrices and a picture.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Inputs shown at a time; without it, what fits.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Hold what networks find alike against WordNet. SAI is of class means on data, or of class layers."""
+    """Compare the classes that networks find alike with WordNet. SAI is of class means on data, or of classifiers."""
     from likewise.classes import alignment, from_features, from_weights, from_wordnet
     from likewise.networks.names import named_networks
 
-    found: dict[str, Alignment] = {}
+    alignments: dict[str, Alignment] = {}
     for name, address in named_networks(networks).items():
         if data is None:
-            own = from_weights(address, head=head)
+            matrix = from_weights(address, head=head)
         else:
-            how: dict[str, Any] = {"batch_size": batch_size, "device": device}
-            own = from_features(address, data, layers=layers, reduce=reduce, head=head, **how)
-        own = own if only is None else own.only(only)
-        found[name] = alignment(own, from_wordnet(own, senses=_senses(sense)), metric)
-    first = next(iter(found.values()))
+            options: dict[str, Any] = {"batch_size": batch_size, "device": device}
+            matrix = from_features(address, data, layers=layers, reduce=reduce, head=head, **options)
+        matrix = matrix if only is None else matrix.only(only)
+        alignments[name] = alignment(matrix, from_wordnet(matrix, senses=_senses(sense)), metric)
+    first = next(iter(alignments.values()))
     if out is not None:
-        _write({name: each.a for name, each in found.items()} | {"WordNet": first.b}, out)
-    rows = [_row(name, each) for name, each in found.items()]
+        _write({name: sai.a for name, sai in alignments.items()} | {"WordNet": first.b}, out)
+    rows = [_row(name, sai) for name, sai in alignments.items()]
     if as_json:
         typer.echo(json.dumps(rows))
         return
     _print(rows, first)
-    for name, each in found.items():
-        if each != each:  # NaN
-            typer.echo(f"{name}: {each}", err=True)
+    for name, sai in alignments.items():
+        if sai != sai:  # NaN
+            typer.echo(f"{name}: {sai}", err=True)
     if out is not None:
         typer.echo(f"\nwritten to {out}: matrices.png, matrices/")
 
@@ -65,11 +66,10 @@ def _senses(words: list[str] | None) -> dict[str, str]:
     return {name: synset for name, _, synset in (word.partition("=") for word in words or [])}
 
 
-def _row(name: str, found: Alignment) -> dict[str, Any]:
-    own = found.a
-    about = {"network": name, "matrix": own.short, "layer": own.about["layer"], "classes": len(own)}
-    chance = {"random": found.chance.random, "constant": found.chance.constant}
-    return about | {"SAI": float(found)} | chance | {"calibrated": found.calibrated, "p": found.p}
+def _row(name: str, sai: Alignment) -> dict[str, Any]:
+    about = {"network": name, "matrix": sai.a.short, "layer": sai.a.about["layer"], "classes": len(sai.a)}
+    chance = {"random": sai.chance.random, "constant": sai.chance.constant}
+    return about | {"SAI": float(sai)} | chance | {"calibrated": sai.calibrated, "p": sai.p}
 
 
 def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
@@ -96,4 +96,4 @@ def _write(matrices: dict[str, ClassSimilarity], out: Path) -> None:
     for name, matrix in matrices.items():
         matrix.save(out / "matrices" / file_name(name))
     last = list(matrices.values())[-1]
-    draw({name: each for name, each in matrices.items() if each.classes == last.classes}, out / "matrices.png")
+    draw({name: matrix for name, matrix in matrices.items() if matrix.classes == last.classes}, out / "matrices.png")

@@ -1,4 +1,4 @@
-"""`likewise compare`: files of activations in, matrices, frame and picture out."""
+"""`likewise compare`: arrays or networks in, matrices, a table of scores and pictures out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
     within_classes: Annotated[
-        bool, typer.Option("--within-classes", help="Calibrate against what the classes explain.")
+        bool, typer.Option("--within-classes", help="Compare with chance within classes; needs labels.")
     ] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals over inputs.")] = False,
     inputs: Annotated[
@@ -54,15 +54,18 @@ def compare(
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence
 
-    given, wanted = views(files, data, memory), measures_of(measure, "cka-debiased")
-    how: dict[str, Any] = {"data": data, "reduce": reduce, "store": out and out / "store", "batch_size": batch_size}
-    how |= {"layers": one_by_network(layers, "--layers", given), "head": one_by_network(head, "--head", given)}
-    how |= {"device": device, "dtype": dtype, "memory": memory, "seed": seed}
+    networks, measures = views(files, data, memory), measures_of(measure, "cka-debiased")
+    options: dict[str, Any] = {"data": data, "reduce": reduce, "store": out and out / "store", "batch_size": batch_size}
+    options |= {
+        "layers": one_by_network(layers, "--layers", networks),
+        "head": one_by_network(head, "--head", networks),
+    }
+    options |= {"device": device, "dtype": dtype, "memory": memory, "seed": seed}
     within = groups(within_classes, labels, data)
     null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
-    comparison = run(given, wanted, **how, **null)
+    comparison = run(networks, measures, **options, **null)
     if inputs:
-        influence(given, list(comparison), **how).save(folder_for(out, "--inputs") / INPUTS)
+        influence(networks, list(comparison), **options).save(folder_for(out, "--inputs") / INPUTS)
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")

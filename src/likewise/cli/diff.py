@@ -37,7 +37,7 @@ def diff(
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
 
-    found = likewise.diff(
+    change = likewise.diff(
         a,
         b,
         data,
@@ -52,13 +52,13 @@ def diff(
         seed=seed,
     )
     if out is not None:
-        for path in found.write(out):
+        for path in change.write(out):
             typer.echo(str(path), err=True)
     if as_json:
-        typer.echo(json.dumps(found.to_dict()))
+        typer.echo(json.dumps(change.to_dict()))
     else:
-        typer.echo(found.to_markdown() if as_markdown else str(found), nl=not as_markdown)
-    for failure in found.failures:
+        typer.echo(change.to_markdown() if as_markdown else str(change), nl=not as_markdown)
+    for failure in change.failures:
         typer.echo(f"likewise: {failure}", err=True)
-    if not found.ok:
+    if not change.ok:
         raise typer.Exit(1)

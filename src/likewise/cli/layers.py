@@ -13,7 +13,9 @@ import typer
 def layers(
     network: Annotated[str, typer.Argument(help="Address of the network, such as timm:resnet18.")],
     pattern: Annotated[str, typer.Argument(help="Such as 'layer1.*'; without one, all.")] = "*",
-    data: Annotated[str | None, typer.Option(help="Address of data to show it; else a size is tried.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Address of data to show it; by default random inputs are tried.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the layers of a network. Names, shapes for one input, parameters; * marks the blocks."""
@@ -21,16 +23,16 @@ def layers(
     from likewise.errors import UnknownNameError
     from likewise.views.hooks import nearest
 
-    known = likewise.layers(network, data)
-    found = [layer for layer in known if fnmatchcase(layer.name, pattern)]
-    if not found:
-        hint = nearest(pattern, [layer.name for layer in known])
+    every = likewise.layers(network, data)
+    matching = [layer for layer in every if fnmatchcase(layer.name, pattern)]
+    if not matching:
+        hint = nearest(pattern, [layer.name for layer in every])
         raise UnknownNameError(f"no layer of {network!r} matches {pattern!r}.{hint}")
     if as_json:
-        typer.echo(json.dumps([asdict(layer) for layer in found]))
+        typer.echo(json.dumps([asdict(layer) for layer in matching]))
         return
-    name, kind = (max(len(getattr(layer, key)) for layer in found) for key in ("name", "kind"))
-    for layer in found:
+    name, kind = (max(len(getattr(layer, key)) for layer in matching) for key in ("name", "kind"))
+    for layer in matching:
         shape = "?" if layer.shape is None else " x ".join(map(str, layer.shape))
         mark = "*" if layer.block else " "
         row = f"{mark} {layer.name:{name}}  {layer.kind:{kind}}  {shape:>14}  {layer.parameters:>11,}"

@@ -38,7 +38,7 @@ def layerwise(
     from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
-    found = likewise.layerwise(
+    matrix = likewise.layerwise(
         a,
         b,
         data,
@@ -53,20 +53,20 @@ def layerwise(
         store=store,
     )
     if out is not None:
-        for path in found.write(out):
+        for path in matrix.write(out):
             typer.echo(str(path), err=True)
-    for (row, column), reason in list(found.reasons.items())[:3]:
+    for (row, column), reason in list(matrix.reasons.items())[:3]:
         typer.echo(f"undefined for {row}, {column}: {reason}", err=True)
-    for (row, column), reason in list(found.saturated.items())[:3]:
+    for (row, column), reason in list(matrix.saturated.items())[:3]:
         typer.echo(f"saturated for {row}, {column}: {reason}", err=True)
     if as_json:
-        values = [[None if value != value else value for value in row] for row in found.values]
-        parts = {"rows": found.rows, "columns": found.columns, "values": values}
-        typer.echo(json.dumps({"measure": found.measure, **parts}))
+        values = [[None if value != value else value for value in row] for row in matrix.values]
+        facts = {"rows": matrix.rows, "columns": matrix.columns, "values": values}
+        typer.echo(json.dumps({"measure": matrix.measure, **facts}))
     elif as_csv:
-        typer.echo(found.to_frame().to_csv(float_format="%.4f"), nl=False)
+        typer.echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)
     else:
-        typer.echo(f"{found.measure}  (larger is {found.larger_is}): {found.a} down, {found.b} across")
-        typer.echo(found.table(".3f", get_terminal_size().columns))
-    for note in found.notes():
+        typer.echo(f"{matrix.measure}  (larger is {matrix.larger_is}): {matrix.a} down, {matrix.b} across")
+        typer.echo(matrix.table(".3f", get_terminal_size().columns))
+    for note in matrix.notes():
         typer.echo(note, err=True)

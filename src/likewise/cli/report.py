@@ -11,7 +11,7 @@ import typer
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders that commands wrote by --out, or saved matrices.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="What stands above it.")] = None,
+    title: Annotated[str | None, typer.Option(help="The heading.")] = None,
 ) -> None:
     """Write a report of any results, as one HTML file."""
     from likewise.report import report as write

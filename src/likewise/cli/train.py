@@ -34,12 +34,12 @@ def train(
     from likewise.networks import Settings
     from likewise.networks import train as run
 
-    given = {name: value for name, value in settings.items() if value is not None}
+    changes = {name: value for name, value in settings.items() if value is not None}
     to_validate = validation or held_out(data)
     done = run(
         network,
         data,
-        Settings().override(given),
+        Settings().override(changes),
         out=out,
         keep_epochs=keep_epochs,
         validation=to_validate,
@@ -80,8 +80,8 @@ def _settings() -> list[inspect.Parameter]:
 
 def _with_settings(signature: inspect.Signature) -> inspect.Signature:
     """The signature of the command, its `**settings` spelled out."""
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    return signature.replace(parameters=[*own, *_settings()])
+    fixed = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    return signature.replace(parameters=[*fixed, *_settings()])
 
 
 train.__signature__ = _with_settings(inspect.signature(train, eval_str=True))  # type: ignore[attr-defined]

@@ -22,25 +22,25 @@ def wordnet(
     from likewise.wordnet import find, senses
 
     if len(nouns) > 1:
-        _print_likeness([find(noun) for noun in nouns], as_json)
+        _print_similarity([find(noun) for noun in nouns], as_json)
         return
-    found = senses(nouns[0])
+    synsets = senses(nouns[0])
     if as_json:
-        typer.echo(json.dumps([asdict(sense) for sense in found], indent=1))
+        typer.echo(json.dumps([asdict(sense) for sense in synsets], indent=1))
         return
-    rows = [(each.wnid, each.name, ", ".join(each.parents), ", ".join(each.words)) for each in found]
+    rows = [(synset.wnid, synset.name, ", ".join(synset.parents), ", ".join(synset.words)) for synset in synsets]
     typer.echo(table(("id", "name", "a kind of", "words"), rows))
 
 
-def _print_likeness(synsets: list[Synset], as_json: bool) -> None:
+def _print_similarity(synsets: list[Synset], as_json: bool) -> None:
     """The three measures: a line each for a pair, a table each for more."""
     from likewise.wordnet import MEASURES, similarity
 
-    names = [each.name for each in synsets]
+    names = [synset.name for synset in synsets]
     values = {measure: similarity(names, measure) for measure in MEASURES}
     if as_json:
         matrices = {measure: matrix.tolist() for measure, matrix in values.items()}
-        typer.echo(json.dumps({"synsets": [asdict(each) for each in synsets], **matrices}))
+        typer.echo(json.dumps({"synsets": [asdict(synset) for synset in synsets], **matrices}))
         return
     if len(names) == 2:
         header = ("measure", " - ".join(names))

@@ -15,7 +15,7 @@ def zeroshot(
     data: Annotated[str, typer.Option(help="Labelled images of three classes or more, such as cifar10.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
     preset: Annotated[str, typer.Option(help="paper: as its code trains; small: minutes.")] = "paper",
-    epochs: Annotated[int | None, typer.Option(help="Of every training, if not as in the preset.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Of every training; by default those of the preset.")] = None,
     seeds: Annotated[int, typer.Option(help="Trainings of each network.")] = 1,
     split: Annotated[str, typer.Option(help="Samples of the unseen class: train or test.")] = "train",
     normalise_both: Annotated[bool, typer.Option("--normalise-both", help="Scale capsule lengths to sum 1.")] = False,
@@ -28,8 +28,8 @@ def zeroshot(
     from likewise.matrices.tables import fit_width
 
     changes: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
-    how: dict[str, Any] = {"preset": preset, "seeds": seeds, "split": split, "engine": engine, "device": device}
-    results = [room.run(one, data, store=out and out / "store", **how, **changes) for one in networks]
+    options: dict[str, Any] = {"preset": preset, "seeds": seeds, "split": split, "engine": engine, "device": device}
+    results = [room.run(network, data, store=out and out / "store", **options, **changes) for network in networks]
     table = room.means(results, normalise_both=normalise_both)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -39,8 +39,8 @@ def zeroshot(
     if as_json:
         typer.echo(json.dumps(json.loads(table.reset_index().to_json(orient="records", double_precision=15))))
         return
-    shown = table.drop(columns=["depth", "parameters"]).dropna(axis=1, how="all")
-    typer.echo(fit_width(shown.map("{:.4g}".format), get_terminal_size().columns))
+    cells = table.drop(columns=["depth", "parameters"]).dropna(axis=1, how="all")
+    typer.echo(fit_width(cells.map("{:.4g}".format), get_terminal_size().columns))
     typer.echo("± is over classes; normalised is of soft labels that sum to one, divided by the largest value")
     if out is not None:
         typer.echo(f"\nwritten to {out}: zeroshot.csv, one file per network, store/")

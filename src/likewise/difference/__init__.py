@@ -1,6 +1,6 @@
 """What changed between a network and a fine-tuned, quantised, pruned or re-trained copy of it.
 
-`diff` shows both the same inputs and looks at layers, weights, answers and attacks, each in a file of its own. The room
+`diff` shows both the same inputs and compares layers, weights, answers and attacks, each in its own file. The room
 imports `_base`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison` and `transfer`.
 """
 

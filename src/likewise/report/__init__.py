@@ -1,8 +1,8 @@
 """Results of any runs as one HTML file.
 
-`read_runs` reads folders and files that commands wrote, `report` writes the page, `demo` makes results to show. The
-room imports `_base`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
-`zeroshot`, `analysis` and `benchmark`.
+`read_runs` reads folders and files that commands wrote, `report` writes the page, `demo` trains ten small networks
+and reports on them. The room imports `_base`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`,
+`classes`, `transfer`, `zeroshot`, `analysis` and `benchmark`.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _families(networks: ReportNetworks) -> list[dict[str, Any]]:
         return []
     groups = networks.families.clusters.groups()
     words = networks.families.keywords or [[]] * len(groups)
-    return [{"members": len(group), "keywords": list(own)} for group, own in zip(groups, words, strict=True)]
+    return [{"members": len(group), "keywords": list(entry)} for group, entry in zip(groups, words, strict=True)]
 
 
 def tick_names(names: Sequence[str], most: int = 22) -> list[str]:

@@ -13,16 +13,16 @@ def compare_with_paper(
     measure_variant: Annotated[str, typer.Option(help="Form of the measures: resi or published.")] = "resi",
     out: Annotated[Path | None, typer.Option(help="CSV with one row per measure of each cell.")] = None,
 ) -> None:
-    """Hold a run against the paper. Differences and rank correlations per cell, then the paper's claims."""
+    """Compare a run with the paper. Differences and rank correlations per cell, then the paper's claims."""
     from likewise.benchmark.results.claims import check_claims
     from likewise.benchmark.results.frame import Results
     from likewise.benchmark.results.paper import compare_with_paper
 
     results = Results.load(*runs)
-    found = compare_with_paper(results, measure_variant=measure_variant)
+    comparison = compare_with_paper(results, measure_variant=measure_variant)
     if out is not None:
-        found.save(out)
-    mean = found.by_grounding().to_string(index=False, float_format="%.2f", na_rep="–")
-    typer.echo(f"{found}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
+        comparison.save(out)
+    mean = comparison.by_grounding().to_string(index=False, float_format="%.2f", na_rep="–")
+    typer.echo(f"{comparison}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
     for verdict in check_claims(results, measure_variant=measure_variant):
         typer.echo(str(verdict))

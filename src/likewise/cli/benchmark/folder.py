@@ -1,4 +1,4 @@
-"""`likewise benchmark folder`: hold measures against representations of your own, in a folder with a manifest."""
+"""`likewise benchmark folder`: evaluate measures on your own representations, in a folder with a manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def folder(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Table of the results, as CSV.")] = None,
 ) -> None:
-    """Evaluate representations of your own. Nothing is trained."""
+    """Evaluate measures on your own representations. Nothing is trained."""
     from likewise._base.files import write_whole
     from likewise.benchmark import from_folder
     from likewise.cli._words import measures_of
@@ -24,6 +24,6 @@ def folder(
     rows = from_folder(path, measures_of(measures, "resi"), groundings=grounding or None)
     if out is not None:
         write_whole(out, rows.to_csv(index=False).encode())
-    shown = rows[rows["variant"] == "published"]
+    rows = rows[rows["variant"] == "published"]
     columns = ["grounding", "metric", "ties", "measure", "value", "chance", "p", "coverage"]
-    typer.echo(shown[columns].round(3).astype(object).where(shown[columns].notna(), "").to_string(index=False))
+    typer.echo(rows[columns].round(3).astype(object).where(rows[columns].notna(), "").to_string(index=False))

@@ -31,20 +31,19 @@ def run(
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be trained and what it costs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Train networks of known likeness, and judge measures."""
+    """Evaluate measures on networks of known similarity."""
     from likewise import benchmark
     from likewise.cli._words import measures_of
     from likewise.errors import InputError
 
-    how: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
-    how["measures"] = measures_of(measures, "resi")
+    options: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
+    options["measures"] = measures_of(measures, "resi")
     if plan:
-        _print_plan(benchmark.plan(domain, data, network, out=out, **how), as_json)
+        _print_plan(benchmark.plan(domain, data, network, out=out, **options), as_json)
         return
     if out is None:
         raise InputError("a run needs a folder for its networks and results. Say which, as in --out runs/cora-gcn.")
-    place = None if engine == "local" else engine
-    done = benchmark.run(domain, data, network, out=out, engine=place, **how)
+    done = benchmark.run(domain, data, network, out=out, engine=None if engine == "local" else engine, **options)
     if as_json:
         typer.echo(done.results.to_json(orient="records", double_precision=15))
         return

@@ -18,7 +18,7 @@ def sweep(
     from likewise.benchmark.results.tables import table
     from likewise.benchmark.sweeps import sweep
 
-    shown = table(sweep(run, measure).main(), variant=variant)
+    results = table(sweep(run, measure).main(), variant=variant)
     if out is not None:
-        shown.save(out)
-    typer.echo(str(shown))
+        results.save(out)
+    typer.echo(str(results))

@@ -10,14 +10,14 @@ import typer
 
 def table(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
-    grounding: Annotated[list[str] | None, typer.Option(help="Only this one; may be given again.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="auprc, conformity, spearman; all without it.")] = None,
+    grounding: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="auprc, conformity, spearman; by default all.")] = None,
     variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
     measure_variant: Annotated[str | None, typer.Option(help="Form of the measures: published or resi.")] = None,
     ties: Annotated[str, typer.Option(help="What equal values count as: conform, half or violate.")] = "conform",
     ranks: Annotated[bool, typer.Option("--ranks", help="Ranks of measures over all cells.")] = False,
     accuracies: Annotated[Path | None, typer.Option(help="Picture of accuracies by group.")] = None,
-    inputs: Annotated[Path | None, typer.Option(help="Picture of what the groups of the first run are shown.")] = None,
+    inputs: Annotated[Path | None, typer.Option(help="Picture of the inputs of every group of the first run.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
@@ -26,7 +26,7 @@ def table(
     from likewise.benchmark.results.accuracies import plot_accuracies
     from likewise.benchmark.results.frame import Results
     from likewise.benchmark.results.ranks import ranks as rank
-    from likewise.benchmark.results.tables import table as made
+    from likewise.benchmark.results.tables import table as tabulate
 
     results = Results.load(*runs)
     if accuracies is not None:
@@ -34,14 +34,14 @@ def table(
     if inputs is not None:
         plot_inputs(runs[0], inputs)
     if ranks:
-        found = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
+        ranking = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
         if plot is not None:
-            found.plot(plot)
-        typer.echo(str(found))
+            ranking.plot(plot)
+        typer.echo(str(ranking))
         return
-    shown = made(results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties)
+    cells = tabulate(results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties)
     if out is not None:
-        shown.save(out)
+        cells.save(out)
     if plot is not None:
-        shown.plot(plot)
-    typer.echo(str(shown))
+        cells.plot(plot)
+    typer.echo(str(cells))

@@ -46,11 +46,11 @@ def panel(material: Material) -> Panel | None:
         findings += [*_most_confused(confusions), *_class_difference(confusions)]
         answer += _most_frequent(confusions)
         names = material.networks.names
-        shown = [i for i, name in enumerate(confusions.names) if name in names]
+        rows = [i for i, name in enumerate(confusions.names) if name in names]
         data["confusion"] = {
             "classes": list(confusions.classes),
-            "networks": [names.index(confusions.names[i]) for i in shown],
-            "tables": [pack(confusions.tables[i]) for i in shown],
+            "networks": [names.index(confusions.names[i]) for i in rows],
+            "tables": [pack(confusions.tables[i]) for i in rows],
         }
     if not films and confusions is None and not findings:
         return None

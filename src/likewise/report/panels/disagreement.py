@@ -38,8 +38,8 @@ class Gap:
     def sentence(self) -> str:
         """In words."""
         return (
-            f"{self.more} puts {self.a} and {self.b} among the {_share(1 - self.high)} most alike pairs, "
-            f"{self.less} among the {_share(self.low)} least."
+            f"by {self.more}, {self.a} and {self.b} are among the {_share(1 - self.high)} most alike pairs; by "
+            f"{self.less}, among the {_share(self.low)} least."
         )
 
 
@@ -80,7 +80,7 @@ def panel(material: Material) -> Panel | None:
                     "b": names.index(gap.b),
                     "spread": rounded(gap.high - gap.low),
                     "significant": gap.significant,
-                    "text": gap.sentence,
+                    "text": gap.sentence[0].upper() + gap.sentence[1:],
                 }
                 for gap in gaps[:LISTED]
             ],

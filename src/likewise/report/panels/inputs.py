@@ -30,7 +30,7 @@ def panel(material: Material) -> Panel | None:
         row = int(rows[counts.argmax()])
         label = _class(first, int(first.labels[row]))
         share = counts.max() / counts.sum()
-        answer += f" Input {row}{f' ({label})' if label else ''} is listed most often, in {share:.0%} of all places."
+        answer += f" Input {row}{f' ({label})' if label else ''} is listed most often, with {share:.0%} of all entries."
     return Panel(
         "inputs",
         "Which inputs do two networks see differently?",

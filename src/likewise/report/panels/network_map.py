@@ -75,9 +75,8 @@ def _finding(families: Families) -> Finding:
             f"Not enough data to say whether the {len(groups)} families by {measure} are more than chance "
             f"(n = {len(families.clusters.names)})."
         )
-    return Finding(
-        text, f"p = {families.p:.2g} against the same scores in random places; {stable}.", "map", significant
-    )
+    evidence = f"p = {families.p:.2g} compared with the same scores in random places; {stable}."
+    return Finding(text, evidence, "map", significant)
 
 
 def _members(names: list[str], most: int = 5) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from likewise.benchmark.domains import Case, Group, Spec
+from likewise.benchmark.domains import Experiment, Group, NetworkSpec
 from likewise.benchmark.domains.graph import Graph
 from likewise.data import Data
 from likewise.data.graphs import Nodes
@@ -27,7 +27,7 @@ _ELSEWHERE = 500  # beyond the seeds of any group, before those of the next repe
 class OwnLabels(Graph):
     """Every network has wrong labels of its own at test nodes, in training and when it is looked at."""
 
-    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+    def changed(self, data: Data, spec: NetworkSpec, share: float | None = None) -> Data:
         """Behind the features of test nodes, another wrong label for each network."""
         found = super().changed(data, spec, share)
         graph: Any = found.inputs.graph
@@ -42,23 +42,23 @@ class OwnLabels(Graph):
 class OtherSeeds(Graph):
     """No network of one group starts from the weights of a network of another."""
 
-    def spec(self, group: Group, number: int, case: Case) -> Spec:
+    def spec(self, group: Group, number: int, experiment: Experiment) -> NetworkSpec:
         """The seed that a preset other than the paper's would give."""
-        found = super().spec(group, number, case)
-        seed = found.seed + self._offset(group, case)
-        return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
+        found = super().spec(group, number, experiment)
+        seed = found.seed + self._offset(group, experiment)
+        return replace(found, seed=seed, change_seed=self.change_seed(seed, experiment))
 
 
 class StandardApart(Graph):
     """Standard networks start from other weights than those that drop edges, as if they were trained elsewhere."""
 
-    def spec(self, group: Group, number: int, case: Case) -> Spec:
+    def spec(self, group: Group, number: int, experiment: Experiment) -> NetworkSpec:
         """Another seed for networks without a change."""
-        found = super().spec(group, number, case)
+        found = super().spec(group, number, experiment)
         if group.kind is not None:
             return found
         seed = found.seed + _ELSEWHERE
-        return replace(found, seed=seed, change_seed=self.change_seed(seed, case))
+        return replace(found, seed=seed, change_seed=self.change_seed(seed, experiment))
 
 
 class Both(OwnLabels, OtherSeeds):

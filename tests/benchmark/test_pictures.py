@@ -27,7 +27,7 @@ def test_images_of_every_group_stand_in_rows_with_their_labels(tmp_path: Path) -
     assert shown[0].shape == (8, 8, 8, 3)  # discs are in colour
     assert shown[3].shape == (8, 8, 8)
     assert (shown[0] != shown[2]).any()
-    plain = made.design().domain.load("digits", "train").inputs[:8, 0].numpy()
+    plain = made.plan().domain.load("digits", "train").inputs[:8, 0].numpy()
     spread = [float(np.abs(noisy - plain).mean()) for noisy in shown[3:]]
     assert 0 < spread[0] < spread[2]
     again = plot_inputs(out)  # by its folder too
@@ -38,9 +38,10 @@ def test_texts_of_every_group_are_written_under_its_name(tmp_path: Path) -> None
     made = run("language", "sentences", "bert-tiny", groundings=["shortcut"], out=tmp_path, **HOW)
     lines = [text.get_text() for text in plot_inputs(made).texts]
     heads = [line for line in lines if line.startswith("shortcut ")]
-    assert heads == [f"shortcut {share:g}" for share in made.design().domain.levels("shortcut", made.design().case)]
+    plan = made.plan()
+    assert heads == [f"shortcut {share:g}" for share in plan.domain.levels("shortcut", plan.experiment)]
     last = lines[lines.index("shortcut 1") + 1 :]
-    classes = made.design().domain.load("sentences", "train").classes
+    classes = plan.domain.load("sentences", "train").classes
     told = [line for line in last if not line.startswith(" ")]
     assert told == [line for line in told if line.startswith(f"{classes[int(line.split('[CLASS')[1][0])]}: [CLASS")]
     assert len(told) == 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from likewise.benchmark import BenchmarkRun, plan, run
+from likewise.benchmark import BenchmarkRun, across, plan, run
 from likewise.errors import InputError
 
 PRESET = {"seeds": 4, "group": 3, "layered": 2, "probe": 50, "train": 150, "training": {"epochs": 2}}
@@ -138,7 +138,7 @@ def test_measures_that_a_run_cannot_use_are_refused(tmp_path: Path) -> None:
     assert str(error.value) == "sat looks at networks, and a benchmark compares representations. Leave it out."
     for grounding, reason in (
         ("layers", "the same at every layer of a network"),
-        ("outputs", "what it would be held against"),
+        ("outputs", "what it would be compared with"),
     ):
         with pytest.raises(InputError) as error:
             run("vision", "digits", "mlp", measures="jsd", groundings=grounding, preset=PRESET, out=tmp_path)
@@ -165,3 +165,26 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         BenchmarkRun.load(tmp_path)
     assert str(error.value) == f"there is no file {tmp_path / 'run.json'}. Check the path."
+
+
+def test_architectures_of_several_runs_are_families(tmp_path: Path) -> None:
+    few = {"preset": {"seeds": 3, "probe": 50, "train": 100, "training": {"epochs": 1}}, "measures": "cka"}
+    runs = [
+        run("vision", "digits", name, groundings="accuracy", out=tmp_path / name, progress=False, **few)
+        for name in ("mlp", "lenet")
+    ]
+    rows = across([runs[0], tmp_path / "lenet"], "cka", progress=False)
+    assert set(rows["network"]) == {"mlp+lenet"}
+    assert set(rows["grounding"]) == {"family"}
+    assert set(rows["networks"]) == {6}
+    found = rows.query("metric == 'auprc' and variant == 'published'")
+    assert found["chance"].item() == pytest.approx(3 / 12)  # 3 pairs inside a family, 9 with the other
+    with pytest.raises(InputError) as error:
+        across(runs[:1], "cka", progress=False)
+    assert str(error.value) == "families of architectures need two runs or more, and there are 1. Give more."
+    other = run("vision", "digits", "mlp", groundings="labels", out=tmp_path / "labels", progress=False, **few)
+    with pytest.raises(InputError) as error:
+        across([runs[0], other], "cka", progress=False)
+    assert str(error.value) == (
+        f"{tmp_path / 'labels'} has no networks that differ by their seed alone. Run its grounding 'accuracy'."
+    )

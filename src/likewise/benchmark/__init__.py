@@ -9,7 +9,6 @@ from __future__ import annotations
 from likewise._base.lazy import lazy
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
-from likewise.benchmark.families import across
 from likewise.benchmark.folder import from_folder
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
 from likewise.benchmark.pictures import plot_inputs
@@ -20,7 +19,7 @@ from likewise.benchmark.results.frame import Results
 from likewise.benchmark.results.paper import compare_with_paper, paper_results
 from likewise.benchmark.results.ranks import Ranks, gains, ranks
 from likewise.benchmark.results.tables import Table, table
-from likewise.benchmark.runs import BenchmarkRun, run
+from likewise.benchmark.runs import BenchmarkRun, across, run
 from likewise.benchmark.sweeps import sweep
 from likewise.benchmark.trials import Trial
 

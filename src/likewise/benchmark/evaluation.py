@@ -27,11 +27,15 @@ ROUNDING = 1e-12  # values that differ by less, as a share of the largest, are e
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What one measure said of networks, and what is known of them.
+    """The values of one measure on networks, and what is known of them.
 
-    values  `(m, m)` over networks, rows first, or `(m, L, L)` over the layers of m networks; NaN is undefined
-    groups  the group of each network
-    truths  how far networks are apart by what they answer, `(m, m)` by name: "accuracy", "jsd", "disagreement"
+    Attributes:
+        measure: The name of the measure.
+        larger_is: What a larger value means, "more alike" or "less alike".
+        symmetric: Whether both orders of a pair have one value.
+        values: `(m, m)` over networks, rows first, or `(m, L, L)` over the layers of m networks; NaN is undefined.
+        groups: The group of each network.
+        truths: How far networks are apart by their outputs, `(m, m)` by name: "accuracy", "jsd", "disagreement".
     """
 
     measure: str
@@ -80,12 +84,16 @@ class Evidence:
 class Quality:
     """How good a measure is by one metric.
 
-    metric    spearman, spearman_jsd, spearman_disagreement, auprc or conformity; higher is better
-    chance    what a measure that knows nothing gets
-    p         how often chance gives a correlation as far from 0
-    coverage  the share of pairs on which the measure is defined
-    ties      what equal values count as, where that matters
-    low high  the middle 95 % of what chance gives
+    Attributes:
+        metric: spearman, spearman_jsd, spearman_disagreement, auprc or conformity; higher is better.
+        value: The value of the metric.
+        chance: What a measure that knows nothing gets.
+        p: How often chance gives a correlation as far from 0.
+        coverage: The share of pairs on which the measure is defined.
+        variant: The form of the evaluation, "published" or "resi".
+        ties: What equal values count as, where that matters.
+        low: The lower end of the middle 95 % of what chance gives.
+        high: Its upper end.
     """
 
     metric: str
@@ -116,23 +124,25 @@ def spearman(
     >>> spearman(Evidence("rsa", "more alike", True, -apart, truths={"accuracy": apart}), "accuracy").value
     1.0
     """
-    apart, known = evidence.apart, np.asarray(evidence.truths[truth], dtype=np.float64)
-    one, two = apart[evidence.pairs], known[evidence.pairs]
+    apart, truths = evidence.apart, np.asarray(evidence.truths[truth], dtype=np.float64)
+    one, two = apart[evidence.pairs], truths[evidence.pairs]
     defined = ~np.isnan(one) & ~np.isnan(two)
     coverage, draw = _share(defined), np.random.default_rng(seed)
-    found = _correlation(one, two)
-    if np.isnan(found):
+    value = _correlation(one, two)
+    if np.isnan(value):
         return Quality("spearman", np.nan, 0.0, None, coverage, variant)
     if variant == "resi":
         shuffled = draw.permuted(np.tile(two[defined], (permutations, 1)), axis=1)
         drawn = correlations(one[defined], shuffled, ranked=True)
-        tails = ((1 + beyond.sum()) / (1 + len(drawn)) for beyond in (drawn >= found - 1e-12, drawn <= found + 1e-12))
+        tails = ((1 + beyond.sum()) / (1 + len(drawn)) for beyond in (drawn >= value - 1e-12, drawn <= value + 1e-12))
         p = float(min(1.0, 2 * min(tails)))
     else:
-        _, drawn = mantel(apart, known, symmetric=evidence.symmetric, ranked=True, permutations=permutations, draw=draw)
-        p = p_value(found, drawn)
+        _, drawn = mantel(
+            apart, truths, symmetric=evidence.symmetric, ranked=True, permutations=permutations, draw=draw
+        )
+        p = p_value(value, drawn)
     low, high = np.nanquantile(drawn, [0.025, 0.975]).tolist()
-    return Quality("spearman", found, 0.0, p, coverage, variant, None, low, high)
+    return Quality("spearman", value, 0.0, p, coverage, variant, None, low, high)
 
 
 def auprc(evidence: Evidence, *, variant: Variant = "published") -> Quality:
@@ -142,20 +152,20 @@ def auprc(evidence: Evidence, *, variant: Variant = "published") -> Quality:
     share of its own. NaN where a group has no pair of either kind.
 
     >>> values = np.array([[1, 0.9, 0.1, 0.2], [0.9, 1, 0.3, 0.1], [0.1, 0.3, 1, 0.8], [0.2, 0.1, 0.8, 1]])
-    >>> found = auprc(Evidence("cka", "more alike", True, values, ("a", "a", "b", "b")))
-    >>> found.value, found.chance
+    >>> quality = auprc(Evidence("cka", "more alike", True, values, ("a", "a", "b", "b")))
+    >>> quality.value, quality.chance
     (1.0, 0.2)
     """
     score = _of_largest if variant == "resi" and evidence.larger_is == "less alike" else np.negative
     sides = _by_group(evidence, variant)
-    found, chances = [], []
-    for own, others in (map(_defined, both) for both in sides):
-        scores = score(np.concatenate([own, others]))
-        usable = len(own) and len(others) and (variant == "published" or np.isfinite(scores).all())
-        found.append(average_precision(scores, np.arange(len(scores)) < len(own)) if usable else np.nan)
-        chances.append(len(own) / max(1, len(scores)))
+    precisions, chances = [], []
+    for inside, others in (map(_defined, both) for both in sides):
+        scores = score(np.concatenate([inside, others]))
+        usable = len(inside) and len(others) and (variant == "published" or np.isfinite(scores).all())
+        precisions.append(average_precision(scores, np.arange(len(scores)) < len(inside)) if usable else np.nan)
+        chances.append(len(inside) / max(1, len(scores)))
     coverage = _share(~np.isnan(np.concatenate([side for both in sides for side in both])))
-    return Quality("auprc", float(np.mean(found)), float(np.mean(chances)), None, coverage, variant)
+    return Quality("auprc", float(np.mean(precisions)), float(np.mean(chances)), None, coverage, variant)
 
 
 def average_precision(scores: Array, positive: Array) -> float:
@@ -177,7 +187,7 @@ def _of_largest(distances: Array) -> Array:
 def conformity(evidence: Evidence, *, variant: Variant = "published", ties: Ties | None = None) -> Quality:
     """How often a pair inside a group is at least as alike as one of the group with others (eq. 6), mean over groups.
 
-    Every pair inside is held against every pair with others. By the paper's inequality a tie conforms; the reference
+    Every pair inside is compared with every pair with others. By the paper's inequality a tie conforms; the reference
     counts it as a violation.
 
     >>> equal = Evidence("cka", "more alike", True, np.ones((4, 4)), ("a", "a", "b", "b"))
@@ -185,14 +195,14 @@ def conformity(evidence: Evidence, *, variant: Variant = "published", ties: Ties
     (1.0, 0.0)
     """
     ties = ties or ("violate" if variant == "resi" else "conform")
-    sides, found = _by_group(evidence, variant), []
-    for own, others in (map(_defined, both) for both in sides):
-        below, upto = (np.searchsorted(np.sort(others), own, side).sum() for side in ("left", "right"))
-        comparisons = len(own) * len(others)
+    sides, rates = _by_group(evidence, variant), []
+    for inside, others in (map(_defined, both) for both in sides):
+        below, upto = (np.searchsorted(np.sort(others), inside, side).sum() for side in ("left", "right"))
+        comparisons = len(inside) * len(others)
         conforming = comparisons - upto + TIES[ties] * (upto - below)
-        found.append(float(conforming / comparisons) if comparisons else np.nan)
+        rates.append(float(conforming / comparisons) if comparisons else np.nan)
     coverage = _share(~np.isnan(np.concatenate([side for both in sides for side in both])))
-    return Quality("conformity", float(np.mean(found)), None, None, coverage, variant, ties)
+    return Quality("conformity", float(np.mean(rates)), None, None, coverage, variant, ties)
 
 
 def _by_group(evidence: Evidence, variant: Variant) -> list[tuple[Array, Array]]:
@@ -206,9 +216,9 @@ def _by_group(evidence: Evidence, variant: Variant) -> list[tuple[Array, Array]]
     sides = []
     for group in dict.fromkeys(evidence.groups):
         rows, columns = (labels == group)[:, None], (labels == group)[None]
-        own = upper if evidence.symmetric or variant == "resi" else upper | upper.T
-        others = rows & ~columns if variant == "resi" else own & (rows != columns)
-        sides.append((apart[own & rows & columns], apart[others]))
+        pairs = upper if evidence.symmetric or variant == "resi" else upper | upper.T
+        others = rows & ~columns if variant == "resi" else pairs & (rows != columns)
+        sides.append((apart[pairs & rows & columns], apart[others]))
     return sides
 
 
@@ -225,8 +235,8 @@ def layer_spearman(evidence: Evidence, *, variant: Variant = "published") -> Qua
 def layer_conformity(evidence: Evidence, *, variant: Variant = "published", ties: Ties | None = None) -> Quality:
     """How often layers further apart are no more alike, mean over networks.
 
-    Published: layers i and l against j and k, for all i <= j < k <= l (eq. 7), where a pair held against itself
-    conforms. Reference: from one layer, a nearer against a farther one in the same direction. A tie conforms in both.
+    Published: layers i and l against j and k, for all i <= j < k <= l (eq. 7), where a pair conforms with itself.
+    Reference: from one layer, a nearer against a farther one in the same direction. A tie conforms in both.
     """
     ties = ties or "conform"
     count = _triples if variant == "resi" else _quadruples
@@ -304,6 +314,6 @@ def _share(true: Array) -> float:
     return float(true.mean()) if true.size else 0.0
 
 
-def _mean(found: Iterable[float]) -> float:
-    known = [value for value in found if value == value]
-    return float(np.mean(known)) if known else np.nan
+def _mean(values: Iterable[float]) -> float:
+    defined = [value for value in values if value == value]
+    return float(np.mean(defined)) if defined else np.nan

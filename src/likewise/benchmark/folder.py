@@ -1,4 +1,4 @@
-"""Representations of your own, in a folder with a manifest, held against the same groundings without any training.
+"""Representations of your own, in a folder with a manifest, evaluated by the same groundings without any training.
 
 `manifest.json` names the file of each network, and what is known of it:
 
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import reading
-from likewise.benchmark.domains import Stack
+from likewise.benchmark.domains import LayerViews
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
-from likewise.benchmark.planning import chosen
-from likewise.benchmark.trials import Bench, Trial, evaluate, with_settings
+from likewise.benchmark.results.frame import SETTING
+from likewise.benchmark.trials import Evaluator, Trial, select_measures, with_settings
 from likewise.errors import InputError, brief, did_you_mean
 from likewise.views import Activations, Outputs
 from likewise.views.array_files import read_arrays
@@ -42,48 +42,59 @@ def from_folder(
     store: str | Path | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Which measures follow what is known of representations in a folder: one row per grounding, metric and measure.
+    """Evaluate measures on representations in a folder, by what its manifest says of their networks.
 
-    Without `groundings` all are evaluated that the manifest says enough for. The columns are those of a run.
+    Args:
+        folder: A folder with a `manifest.json` (see the guide on the benchmark).
+        measures: A name, a set like "resi" or "all", a function, or a list of them.
+        groundings: Some groundings only; by default all that the manifest says enough for.
+        store: A folder where scores are kept.
+        progress: Whether progress is shown.
+
+    Returns:
+        One row per grounding, metric, form and measure, in the columns of a run.
+
+    Raises:
+        InputError: The manifest cannot be read, or lacks what a grounding needs.
     """
-    place = Path(folder)
-    manifest = _manifest(place)
-    wanted = chosen(measures)
-    named = [groundings] if isinstance(groundings, str) else groundings
-    rules = _possible(manifest) if named is None else [GROUNDINGS.get(name) for name in named]
+    folder = Path(folder)
+    manifest = _manifest(folder)
+    selected = select_measures(measures)
+    names = [groundings] if isinstance(groundings, str) else groundings
+    rules = _possible(manifest) if names is None else [GROUNDINGS.get(name) for name in names]
     if not rules:
         raise InputError(
-            f"{place / MANIFEST} names no groups, no outputs and no layers, so nothing is known of its networks. Give "
+            f"{folder / MANIFEST} names no groups, no outputs and no layers, so nothing is known of its networks. Give "
             "each network a group, outputs, or layers."
         )
-    views = _views(place, manifest)
-    trials = [_trial(rule, place, manifest, views) for rule in rules]
-    bench = Bench(wanted, None if store is None else Path(store), progress=progress)
-    about = {name: manifest.get(name, "") for name in ("domain", "data", "network")}
-    return with_settings(evaluate(trials, bench), about | {"preset": "folder", "seed": 0})
+    views = _views(folder, manifest)
+    trials = [_make_trial(rule, folder, manifest, views) for rule in rules]
+    evaluator = Evaluator(selected, None if store is None else Path(store), progress=progress)
+    settings = {name: manifest.get(name, "") for name in SETTING} | {"preset": "folder", "seed": 0}
+    return with_settings(evaluator.evaluate(trials), settings)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     with reading(path, f"{path} is no manifest: {{reason}}. Write it as JSON."):
-        found = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(found, dict) or not isinstance(found.get("networks"), dict) or not found["networks"]:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    networks = manifest.get("networks") if isinstance(manifest, dict) else None
+    if not isinstance(networks, dict) or not networks:
         raise InputError(f'{path} names no networks. Give "networks": {{NAME: {{"representation": FILE}}}}.')
-    _check_fields(path, "a manifest", found, _FIELDS)
-    networks = found["networks"]
-    for name, given in networks.items():
-        networks[name] = {"representation": given} if isinstance(given, str) else given
+    _check_fields(path, "A manifest", manifest, _FIELDS)
+    for name, entry in networks.items():
+        networks[name] = {"representation": entry} if isinstance(entry, str) else entry
         if not isinstance(networks[name], dict):
-            raise InputError(f"{path} says {brief(given)} of {name!r}. Give the name of a file, or its fields.")
-        _check_fields(path, "a network", networks[name], _NETWORK)
-    return found
+            raise InputError(f"{path} says {brief(entry)} of {name!r}. Give the name of a file, or its fields.")
+        _check_fields(path, "A network", networks[name], _NETWORK)
+    return manifest
 
 
-def _check_fields(path: Path, what: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(f"{path} has an unknown field {name!r}.{hint} {what.capitalize()} has {', '.join(known)}.")
+def _check_fields(path: Path, what: str, entry: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    for name in entry:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise InputError(f"{path} has an unknown field {name!r}.{hint} {what} has {', '.join(names)}.")
 
 
 def _possible(manifest: Mapping[str, Any]) -> list[Grounding]:
@@ -106,30 +117,30 @@ def _array(folder: Path, name: str) -> Any:
 def _views(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Activations]:
     """The representations by network, all of the same number of inputs."""
     labels = None if "labels" not in manifest else _array(folder, manifest["labels"])
-    found: dict[str, Activations] = {}
-    for name, given in manifest["networks"].items():
-        if "representation" not in given:
+    views: dict[str, Activations] = {}
+    for name, entry in manifest["networks"].items():
+        if "representation" not in entry:
             continue
-        outputs = Outputs(_array(folder, given["outputs"]), labels) if "outputs" in given else None
-        found[name] = Activations(_array(folder, given["representation"]), name, outputs=outputs)
-        first = next(iter(found))
-        if found[name].n != found[first].n:
+        outputs = Outputs(_array(folder, entry["outputs"]), labels) if "outputs" in entry else None
+        views[name] = Activations(_array(folder, entry["representation"]), name, outputs=outputs)
+        first = next(iter(views))
+        if views[name].n != views[first].n:
             raise InputError(
-                f"{folder} holds {found[first].n} inputs of {first!r} and {found[name].n} of {name!r}. Show all "
+                f"{folder} holds {views[first].n} inputs of {first!r} and {views[name].n} of {name!r}. Show all "
                 "networks the same inputs, and give one row per input."
             )
-    return found
+    return views
 
 
-def _trial(rule: Grounding, folder: Path, manifest: Mapping[str, Any], views: Mapping[str, Activations]) -> Trial:
+def _make_trial(rule: Grounding, folder: Path, manifest: Mapping[str, Any], views: Mapping[str, Activations]) -> Trial:
     networks, path = manifest["networks"], folder / MANIFEST
     if rule.kind == "layers":
-        stacks = [_stack(folder, name, net["layers"]) for name, net in networks.items() if "layers" in net]
-        if not stacks:
+        layers = [_make_layers(folder, name, net["layers"]) for name, net in networks.items() if "layers" in net]
+        if not layers:
             raise InputError(
                 f"the grounding 'layers' needs layers, and {path} names none. Give \"layers\": [FILE, ...]."
             )
-        return Trial(rule.name, stacks=stacks)
+        return Trial(rule.name, layers=layers)
     if rule.kind == "predictions":
         if "accuracy" in rule.truths and "labels" not in manifest:
             raise InputError(
@@ -152,7 +163,7 @@ def _trial(rule: Grounding, folder: Path, manifest: Mapping[str, Any], views: Ma
     return Trial(rule.name, views, tuple(str(networks[name]["group"]) for name in views))
 
 
-def _stack(folder: Path, name: str, files: Any) -> Stack:
+def _make_layers(folder: Path, name: str, files: Any) -> LayerViews:
     layers = {
         f"{number} {file}": Activations(_array(folder, file), f"{name}/{file}") for number, file in enumerate(files)
     }
@@ -162,4 +173,4 @@ def _stack(folder: Path, name: str, files: Any) -> Stack:
             f"the layers of {name!r} in {folder} have {min(sizes)} to {max(sizes)} rows. Give one row per input, the "
             "same inputs at every layer."
         )
-    return Stack(layers)
+    return LayerViews(layers)

@@ -26,7 +26,7 @@ from likewise.benchmark.evaluation import (
 )
 from likewise.errors import InputError, brief, quoted_list
 
-Kind = Literal["predictions", "groups", "layers"]
+GroundingKind = Literal["predictions", "groups", "layers"]
 FORMS: tuple[Variant, ...] = ("published", "resi")
 
 
@@ -34,24 +34,43 @@ FORMS: tuple[Variant, ...] = ("published", "resi")
 class Grounding:
     """One grounding: `evaluate(evidence)` says how well a measure follows it.
 
-    kind    what it needs of the networks: answers to inputs, groups, or layers
-    truths  the differences of answers it needs, by name
+    Attributes:
+        name: Its name.
+        title: What tables call it.
+        kind: What it needs of the networks: "predictions", "groups" or "layers".
+        function: From evidence to the quality of a measure.
+        truths: The differences of outputs it needs, by name.
+        summary: The question it asks.
     """
 
     name: str
     title: str
-    kind: Kind
+    kind: GroundingKind
     function: Callable[[Evidence], list[Quality]]
     truths: tuple[str, ...] = ()
     summary: str = ""
 
     def evaluate(self, evidence: Evidence) -> list[Quality]:
-        """How good the measure is, by each metric and in each form."""
+        """How good a measure is, by each metric and in each form.
+
+        Args:
+            evidence: The values of the measure, and what is known of the networks.
+
+        Returns:
+            One quality per metric and form.
+
+        Raises:
+            InputError: The evidence lacks what the grounding needs.
+        """
         self.check(evidence)
         return self.function(evidence)
 
     def check(self, evidence: Evidence) -> None:
-        """Refuse evidence that lacks what the grounding needs."""
+        """Refuse evidence that lacks what the grounding needs.
+
+        Args:
+            evidence: The values of the measure, and what is known of the networks.
+        """
         _CHECKS[self.kind](self, evidence)
 
 
@@ -61,26 +80,40 @@ GROUNDINGS: Registry[Grounding] = Registry(
 
 
 def grounding(
-    *, name: str, title: str, kind: Kind, truths: tuple[str, ...] = (), aliases: tuple[str, ...] = ()
+    *, name: str, title: str, kind: GroundingKind, truths: tuple[str, ...] = (), aliases: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Evidence], list[Quality]]], Grounding]:
-    """Declare a grounding `f(evidence) -> list[Quality]`; the first line of its docstring is the summary.
+    """Register a grounding `f(evidence) -> list[Quality]`; the first line of its docstring is the summary.
 
-    >>> from likewise.benchmark.evaluation import auprc
-    >>> @grounding(name="same-seed", title="same seed", kind="groups")
-    ... def same_seed(evidence):
-    ...     '''Are networks of one seed more alike than others?'''
-    ...     return [auprc(evidence)]
-    >>> GROUNDINGS.get("same-seed").summary
-    'Are networks of one seed more alike than others?'
-    >>> GROUNDINGS.remove("same-seed")
+    Args:
+        name: Its name.
+        title: What tables call it.
+        kind: What it needs of the networks: "predictions", "groups" or "layers".
+        truths: The differences of outputs it needs: "accuracy", "jsd", "disagreement".
+        aliases: Other names for it.
+
+    Returns:
+        A decorator of the function.
+
+    Raises:
+        InputError: There is no such kind.
+
+    Example:
+        >>> from likewise.benchmark.evaluation import auprc
+        >>> @grounding(name="same-seed", title="same seed", kind="groups")
+        ... def same_seed(evidence):
+        ...     '''Are networks of one seed more alike than others?'''
+        ...     return [auprc(evidence)]
+        >>> GROUNDINGS.get("same-seed").summary
+        'Are networks of one seed more alike than others?'
+        >>> GROUNDINGS.remove("same-seed")
     """
     if kind not in _CHECKS:
         raise InputError(f"the grounding {name!r} has the kind {brief(kind)}. Choose {quoted_list(list(_CHECKS))}.")
 
     def declare(function: Callable[[Evidence], list[Quality]]) -> Grounding:
         summary = (function.__doc__ or "").split("\n")[0]
-        made = Grounding(name, title, kind, function, truths, summary)
-        return GROUNDINGS.add(name, made, aliases, module=module_of(function))
+        rule = Grounding(name, title, kind, function, truths, summary)
+        return GROUNDINGS.add(name, rule, aliases, module=module_of(function))
 
     return declare
 
@@ -128,10 +161,10 @@ def _has_layers(grounding: Grounding, evidence: Evidence) -> None:
         )
 
 
-def _is_square(grounding: Grounding, evidence: Evidence, axes: int, wanted: str) -> None:
+def _is_square(grounding: Grounding, evidence: Evidence, axes: int, shape: str) -> None:
     if evidence.values.ndim != axes:
         raise InputError(
-            f"the grounding {grounding.name!r} needs {wanted}, and the values of {evidence.measure} are "
+            f"the grounding {grounding.name!r} needs {shape}, and the values of {evidence.measure} are "
             f"{brief(evidence.values)}."
         )
 

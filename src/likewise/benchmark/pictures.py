@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from likewise.benchmark.domains import Domain, Spec
+from likewise.benchmark.domains import Domain, NetworkSpec
 from likewise.benchmark.runs import BenchmarkRun
 from likewise.data import Data
 from likewise.data.changes import texts_of
@@ -30,21 +30,32 @@ WIDTH, LINE = 130, 0.19  # characters in a line, and its height in inches
 
 
 def plot_inputs(run: BenchmarkRun | str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> Figure:
-    """One row per group of a run: its first training inputs with their labels; saved if a path is given."""
-    given = run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(os.fspath(run))
-    design = given.design()
-    specs = [spec for kind in KINDS for spec in design.networks.get(kind, ())]
+    """Draw the first training inputs of every group of a run, with their labels, one row per group.
+
+    Args:
+        run: A run of images or texts, or its folder.
+        path: Where the figure is saved, if given.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: The run has no groups of networks, or its inputs have no picture.
+    """
+    run = run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(os.fspath(run))
+    plan = run.plan()
+    specs = [spec for kind in KINDS for spec in plan.networks.get(kind, ())]
     groups = {spec.group: spec for spec in reversed(specs)}  # the first network of each
     ordered = [groups[name] for name in dict.fromkeys(spec.group for spec in specs)]
     if not ordered:
-        raise InputError(f"{given.out} has no groups of networks, so no inputs were changed.")
-    show = {"image": _images, "text": _texts}.get(design.domain.kind)
+        raise InputError(f"{run.out} has no groups of networks, so no inputs were changed.")
+    show = {"image": _images, "text": _texts}.get(plan.domain.kind)
     if show is None:
-        raise InputError(f"{given.out} is of {design.domain.kind} inputs, which have no picture.")
-    return finish(show(design.domain, ordered), path)
+        raise InputError(f"{run.out} is of {plan.domain.kind} inputs, which have no picture.")
+    return finish(show(plan.domain, ordered), path)
 
 
-def _images(domain: Domain, specs: Sequence[Spec]) -> Figure:
+def _images(domain: Domain, specs: Sequence[NetworkSpec]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.1 * IMAGES + 1.6, 1.25 * len(specs)), layout="constrained")
@@ -62,7 +73,7 @@ def _images(domain: Domain, specs: Sequence[Spec]) -> Figure:
     return figure
 
 
-def _augmented(domain: Domain, spec: Spec, images: Tensor) -> Tensor:
+def _augmented(domain: Domain, spec: NetworkSpec, images: Tensor) -> Tensor:
     """Images after what the training does to each batch."""
     draw = torch.Generator().manual_seed(spec.seed)
     for augment in domain.settings(spec).augment:
@@ -71,7 +82,7 @@ def _augmented(domain: Domain, spec: Spec, images: Tensor) -> Tensor:
     return images.clamp(0, 1)
 
 
-def _texts(domain: Domain, specs: Sequence[Spec]) -> Figure:
+def _texts(domain: Domain, specs: Sequence[NetworkSpec]) -> Figure:
     from matplotlib.figure import Figure
 
     lines: list[tuple[str, Any]] = []
@@ -82,9 +93,9 @@ def _texts(domain: Domain, specs: Sequence[Spec]) -> Figure:
             whole = f"{label}: {text if isinstance(text, str) else ' / '.join(text)}"
             lines += [(line, {}) for line in textwrap.wrap(whole, WIDTH, subsequent_indent="    ")]
     figure = Figure(figsize=(0.075 * WIDTH, LINE * (len(lines) + 1)))
-    for place, (line, style) in enumerate(lines):
+    for number, (line, style) in enumerate(lines, 1):
         # a dollar sign would begin a formula
-        figure.text(0.01, 1 - (place + 1) / (len(lines) + 1), line.replace("$", r"\$"), fontsize=8, **style)
+        figure.text(0.01, 1 - number / (len(lines) + 1), line.replace("$", r"\$"), fontsize=8, **style)
     return figure
 
 

@@ -1,8 +1,8 @@
 """`likewise.benchmark.run`: train what is missing, look at it, compare, evaluate; nothing is done twice.
 
 A run is a folder. `networks/` holds one folder per trained network, `store/` their views and all scores, `rows/` the
-results of each grounding, `results.csv`, `networks.csv` and `run.json` what came out. Started again after a kill, it
-finds all of these and goes on where it was.
+results of each grounding, `results.csv`, `networks.csv` and `run.json` what came out. Run again with the same folder,
+it finds all of these and resumes. `across` compares the standard networks of several runs, each run a family.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,27 +20,33 @@ import torch
 
 from likewise import __version__
 from likewise._base.files import make_folder, reading, write_whole
-from likewise.benchmark.domains import Domain, Spec
+from likewise.benchmark.domains import Domain
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.planning import Design
+from likewise.benchmark.planning import Plan
 from likewise.benchmark.results.frame import NETWORKS, RESULTS, read_table
-from likewise.benchmark.training import CHECKS, Record, Task, check_folder, make_all, stack_of, view_of
-from likewise.benchmark.trials import Bench, Trial, check, evaluate, usable, with_settings
+from likewise.benchmark.training import CHECKS, Record, Task, make_all, make_layer_views, make_view
+from likewise.benchmark.trials import Evaluator, Trial, select_measures, with_settings
 from likewise.benchmark.validity import VALID, Behaviour, Validity, judge
+from likewise.errors import InputError
+from likewise.views import Activations
 from likewise.work.engines import Local, engine_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LAYERS = {"layers": 3}  # how many there are shows when networks are looked at
 RUN = "run.json"
 
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRun:
-    """A run: its settings, one row per network, and one row per grounding, metric, form and measure.
+    """A run: its settings, its networks and its results.
 
-    `validity` says of each grounding whether its groups are what they are meant to be, and why not.
+    Attributes:
+        out: The folder of the run.
+        settings: The arguments of the run as plain values.
+        results: One row per grounding, metric, form and measure.
+        networks: One row per network.
+        validity: Of each grounding whether its groups are what they are meant to be, and why not.
     """
 
     out: Path
@@ -50,12 +56,22 @@ class BenchmarkRun:
     validity: Mapping[str, Validity]
 
     def __repr__(self) -> str:
-        given = " ".join(str(self.settings[name]) for name in ("domain", "data", "network", "preset"))
-        return f"BenchmarkRun({given!r}, networks={len(self.networks)}, results={len(self.results)})"
+        names = " ".join(str(self.settings[name]) for name in ("domain", "data", "network", "preset"))
+        return f"BenchmarkRun({names!r}, networks={len(self.networks)}, results={len(self.results)})"
 
     @classmethod
     def load(cls, out: str | Path) -> BenchmarkRun:
-        """A run from its folder."""
+        """Load a run.
+
+        Args:
+            out: The folder of the run.
+
+        Returns:
+            The run.
+
+        Raises:
+            InputError: The folder holds no run, or a file of it is damaged.
+        """
         folder = Path(out)
         with reading(folder / RUN, f"{folder / RUN} is no record of a run: {{reason}}. Name the folder of a run."):
             record = json.loads((folder / RUN).read_text(encoding="utf-8"))
@@ -63,20 +79,34 @@ class BenchmarkRun:
             settings = record["settings"]
         return cls(folder, settings, _table(folder / RESULTS), _table(folder / NETWORKS), validity)
 
-    def design(self, groundings: Iterable[str] | None = None) -> Design:
-        """Which networks each grounding has, all of them or some."""
+    def plan(self, groundings: Iterable[str] | None = None) -> Plan:
+        """The networks each grounding has.
+
+        Args:
+            groundings: Some groundings only.
+
+        Returns:
+            The plan the run was made by.
+        """
         with reading(self.out / RUN, f"{self.out / RUN} is no record of a run: {{reason}}."):
             record = json.loads((self.out / RUN).read_text(encoding="utf-8"))
         settings = record["settings"]
         preset = {"base": settings["preset"].removesuffix(", changed"), **settings["sizes"]}
-        wanted = [name for name in record["groundings"] if groundings is None or name in groundings]
+        names = [name for name in record["groundings"] if groundings is None or name in groundings]
         domain, data, network = (settings[name] for name in ("domain", "data", "network"))
-        return Design.of(domain, data, network, wanted, "cka", preset, settings["seed"])
+        return Plan.make(domain, data, network, names, "cka", preset, settings["seed"])
 
     def trials(self, groundings: Iterable[str] | None = None) -> list[Trial]:
-        """The views of every grounding again, from the store: to evaluate other measures costs no training."""
-        design = self.design(groundings)
-        return _trials(design, design.tasks(self.out), self.validity)
+        """Read the views of every grounding from the store: to evaluate other measures costs no training.
+
+        Args:
+            groundings: Some groundings only.
+
+        Returns:
+            One trial per grounding.
+        """
+        plan = self.plan(groundings)
+        return _trials(plan, plan.tasks(self.out), self.validity)
 
 
 def run(
@@ -92,113 +122,168 @@ def run(
     engine: Any = None,
     progress: bool = True,
 ) -> BenchmarkRun:
-    """Hold measures against networks whose likeness is known: which of them may be trusted?
+    """Evaluate measures on networks whose similarity is known: which of them may be trusted?
 
-    domain      graph, language, vision, or one of your own
-    data        an address of that domain, like cora
-    network     a name of that domain, like gcn, or an address
-    groundings  all that the domain can make, or some: accuracy, outputs, labels, shortcut, augmentation, layers, family
-    measures    a name, a set like "resi" or "all", a function, or a list of them
-    preset      "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}
-    seed        shifts the seeds of all networks: another seed is another repetition
-    engine      where networks are trained and compared: None for one after another in this process, "processes" for
-                one per core, Dask, Ray or an executor
-    out         the folder of the run; rerun with it to resume
+    Args:
+        domain: "graph", "language", "vision", or one of your own.
+        data: An address of that domain, like cora.
+        network: A name of that domain, like gcn, or an address.
+        out: The folder of the run; rerun with it to resume.
+        groundings: Some groundings only: accuracy, outputs, labels, shortcut, augmentation, layers, family; by default
+            all that the domain can make.
+        measures: A name, a set like "resi" or "all", a function, or a list of them.
+        preset: "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}.
+        seed: Shifts the seeds of all networks: another seed is another repetition.
+        engine: Where networks are trained and compared: None for one after another in this process, "processes" for
+            one per core, Dask, Ray or an executor.
+        progress: Whether progress is shown.
+
+    Returns:
+        The run, with one row per grounding, metric, form and measure.
+
+    Raises:
+        InputError: The folder holds another run, or a grounding cannot be evaluated with these networks and measures.
+        WorkerError: Networks were lost with the processes that trained them.
     """
+    import pandas as pd
+
     folder = Path(out)
-    design = Design.of(domain, data, network, groundings, measures, preset, seed)
-    settings = design.settings()
-    for grounding, specs in design.networks.items():
-        rule = GROUNDINGS.get(grounding)
-        usable(rule, design.measures)
-        check(rule, len(specs), [_group(design, grounding, spec) for spec in specs], _LAYERS.get(rule.kind))
+    plan = Plan.make(domain, data, network, groundings, measures, preset, seed)
+    plan.check()
     make_folder(folder)
-    check_folder(folder, settings)
-    _write_run(folder, design, {})
-    place = engine_of(engine)
-    threads = 1 if not isinstance(place, Local) else torch.get_num_threads()
-    tasks = design.tasks(folder, threads)
-    records = make_all(tasks, place, progress)
-    validity = _validity(design, records)
-    networks = _networks(design, tasks, records)
-    write_whole(folder / NETWORKS, networks.to_csv(index=False).encode())
-    _write_run(folder, design, validity)
-    bench = Bench(design.measures, folder / "store", place, folder / "rows", progress)
-
-    def write(rows: pd.DataFrame) -> pd.DataFrame:
-        whole = with_settings(rows, settings)
-        write_whole(folder / RESULTS, whole.to_csv(index=False).encode())
-        return whole
-
-    write(evaluate(_trials(design, tasks, validity), bench, write))
+    _check_folder(folder, plan.settings())
+    _write_run(folder, plan, {})
+    engine = engine_of(engine)
+    tasks = plan.tasks(folder, 1 if not isinstance(engine, Local) else torch.get_num_threads())
+    records = make_all(tasks, engine, progress)
+    validity = _validity(plan, records)
+    write_whole(folder / NETWORKS, _networks(plan, tasks, records).to_csv(index=False).encode())
+    _write_run(folder, plan, validity)
+    done: dict[str, pd.DataFrame] = {}
+    evaluator = Evaluator(plan.measures, folder / "store", engine, folder / "rows", progress)
+    for grounding, rows in evaluator.evaluate_each(_trials(plan, tasks, validity)):
+        done[grounding] = rows
+        ordered = pd.concat([done[name] for name in plan.networks if name in done], ignore_index=True)
+        write_whole(folder / RESULTS, with_settings(ordered, plan.settings()).to_csv(index=False).encode())
     return BenchmarkRun.load(folder)
 
 
-def _trials(design: Design, tasks: Iterable[Task], validity: Mapping[str, Validity]) -> list[Trial]:
+def across(
+    runs: Sequence[BenchmarkRun | str | Path],
+    measures: Any = "resi",
+    *,
+    store: str | Path | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Do measures tell the architectures of several runs apart? Nothing is trained for it.
+
+    The grounding `family` of one run tells kinds of training apart. Here every run is a family: its standard networks,
+    which differ by their seed alone.
+
+    Args:
+        runs: Two or more runs, or their folders, that differ in their network alone.
+        measures: A name, a set like "resi" or "all", a function, or a list of them.
+        store: A folder where scores are kept.
+        progress: Whether progress is shown.
+
+    Returns:
+        Rows of the grounding `family`, one group per run.
+
+    Raises:
+        InputError: There is one run, they differ in more than their network, or one has no standard networks.
+    """
+    loaded = [run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(run) for run in runs]
+    if len(loaded) < 2:
+        raise InputError(f"families of architectures need two runs or more, and there are {len(loaded)}. Give more.")
+    first = loaded[0]
+    views: dict[str, Activations] = {}
+    groups: list[str] = []
+    for run in loaded:
+        for name in ("domain", "data", "preset"):
+            if run.settings[name] != first.settings[name]:
+                raise InputError(
+                    f"{run.out} is a run with another {name} than {first.out} ({run.settings[name]!r} and "
+                    f"{first.settings[name]!r}). Give runs that differ in their network alone."
+                )
+        trials = run.trials(["accuracy", "outputs"])
+        if not trials:
+            raise InputError(
+                f"{run.out} has no networks that differ by their seed alone. Run its grounding 'accuracy'."
+            )
+        network = str(run.settings["network"])
+        views |= {f"{network} {name}": view for name, view in trials[0].views.items()}
+        groups += [network] * len(trials[0].views)
+    evaluator = Evaluator(select_measures(measures), None if store is None else Path(store), progress=progress)
+    rows = evaluator.evaluate([Trial("family", views, tuple(groups))])
+    return with_settings(rows, {**first.settings, "network": "+".join(dict.fromkeys(groups))})
+
+
+def _check_folder(out: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds another run."""
+    path = out / RUN
+    if not path.exists():
+        return
+    with reading(path, f"{path} is no record of a run: {{reason}}. Name another folder."):
+        there = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    for name in settings:
+        if there.get(name) != settings[name]:
+            raise InputError(
+                f"{out} holds a run with another {name} ({there.get(name)!r} there, {settings[name]!r} here). Name "
+                "another folder."
+            )
+
+
+def _trials(plan: Plan, tasks: Iterable[Task], validity: Mapping[str, Validity]) -> list[Trial]:
     by_key = {task.spec.key: task for task in tasks}
-    views: dict[str, Any] = {}
-    found = []
-    for grounding, specs in design.networks.items():
+    views: dict[str, Activations] = {}
+    trials = []
+    for grounding, specs in plan.networks.items():
         judged = validity.get(grounding, VALID)
         if GROUNDINGS.get(grounding).kind == "layers":
-            stacks = [stack_of(by_key[spec.key]) for spec in specs]
-            found.append(Trial(grounding, stacks=stacks, validity=judged))
+            layers = [make_layer_views(by_key[spec.key]) for spec in specs]
+            trials.append(Trial(grounding, layers=layers, validity=judged))
             continue
         for spec in specs:
             if spec.key not in views:
-                views[spec.key] = view_of(by_key[spec.key])
-        groups = tuple(_group(design, grounding, spec) for spec in specs)
-        named = {spec.name: views[spec.key] for spec in specs}
-        found.append(Trial(grounding, named, groups, validity=judged))
-    return found
+                views[spec.key] = make_view(by_key[spec.key])
+        by_name = {spec.name: views[spec.key] for spec in specs}
+        trials.append(Trial(grounding, by_name, plan.groups(grounding), validity=judged))
+    return trials
 
 
-def _group(design: Design, grounding: str, spec: Spec) -> str:
-    return design.domain.family(spec) if grounding == "family" else spec.group
-
-
-def _validity(design: Design, records: Mapping[str, Record]) -> dict[str, Validity]:
-    """What the answers of the networks say of each grounding."""
-    found = {}
-    for grounding, specs in design.networks.items():
-        networks = [
-            Behaviour(
-                _group(design, grounding, spec),
-                records[spec.key]["accuracy"],
-                {name: records[spec.key].get(name, math.nan) for name in CHECKS},
-                records[spec.key]["chance"],
-                records[spec.key]["fit_chance"],
-            )
-            for spec in specs
-        ]
+def _validity(plan: Plan, records: Mapping[str, Record]) -> dict[str, Validity]:
+    """What the outputs of the networks say of each grounding."""
+    validity = {}
+    for grounding, specs in plan.networks.items():
+        networks = []
+        for group, spec in zip(plan.groups(grounding), specs, strict=True):
+            record = records[spec.key]
+            checks = {name: record.get(name, math.nan) for name in CHECKS}
+            networks.append(Behaviour(group, record["accuracy"], checks, record["chance"], record["fit_chance"]))
         kind = GROUNDINGS.get(grounding).kind
-        found[grounding] = judge(grounding if kind == "groups" else kind, networks)
-    return found
+        validity[grounding] = judge(grounding if kind == "groups" else kind, networks)
+    return validity
 
 
-def _networks(design: Design, tasks: Iterable[Task], records: Mapping[str, Record]) -> pd.DataFrame:
+def _networks(plan: Plan, tasks: Iterable[Task], records: Mapping[str, Record]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
     for task in tasks:
         spec, record = task.spec, records[task.spec.key]
-        about: dict[str, Any] = {
-            "name": spec.name,
-            "group": spec.group,
-            "groundings": " ".join(design.groundings_of(spec)),
-        }
-        about |= {"seed": spec.seed, "accuracy": record["accuracy"]}
-        about |= {name: record.get(name, math.nan) for name in CHECKS}
-        rows.append(about | {"seconds": round(record["cpu"], 2), "folder": f"networks/{spec.folder}"})
+        row: dict[str, Any] = {"name": spec.name, "group": spec.group, "groundings": " ".join(plan.groundings_of(spec))}
+        row |= {"seed": spec.seed, "accuracy": record["accuracy"]}
+        row |= {name: record.get(name, math.nan) for name in CHECKS}
+        rows.append(row | {"seconds": round(record["cpu"], 2), "folder": f"networks/{spec.folder}"})
     return pd.DataFrame(rows)
 
 
-def _write_run(folder: Path, design: Design, validity: Mapping[str, Validity]) -> None:
+def _write_run(folder: Path, plan: Plan, validity: Mapping[str, Validity]) -> None:
     versions = {"likewise": __version__, "torch": torch.__version__, "numpy": np.__version__}
     record = {
-        "settings": design.settings(),
-        "groundings": list(design.networks),
-        "measures": [measure.key for measure in design.measures],
+        "settings": plan.settings(),
+        "groundings": list(plan.networks),
+        "measures": [measure.key for measure in plan.measures],
         "versions": versions | {"python": platform.python_version()},
         "validity": {name: {"valid": v.valid, "reason": v.reason} for name, v in validity.items()},
     }

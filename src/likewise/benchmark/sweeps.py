@@ -10,12 +10,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from likewise.benchmark.results.frame import Results
+from likewise.benchmark.results.frame import REPETITION, Results
 from likewise.benchmark.runs import BenchmarkRun
-from likewise.benchmark.trials import Bench
-from likewise.benchmark.trials import evaluate as evaluate_trials
+from likewise.benchmark.trials import Evaluator
 from likewise.errors import InputError
 from likewise.measures.function import Measure
 from likewise.measures.registry import get
@@ -40,18 +39,18 @@ def expand(spec: str) -> list[str]:
     if not rest.endswith("]") or not name:
         raise InputError(f"{spec!r} cannot be read. Write options in brackets: 'jaccard[k=5,10,20]'.")
     options: list[tuple[str, list[str]]] = []
-    for place, word in enumerate(word.strip() for word in rest[:-1].split(",")):
-        option, equals, value = (part.strip() for part in word.partition("="))
+    for number, word in enumerate(word.strip() for word in rest[:-1].split(",")):
+        option, equals, value = (piece.strip() for piece in word.partition("="))
         if equals and option and value:
             options.append((f"{option}=", [value]))
-        elif not equals and word and place == 0:
+        elif not equals and word and number == 0:
             options.append(("", [word]))  # the variant
         elif not equals and word and options and options[-1][0]:
             options[-1][1].append(word)
         else:
             raise InputError(f"{spec!r} cannot be read at {word!r}. Write 'jaccard[k=5,10,20]'.")
-    chosen = product(*([f"{option}{value}" for value in values] for option, values in options))
-    return [f"{name}[{', '.join(words)}]" for words in chosen]
+    combinations = product(*([f"{option}{value}" for value in values] for option, values in options))
+    return [f"{name}[{', '.join(words)}]" for words in combinations]
 
 
 def sweep_with(evaluate: Evaluate, specs: str | Iterable[str]) -> pd.DataFrame:
@@ -61,17 +60,14 @@ def sweep_with(evaluate: Evaluate, specs: str | Iterable[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    given = [specs] if isinstance(specs, str) else list(specs)
-    wanted = list(dict.fromkeys(word for spec in given for word in expand(spec)))
-    if not wanted:
+    keys = dict.fromkeys(key for spec in ([specs] if isinstance(specs, str) else specs) for key in expand(spec))
+    if not keys:
         raise InputError("no measure was given to vary. Name one with its options: 'jaccard[k=5,10,20]'.")
-    bound = {word: get(word) for word in wanted}  # a wrong option is refused before anything is computed
-    return pd.concat(
-        [evaluate([measure]).assign(measure=_named(measure)) for measure in bound.values()], ignore_index=True
-    )
+    bound = [get(key) for key in keys]  # a wrong option is refused before anything is computed
+    return pd.concat([evaluate([measure]).assign(measure=_name(measure)) for measure in bound], ignore_index=True)
 
 
-def _named(measure: Measure) -> str:
+def _name(measure: Measure) -> str:
     """The name with all options that were given, defaults too: 'jaccard[k=10]' stands beside 'jaccard[k=5]'."""
     options = ", ".join(f"{name}={value}" for name, value in measure.options.items())
     return f"{measure.name}[{options}]" if options else measure.name
@@ -80,16 +76,23 @@ def _named(measure: Measure) -> str:
 def sweep(run_folder: str | os.PathLike[str], specs: str | Iterable[str], *, progress: bool = True) -> Results:
     """Evaluate measures with varied options on the networks of a run; nothing is trained.
 
-    run_folder  the folder of a run, whose views and scores are used and added to
-    specs       one or more like 'jaccard[k=5,10,20]'
+    Args:
+        run_folder: The folder of a run, whose views and scores are used and added to.
+        specs: One or more like 'jaccard[k=5,10,20]'.
+        progress: Whether progress is shown.
+
+    Returns:
+        Results with the options in the names of measures.
+
+    Raises:
+        InputError: A text cannot be read, or the folder holds no run.
     """
     folder = Path(run_folder)
-    found = BenchmarkRun.load(folder)
-    given = found.trials()
+    run = BenchmarkRun.load(folder)
+    trials = run.trials()
 
-    def evaluate(measures: Sequence[Measure]) -> Any:
-        bench = Bench(measures, folder / "store", None, folder / "rows", progress)
-        return evaluate_trials(given, bench)
+    def evaluate(measures: Sequence[Measure]) -> pd.DataFrame:
+        return Evaluator(measures, folder / "store", None, folder / "rows", progress).evaluate(trials)
 
-    about = {name: found.settings[name] for name in ("domain", "data", "network", "preset", "seed")}
-    return Results.from_frame(sweep_with(evaluate, specs).assign(**about), str(folder))
+    settings = {name: run.settings[name] for name in REPETITION}
+    return Results.from_frame(sweep_with(evaluate, specs).assign(**settings), str(folder))

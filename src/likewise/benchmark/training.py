@@ -1,7 +1,7 @@
 """Controlled networks: each trained in a folder of its own, with a record of what it learned.
 
-A folder goes by the hash of all that the weights depend on. A training that was killed is resumed there; one that has
-its record (`network.json`) is never run again. Networks are trained side by side on any engine that has processes:
+The name of a folder holds the hash of all that the weights depend on. A training that was killed is resumed there; one
+that has its record (`network.json`) is never run again. Networks are trained side by side on any engine with processes:
 on threads of one process they would share one stream of random numbers, so there they come one after another.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,9 @@ from torch import nn
 
 from likewise._base.files import reading, write_whole
 from likewise._base.progress import Progress
-from likewise.benchmark.domains import Case, Domain, Spec, Stack
+from likewise.benchmark.domains import Domain, Experiment, LayerViews, NetworkSpec
 from likewise.data import Data
-from likewise.errors import InputError, WorkerError
+from likewise.errors import WorkerError
 from likewise.networks import evaluate, train
 from likewise.networks import network as load_network
 from likewise.networks.training.checkpoints import CHECKPOINT
@@ -40,8 +40,8 @@ class Task:
     """One network to make, in its folder under `out`; its layers are looked at too if `layered`."""
 
     domain: Domain
-    case: Case
-    spec: Spec
+    experiment: Experiment
+    spec: NetworkSpec
     out: Path
     layered: bool = False
     threads: int = 1
@@ -71,9 +71,9 @@ def read_record(folder: Path) -> Record | None:
 
 def make(task: Task) -> Record:
     """Train a network, look at it on the probe, and record what it learned."""
-    known = read_record(task.folder)
-    if known is not None:
-        return known
+    record = read_record(task.folder)
+    if record is not None:
+        return record
     spec, domain = task.spec, task.domain
     with _threads(task.threads):
         cpu, wall = time.process_time(), time.perf_counter()
@@ -82,13 +82,13 @@ def make(task: Task) -> Record:
         validation = domain.validation_data(spec)
         train(net, data, domain.settings(spec), out=task.folder, validation=validation, progress=False)
         spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-        probe = domain.probe(spec, task.case)
-        view_of(task, net)
+        probe = domain.probe(spec, task.experiment)
+        make_view(task, net)
         if task.layered:
-            stack_of(task, net)
+            make_layer_views(task, net)
         record = {"name": spec.name, "key": spec.key, "accuracy": evaluate(net, probe)[1], **spent}
         record |= {"chance": _chance(probe), "fit_chance": _chance(data)}
-        record |= {name: evaluate(net, data)[1] for name, data in domain.checks(spec, task.case).items()}
+        record |= {name: evaluate(net, data)[1] for name, data in domain.checks(spec, task.experiment).items()}
     write_whole(task.folder / RECORD, json.dumps(record, indent=1).encode())
     (task.folder / CHECKPOINT).unlink(missing_ok=True)  # three times the weights, and no longer needed
     return record
@@ -100,33 +100,36 @@ def _chance(data: Data) -> float:
     return float(counts.max() / counts.sum())
 
 
-def view_of(task: Task, net: nn.Module | None = None) -> Activations:
-    """A network on the probe, from the store where it was looked at before."""
-    probe = task.domain.probe(task.spec, task.case)
-    how = {"store": task.store, "name": task.spec.name, "progress": False}
-    return task.domain.view(net or load_network(str(task.folder)), probe, **how)
+def make_view(task: Task, net: nn.Module | None = None) -> Activations:
+    """A network on the probe, from the store if it is there."""
+    return task.domain.view(*_network_and_probe(task, net), **_options(task))
 
 
-def stack_of(task: Task, net: nn.Module | None = None) -> Stack:
-    """The layers of a network on the probe, from the store where they were looked at before."""
-    probe = task.domain.probe(task.spec, task.case)
-    how = {"store": task.store, "name": task.spec.name, "progress": False}
-    return task.domain.stack(net or load_network(str(task.folder)), probe, task.case, **how)
+def make_layer_views(task: Task, net: nn.Module | None = None) -> LayerViews:
+    """The layers of a network on the probe, from the store if they are there."""
+    return task.domain.layer_views(*_network_and_probe(task, net), task.experiment, **_options(task))
+
+
+def _network_and_probe(task: Task, net: nn.Module | None) -> tuple[nn.Module, Data]:
+    return net or load_network(str(task.folder)), task.domain.probe(task.spec, task.experiment)
+
+
+def _options(task: Task) -> dict[str, Any]:
+    return {"store": task.store, "name": task.spec.name, "progress": False}
 
 
 def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str, Record]:
     """The records of all networks by key; those that are missing are trained, as many at a time as the engine runs."""
-    found = {task.spec.key: read_record(task.folder) for task in tasks}
-    records = {key: record for key, record in found.items() if record is not None}
+    records = {task.spec.key: record for task in tasks if (record := read_record(task.folder)) is not None}
     todo = [task for task in tasks if task.spec.key not in records]
     lost: list[str] = []
     with Progress(len(tasks), "training", shown=progress) as bar:
         bar.advance(len(tasks) - len(todo))
-        for task, record in _made(todo, engine):
-            if isinstance(record, WorkerDied):
-                lost.append(f"{task.spec.name} ({record.reason})")
+        for task, outcome in _train_all(todo, engine):
+            if isinstance(outcome, WorkerDied):
+                lost.append(f"{task.spec.name} ({outcome.reason})")
             else:
-                records[task.spec.key] = record
+                records[task.spec.key] = outcome
             bar.advance()
     if lost:
         raise WorkerError(
@@ -136,7 +139,7 @@ def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str,
     return records
 
 
-def _made(tasks: Iterable[Task], engine: Engine) -> Iterator[tuple[Task, Record | WorkerDied]]:
+def _train_all(tasks: Iterable[Task], engine: Engine) -> Iterator[tuple[Task, Record | WorkerDied]]:
     if isinstance(engine, Local):
         yield from ((task, make(task)) for task in tasks)
         return
@@ -153,19 +156,3 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def check_folder(out: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse a folder that holds another run."""
-    path = out / "run.json"
-    if not path.exists():
-        return
-    with reading(path, f"{path} is no record of a run: {{reason}}. Name another folder."):
-        there = json.loads(path.read_text(encoding="utf-8"))["settings"]
-    differ = [name for name in settings if there.get(name) != settings[name]]
-    if differ:
-        name = differ[0]
-        raise InputError(
-            f"{out} holds a run with another {name} ({there.get(name)!r} there, {settings[name]!r} here). Name another "
-            "folder."
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from likewise._base.arrays import Array
 from likewise._base.files import write_whole
 from likewise._base.hashing import digest
 from likewise._base.machine import single_threaded
-from likewise.benchmark.domains import Stack
+from likewise.benchmark.domains import LayerViews
 from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
 from likewise.benchmark.results.frame import COLUMNS, REPETITION, read_table
@@ -33,6 +33,7 @@ from likewise.errors import InputError
 from likewise.matrices.similarity import Comparison
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
+from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 
@@ -46,19 +47,38 @@ FLAT = {"cka", "distance-correlation", "rsa", "rsm-difference", "magnitude-diffe
 # by kind of grounding, why a measure may not look at outputs
 _NO_OUTPUTS = {
     "layers": "which are the same at every layer of a network",
-    "predictions": "which are what it would be held against",
+    "predictions": "which are what it would be compared with",
 }
 _FORMAT = 1
 
 
+def select_measures(measures: Any) -> list[Measure]:
+    """Measures by name or set; of "all", those of representations whose libraries are installed."""
+    selected = select(measures, on=("representation", "outputs"))
+    blind = [measure for measure in selected if measure.info.on == "networks"]
+    if blind:
+        raise InputError(f"{blind[0].key} looks at networks, and a benchmark compares representations. Leave it out.")
+    if measures not in ("all", ["all"]):
+        return selected
+    return [m for m in selected if not m.missing((1000, 64, 64)) and m.info.on == "representation"]
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one grounding is evaluated on: views with groups or answers, or the layers of several networks."""
+    """What one grounding is evaluated on: views with groups or outputs, or the layers of several networks.
+
+    Attributes:
+        grounding: The name of the grounding.
+        views: One view per network, by name.
+        groups: The group of each network.
+        layers: The layers of each network, for the layer test.
+        validity: Whether the groups are what they are meant to be.
+    """
 
     grounding: str
     views: Mapping[str, Activations] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
-    stacks: Sequence[Stack] = ()
+    layers: Sequence[LayerViews] = ()
     validity: Validity = VALID
 
     @property
@@ -69,48 +89,35 @@ class Trial:
     @property
     def networks(self) -> int:
         """How many networks are compared."""
-        return len(self.stacks or self.views)
+        return len(self.layers or self.views)
 
     @property
-    def inputs(self) -> int:
-        """How many inputs they were shown."""
-        views = self.views or self.stacks[0].rows
-        return next(iter(views.values())).n
+    def first_views(self) -> list[Activations]:
+        """The views of networks, or of the layers of the first network."""
+        return list((self.views or self.layers[0].rows).values())
 
     def check(self) -> None:
         """Refuse what the grounding cannot be evaluated on."""
-        layers = len(self.stacks[0].rows) if self.stacks else None
-        check(self.rule, self.networks, self.groups, layers)
+        check(self.rule, self.networks, self.groups, len(self.layers[0].rows) if self.layers else None)
 
     def key(self, measures: Sequence[Measure]) -> str:
         """A hash of all that the rows depend on."""
-        views = [self.views, *(part for stack in self.stacks for part in (stack.rows, stack.flat, stack.positions))]
-        seen = [[name, view.digest] for part in views for name, view in part.items()]
+        views = [self.views, *(form for net in self.layers for form in (net.rows, net.flat, net.positions))]
+        digests = [[name, view.digest] for by_name in views for name, view in by_name.items()]
         answers = [view.outputs is not None for view in self.views.values()]
-        facts = [_FORMAT, __version__, self.grounding, self.groups, seen, answers]
+        facts = [_FORMAT, __version__, self.grounding, self.groups, digests, answers]
         return digest([json.dumps([*facts, [[m.key, measure_key(m)] for m in measures]])])
 
 
-@dataclass(frozen=True)
-class Bench:
-    """How trials are evaluated: by which measures, with which store, on which engine, and where rows are kept."""
-
-    measures: Sequence[Measure]
-    store: Path | None = None
-    engine: Any = None
-    rows: Path | None = None
-    progress: bool = True
-
-
 def check(rule: Grounding, networks: int, groups: Sequence[str], layers: int | None = None) -> None:
-    """Refuse networks that a grounding cannot be evaluated on, before anything is done for nothing."""
+    """Refuse networks that a grounding cannot be evaluated on, before anything is computed."""
     shape = (networks, networks) if layers is None else (networks, layers, layers)
     truths = {name: np.zeros(shape) for name in rule.truths}
     rule.check(Evidence("a measure", "more alike", True, np.zeros(shape), tuple(groups), truths))
 
 
 def usable(rule: Grounding, measures: Sequence[Measure]) -> list[Measure]:
-    """The measures that have something to say: what networks answer is the truth itself, or the same at every layer."""
+    """The measures that apply: outputs are what predictions are judged by, and the same at every layer."""
     able = [m for m in measures if m.info.on == "representation" or rule.kind not in _NO_OUTPUTS]
     if not able:
         raise InputError(
@@ -120,98 +127,115 @@ def usable(rule: Grounding, measures: Sequence[Measure]) -> list[Measure]:
     return able
 
 
-def evaluate(
-    trials: Sequence[Trial], bench: Bench, written: Callable[[pd.DataFrame], object] | None = None
-) -> pd.DataFrame:
-    """Rows for every trial and measure; `written` is handed all that there are whenever more are there."""
-    import pandas as pd
-
-    for trial in trials:  # before anything is compared for nothing
-        trial.check()
-    found: dict[str, pd.DataFrame] = {}
-    for part in _together(trials):
-        for trial, rows in _evaluated(part, bench):
-            found[trial.grounding] = rows.assign(valid=trial.validity.valid)
-            if written is not None:
-                written(pd.concat(found.values(), ignore_index=True))
-    ordered = [found[trial.grounding] for trial in trials]
-    return pd.concat(ordered, ignore_index=True)
-
-
 def with_settings(rows: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows with what they are of, in the columns of every table of results."""
-    about = {name: settings[name] for name in REPETITION}
-    return rows.assign(**about)[list(COLUMNS)]
+    """Rows with the domain, data, network, preset and seed they are of, in the columns of every table of results."""
+    return rows.assign(**{name: settings[name] for name in REPETITION})[list(COLUMNS)]
 
 
-def _together(trials: Sequence[Trial]) -> list[list[Trial]]:
+@dataclass(frozen=True)
+class Evaluator:
+    """How trials are evaluated: by which measures, with which store, on which engine, and where rows are kept."""
+
+    measures: Sequence[Measure]
+    store: Path | None = None
+    engine: Any = None
+    rows: Path | None = None
+    progress: bool = True
+
+    def evaluate(self, trials: Sequence[Trial]) -> pd.DataFrame:
+        """Rows for every trial and measure, in the order of trials."""
+        import pandas as pd
+
+        done = dict(self.evaluate_each(trials))
+        return pd.concat([done[trial.grounding] for trial in trials], ignore_index=True)
+
+    def evaluate_each(self, trials: Sequence[Trial]) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Each grounding with its rows, as soon as they exist."""
+        for trial in trials:
+            trial.check()
+        for batch in _share_networks(trials):
+            comparison: Comparison | None = None
+            for trial in batch:
+                measures = usable(trial.rule, self.measures)
+                path = None if self.rows is None else self.rows / f"{trial.grounding}-{trial.key(measures)[:16]}.csv"
+                if path is None or not path.exists():
+                    if comparison is None and not trial.layers:
+                        comparison = self._compare_all(batch)
+                    rows = self._rows(trial, measures, comparison)
+                    if path is not None:
+                        write_whole(path, rows.to_csv(index=False).encode())
+                if path is not None:  # as a later run will read them
+                    rows = read_table(
+                        path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again."
+                    )
+                yield trial.grounding, rows.assign(valid=trial.validity.valid)
+
+    def _compare_all(self, trials: Sequence[Trial]) -> Comparison:
+        """One comparison for all: by the measures, and by outputs where a grounding needs them."""
+        truths = sorted({TRUTHS[name] for trial in trials for name in trial.rule.truths})
+        keys = {measure.key for measure in self.measures}
+        return self._compare(trials[0].views, [*self.measures, *(name for name in truths if name not in keys)])
+
+    def _compare(self, views: Mapping[str, Activations], measures: Sequence[Any]) -> Comparison:
+        options = {"store": self.store, "engine": self.engine, "progress": self.progress}
+        return compare(dict(views), list(measures), **options)
+
+    def _rows(self, trial: Trial, measures: Sequence[Measure], comparison: Comparison | None) -> pd.DataFrame:
+        import pandas as pd
+
+        evidence = self._of_layers(trial, measures) if comparison is None else _of_networks(trial, measures, comparison)
+        seconds = _seconds(trial, measures)
+        rows: list[dict[str, Any]] = []
+        for measure, facts in zip(measures, evidence, strict=True):
+            names = {"grounding": trial.grounding, "measure": measure.name}
+            names["measure_variant"] = measure.info.variant or "published"
+            counts = {"networks": trial.networks, "n": trial.first_views[0].n, "seconds": seconds[measure.key]}
+            rows += [names | vars(quality) | counts for quality in trial.rule.evaluate(facts)]
+        return pd.DataFrame(rows)
+
+    def _of_layers(self, trial: Trial, measures: Sequence[Measure]) -> Iterator[Evidence]:
+        by_network = [self._layer_values(layers, measures) for layers in trial.layers]
+        for number, measure in enumerate(measures):
+            yield _evidence(measure, np.stack([values[number] for values in by_network]))
+
+    def _layer_values(self, layers: LayerViews, measures: Sequence[Measure]) -> list[Array]:
+        """Per measure the values of all pairs of layers of one network, `(L, L)`.
+
+        Two layers with maps are compared by whole maps or by positions, a layer without maps with averaged ones.
+        """
+        silent = replace(self, progress=False)
+        names, mapped = list(layers.rows), [name for name in layers.rows if name in layers.flat]
+        averaged = silent._compare(layers.rows, measures)
+        values = [averaged[measure.key].reordered(names).values.copy() for measure in measures]
+        both = np.ix_(*([names.index(name) for name in mapped] for _ in range(2)))
+        for views, flat in ((layers.flat, True), (layers.positions, False)) if len(mapped) > 1 else ():
+            numbers = [number for number, measure in enumerate(measures) if (measure.name in FLAT) == flat]
+            between = silent._compare(views, [measures[number] for number in numbers]) if numbers else {}
+            for number in numbers:
+                values[number][both] = between[measures[number].key].reordered(mapped).values
+        return values
+
+
+def _share_networks(trials: Sequence[Trial]) -> list[list[Trial]]:
     """Trials whose networks are all among those of the first of them; layers come one by one."""
-    parts: list[list[Trial]] = []
+    batches: list[list[Trial]] = []
     for trial in sorted(trials, key=lambda trial: -len(trial.views)):
         digests = {name: view.digest for name, view in trial.views.items()}
-        for part in parts if digests else ():
-            widest = part[0].views
-            if all(name in widest and widest[name].digest == known for name, known in digests.items()):
-                part.append(trial)
+        for batch in batches if digests else ():
+            widest = batch[0].views
+            if all(name in widest and widest[name].digest == key for name, key in digests.items()):
+                batch.append(trial)
                 break
         else:
-            parts.append([trial])
-    return parts
-
-
-def _evaluated(trials: Sequence[Trial], bench: Bench) -> Iterator[tuple[Trial, pd.DataFrame]]:
-    """The rows of trials that share a comparison; it is made when the first of them is not there yet."""
-    comparison: Comparison | None = None
-    for trial in trials:
-        measures = usable(trial.rule, bench.measures)
-        path = None if bench.rows is None else bench.rows / f"{trial.grounding}-{trial.key(measures)[:16]}.csv"
-        if path is not None and path.exists():
-            yield trial, _read(path)
-            continue
-        if comparison is None and not trial.stacks:
-            comparison = _compared(trials, bench)
-        rows = _rows(trial, measures, comparison, bench)
-        if path is not None:
-            write_whole(path, _text(rows))
-            rows = _read(path)  # as a later run will have them
-        yield trial, rows
-
-
-def _compared(trials: Sequence[Trial], bench: Bench) -> Comparison:
-    """One comparison for all: by the measures, and by the answers where a grounding asks for them."""
-    wanted: list[Any] = list(bench.measures)
-    truths = {name for trial in trials for name in trial.rule.truths}
-    wanted += [TRUTHS[name] for name in sorted(truths) if TRUTHS[name] not in {m.key for m in bench.measures}]
-    return _compare(trials[0].views, wanted, bench)
-
-
-def _compare(views: Mapping[str, Activations], measures: Sequence[Any], bench: Bench) -> Comparison:
-    how = {"store": bench.store, "engine": bench.engine, "progress": bench.progress}
-    return compare(dict(views), list(measures), **how)
-
-
-def _rows(trial: Trial, measures: Sequence[Measure], comparison: Comparison | None, bench: Bench) -> pd.DataFrame:
-    import pandas as pd
-
-    given = _of_layers(trial, measures, bench) if comparison is None else _of_networks(trial, measures, comparison)
-    seconds = _seconds(trial, measures)
-    rows: list[dict[str, Any]] = []
-    for measure, evidence in zip(measures, given, strict=True):
-        about = {"grounding": trial.grounding, "measure": measure.name}
-        about["measure_variant"] = measure.info.variant or "published"
-        counts = {"networks": trial.networks, "n": trial.inputs, "seconds": seconds[measure.key]}
-        for quality in trial.rule.evaluate(evidence):
-            facts = {name: getattr(quality, name) for name in ("metric", "variant", "value", "chance", "low", "high")}
-            rows.append(about | facts | {"p": quality.p, "coverage": quality.coverage, "ties": quality.ties} | counts)
-    return pd.DataFrame(rows)
+            batches.append([trial])
+    return batches
 
 
 def _of_networks(trial: Trial, measures: Sequence[Measure], comparison: Comparison) -> Iterator[Evidence]:
     names = list(trial.views)
     truths = {name: comparison[TRUTHS[name]].reordered(names).values for name in trial.rule.truths}
     for measure in measures:
-        values = comparison[measure.key].reordered(names).values
-        yield _evidence(measure, values, trial.groups, truths)
+        yield _evidence(measure, comparison[measure.key].reordered(names).values, trial.groups, truths)
 
 
 def _evidence(
@@ -221,52 +245,15 @@ def _evidence(
     return Evidence(measure.key, info.larger_is, info.symmetric, values, tuple(groups), truths or {})
 
 
-def _of_layers(trial: Trial, measures: Sequence[Measure], bench: Bench) -> Iterator[Evidence]:
-    found = [_layer_values(stack, measures, bench) for stack in trial.stacks]
-    for number, measure in enumerate(measures):
-        yield _evidence(measure, np.stack([values[number] for values in found]))
-
-
-def _layer_values(stack: Stack, measures: Sequence[Measure], bench: Bench) -> list[Array]:
-    """Per measure the values of all pairs of layers of one network, `(L, L)`.
-
-    Two layers with maps are compared by whole maps or by positions, a layer without maps with averaged ones.
-    """
-    bench = replace(bench, progress=False)
-    names, mapped = list(stack.rows), [name for name in stack.rows if name in stack.flat]
-    every = _compare(stack.rows, measures, bench)
-    values = [every[m.key].reordered(names).values.copy() for m in measures]
-    at = np.ix_([names.index(name) for name in mapped], [names.index(name) for name in mapped])
-    sides = (
-        (stack.flat, [m for m in measures if m.name in FLAT]),
-        (stack.positions, [m for m in measures if m.name not in FLAT]),
-    )
-    for views, wanted in sides if len(mapped) > 1 else ():
-        between = _compare(views, wanted, bench) if wanted else {}
-        for number, measure in enumerate(measures):
-            if measure.key in between:
-                values[number][at] = between[measure.key].reordered(mapped).values
-    return values
-
-
 def _seconds(trial: Trial, measures: Sequence[Measure]) -> dict[str, float]:
     """CPU seconds of each measure for one pair of these views, from nothing."""
-    views = list((trial.views or trial.stacks[0].rows).values())[:2]
-    found = {}
+    one, two = trial.first_views[:2]
+    seconds = {measure.key: np.nan for measure in measures}
     with single_threaded():
         for measure in measures:
-            start = time.process_time()
             if measure.info.on == "networks":
-                found[measure.key] = np.nan
                 continue
-            outcome(measure, Pair(Representation(views[0]), Representation(views[1])))
-            found[measure.key] = round(time.process_time() - start, 4)
-    return found
-
-
-def _text(rows: pd.DataFrame) -> bytes:
-    return rows.to_csv(index=False).encode()
-
-
-def _read(path: Path) -> pd.DataFrame:
-    return read_table(path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again.")
+            start = time.process_time()
+            outcome(measure, Pair(Representation(one), Representation(two)))
+            seconds[measure.key] = round(time.process_time() - start, 4)
+    return seconds

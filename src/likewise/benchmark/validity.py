@@ -85,7 +85,7 @@ def _separation(networks: Sequence[Behaviour], one: str, two: str, look: str) ->
         )
         for name in (one, two)
     ]
-    if any(np.isnan(part).any() for part in values):
+    if any(np.isnan(group).any() for group in values):
         return 0.0
     gaps = np.subtract.outer(*values)
     first = float(((gaps > 0) + 0.5 * (gaps == 0)).mean())

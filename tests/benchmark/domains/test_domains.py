@@ -67,21 +67,21 @@ def test_digits_run_in_the_domain_vision(tmp_path: Path) -> None:
 
 def test_shortcuts_of_greyscale_images_are_in_colour() -> None:
     domain = DOMAINS.get("vision")
-    case = domain.case("digits", "mlp", "small")
-    (spec, *_) = [one for one in domain.specs("shortcut", case) if one.share == 1]
+    experiment = domain.experiment("digits", "mlp", "small")
+    (spec, *_) = [one for one in domain.specs("shortcut", experiment) if one.share == 1]
     data, plain = domain.train_data(spec), domain.load("digits", "train")
     assert data.inputs.shape[1:] == (3, 8, 8)
-    assert domain.probe(spec, case).inputs.shape[1:] == (3, 8, 8)
+    assert domain.probe(spec, experiment).inputs.shape[1:] == (3, 8, 8)
     changed = (data.inputs[:] != plain.inputs[: len(data)]).any(dim=1)
     assert 0 < float(changed.float().mean()) < 0.2  # the rest of an image is as grey as it was
-    assert domain.checks(spec, case)["shortcut"].inputs.shape[1] == 3
+    assert domain.checks(spec, experiment)["shortcut"].inputs.shape[1] == 3
 
 
 def test_noise_is_tried_on_more_images_than_a_probe_has_and_at_full_strength() -> None:
     domain = DOMAINS.get("vision")
-    case = domain.case("digits", "mlp", {"probe": 10})
-    (spec, *_) = domain.specs("augmentation", case)
-    noisy, plain = domain.checks(spec, case)["augmented"], domain.load("digits", "test")
+    experiment = domain.experiment("digits", "mlp", {"probe": 10})
+    (spec, *_) = domain.specs("augmentation", experiment)
+    noisy, plain = domain.checks(spec, experiment)["augmented"], domain.load("digits", "test")
     assert len(noisy) == len(plain) > 10
     added = (noisy.inputs[:] - plain.inputs[:])[plain.inputs[:] == 0]  # noise below black is cut off
     assert 255 * float(added.square().mean().sqrt()) == pytest.approx((4000 / 2) ** 0.5, rel=0.05)
@@ -97,7 +97,7 @@ def test_digits_run_as_a_graph(tmp_path: Path) -> None:
     assert groups_of(done, "layers") == {"six layers": 2}
     assert done.networks["shortcut"].notna().sum() == 6
     trials = {trial.grounding: trial for trial in done.trials()}
-    assert [len(stack.rows) for stack in trials["layers"].stacks] == [5, 5]
+    assert [len(stack.rows) for stack in trials["layers"].layers] == [5, 5]
     assert next(iter(trials["labels"].views.values())).d == 8
     assert trials["family"].groups == ("standard",) * 2 + ("labels",) * 4 + ("augmentation",) * 4
     _varies_options(done)
@@ -134,34 +134,36 @@ def test_every_domain_names_networks_and_data_of_its_kind() -> None:
     assert DOMAINS.names() == ["graph", "language", "vision"]
     for domain in DOMAINS:
         for name in domain.networks:
-            case = domain.case(domain.data[-1], name, "small")
-            assert domain.specs("accuracy", case)
+            experiment = domain.experiment(domain.data[-1], name, "small")
+            assert domain.specs("accuracy", experiment)
 
 
 def test_the_seed_shifts_the_seeds_of_all_networks() -> None:
     domain = DOMAINS.get("graph")
-    seeds = [{spec.seed for spec in domain.specs("family", domain.case("cora", "gcn", "small", n))} for n in (0, 1)]
+    seeds = [
+        {spec.seed for spec in domain.specs("family", domain.experiment("cora", "gcn", "small", n))} for n in (0, 1)
+    ]
     assert not seeds[0] & seeds[1]
 
 
 def test_in_paper_cora_has_the_settings_of_the_reference() -> None:
     domain = DOMAINS.get("graph")
-    case = domain.case("cora", "gcn", "paper")
-    spec = domain.specs("accuracy", case)[-1]
-    assert len(domain.specs("accuracy", case)) == 10
+    experiment = domain.experiment("cora", "gcn", "paper")
+    spec = domain.specs("accuracy", experiment)[-1]
+    assert len(domain.specs("accuracy", experiment)) == 10
     assert (spec.options["norm"], spec.options["width"], spec.options["depth"]) == ("BatchNorm", 64, 3)
     assert spec.training["epochs"] == 200
-    assert [spec.options["depth"] for spec in domain.specs("layers", case)] == [6] * 5
-    networks = {spec.key for name in GROUNDINGS.names() for spec in domain.specs(name, case)}
+    assert [spec.options["depth"] for spec in domain.specs("layers", experiment)] == [6] * 5
+    networks = {spec.key for name in GROUNDINGS.names() for spec in domain.specs(name, experiment)}
     assert len(networks) == 10 + 10 + 15 + 10 + 5
 
 
 def test_multibert_has_one_address_per_seed() -> None:
     domain = DOMAINS.get("language")
-    case = domain.case("sst2", "bert", "paper", 2)
-    assert domain.specs("accuracy", case)[3].address == "hf:google/multiberts-seed_23,pretrained=true"
-    assert domain.levels("shortcut", case) == (0.558, 0.8895, 1.0)
-    assert domain.levels("augmentation", domain.case("mnli", "bert", "paper")) == (0.0, 0.25, 1.0)
+    experiment = domain.experiment("sst2", "bert", "paper", 2)
+    assert domain.specs("accuracy", experiment)[3].address == "hf:google/multiberts-seed_23,pretrained=true"
+    assert domain.levels("shortcut", experiment) == (0.558, 0.8895, 1.0)
+    assert domain.levels("augmentation", domain.experiment("mnli", "bert", "paper")) == (0.0, 0.25, 1.0)
 
 
 def test_a_domain_without_that_data_says_what_it_has() -> None:
@@ -213,4 +215,4 @@ def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(InputError) as error:
         run("vision", "digits", "lenet", seed=-1, out="unused")
     assert str(error.value) == "the seed is -1. Give a whole number from 0."
-    assert math.isclose(DOMAINS.get("vision").uninformative(DOMAINS.get("vision").case("digits", "mlp", "small")), 0)
+    assert math.isclose(DOMAINS.get("vision").uninformative(DOMAINS.get("vision").experiment("digits", "mlp", "small")), 0)

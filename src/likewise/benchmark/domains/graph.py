@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from likewise._base.hashing import digest
-from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
+from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.changes import add_shortcut
 from likewise.data.graphs import Nodes
@@ -29,7 +29,7 @@ from likewise.networks.zoo.graph import DropEdges, resi
 from likewise.views import Activations
 from likewise.views.extract import extract
 
-_LEVELS: dict[Kind, tuple[float, ...]] = {
+_LEVELS: dict[Change, tuple[float, ...]] = {
     "labels": (0.0, 0.25, 1.0),
     "shortcut": (0.0, 0.5, 1.0),
     "augmentation": (0.0, 0.2, 0.8),
@@ -54,36 +54,36 @@ class Graph(Domain):
             return Preset()
         return Preset(seeds=6, group=4, layered=3, training={"epochs": 50})
 
-    def _settings(self, case: Case) -> Any:
-        network = self.networks.get(case.network, case.network).removeprefix("zoo:")
+    def _settings(self, experiment: Experiment) -> Any:
+        network = self.networks.get(experiment.network, experiment.network).removeprefix("zoo:")
         try:
-            return resi(network, case.data, variant="resi")
+            return resi(network, experiment.data, variant="resi")
         except UnknownNameError:
             return resi(network if network in ("gcn", "sage", "gat") else "gcn", "cora", variant="resi")
 
-    def options(self, case: Case) -> dict[str, Any]:
+    def options(self, experiment: Experiment) -> dict[str, Any]:
         """Width, depth, dropout, activation and normalisation of the paper's code."""
-        return dict(self._settings(case).network)
+        return dict(self._settings(experiment).network)
 
-    def training(self, case: Case, group: Group) -> dict[str, Any]:
+    def training(self, experiment: Experiment, group: Group) -> dict[str, Any]:
         """Adam at the paper's rate for as many epochs."""
-        return dict(self._settings(case).training)
+        return dict(self._settings(experiment).training)
 
-    def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
+    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
 
-    def groups(self, grounding: str, case: Case) -> list[Group]:
+    def groups(self, grounding: str, experiment: Experiment) -> list[Group]:
         """As everywhere, but for the layers: networks of their own, six layers deep."""
         if grounding == "layers":
-            return [Group("six layers", case.preset.layered, options={"depth": _DEPTH})]
-        return super().groups(grounding, case)
+            return [Group("six layers", experiment.preset.layered, options={"depth": _DEPTH})]
+        return super().groups(grounding, experiment)
 
-    def change_seed(self, seed: int, case: Case) -> int:
+    def change_seed(self, seed: int, experiment: Experiment) -> int:
         """Another seed for every network, as in the reference."""
         return seed
 
-    def settings(self, spec: Spec) -> Settings:
+    def settings(self, spec: NetworkSpec) -> Settings:
         """Edges are dropped anew every epoch in the groups of the augmentation test.
 
         The draws of the dropout then differ from those of the standard network of the same seed: in the reference both
@@ -94,43 +94,42 @@ class Graph(Domain):
             return settings
         return replace(settings, augment=(DropEdges(spec.share),), seed=settings.seed + round(1e6 * spec.share))
 
-    def probe(self, spec: Spec, case: Case) -> Data:
+    def probe(self, spec: NetworkSpec, experiment: Experiment) -> Data:
         """Test nodes, at most 10,000; in the shortcut test with shortcuts that are always wrong.
 
         Their neighbours have the same wrong shortcuts for every network too, but in `paper`: there, as in the
         reference, every network is shown the graph it was trained on.
         """
         nodes = self.load(spec.data, "probe")
-        most = _MOST if case.preset.probe is None else case.preset.probe
+        most = _MOST if experiment.preset.probe is None else experiment.preset.probe
         if len(nodes) > most:
             nodes = nodes[np.sort(np.random.RandomState(2024).choice(len(nodes), most, replace=False)).tolist()]
         if spec.kind != "shortcut":
             return nodes
-        return self.changed(nodes, spec) if case.preset_name.startswith("paper") else add_shortcut(nodes, 0.0, 0)
+        return self.changed(nodes, spec) if experiment.as_in_paper else add_shortcut(nodes, 0.0, 0)
 
-    def checks(self, spec: Spec, case: Case) -> dict[str, Data]:
+    def checks(self, spec: NetworkSpec, experiment: Experiment) -> dict[str, Data]:
         """Right shortcuts are those of validation nodes: test nodes never have them."""
-        found = super().checks(spec, case) if spec.kind != "shortcut" else {"fit": self.train_data(spec)}
-        if spec.kind == "shortcut":
-            found["shortcut"] = self.changed(self.load(spec.data, "val"), spec, 1.0)
-        return found
+        if spec.kind != "shortcut":
+            return super().checks(spec, experiment)
+        return {"fit": self.train_data(spec), "shortcut": self.changed(self.load(spec.data, "val"), spec, 1.0)}
 
-    def augmented(self, probe: Data, case: Case) -> Data:
+    def augmented(self, probe: Data, experiment: Experiment) -> Data:
         """The probe with as many edges left as the strongest augmentation leaves."""
         graph: Any = copy(probe.inputs.graph)
         drawn = torch.rand(graph.edge_index.shape[1], generator=torch.Generator().manual_seed(2024))
-        graph.edge_index = graph.edge_index[:, drawn >= max(self.levels("augmentation", case))]
+        graph.edge_index = graph.edge_index[:, drawn >= max(self.levels("augmentation", experiment))]
         return replace(probe, name=f"{probe.name},edges dropped", inputs=Nodes(graph, probe.inputs.index))
 
-    def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
-        """The output of the second to last convolution. Nodes are held against nodes, whatever their features."""
-        found: Activations = extract(net, probe, _convolutions(net)[-2], **how)
+    def view(self, net: nn.Module, probe: Data, **show: Any) -> Activations:
+        """The output of the second to last convolution. Nodes are compared with nodes, whatever their features."""
+        view: Activations = extract(net, probe, _convolutions(net)[-2], **show)
         nodes = digest([probe.inputs.index.numpy().tobytes()])
-        return replace(found, probe=nodes, reduce=None)
+        return replace(view, probe=nodes, reduce=None)
 
-    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
+    def layer_views(self, net: nn.Module, probe: Data, experiment: Experiment, **show: Any) -> LayerViews:
         """The outputs of all convolutions but the last."""
-        return Stack(extract(net, probe, _convolutions(net)[:-1], **how))
+        return LayerViews(extract(net, probe, _convolutions(net)[:-1], **show))
 
 
 def _convolutions(net: nn.Module) -> list[str]:

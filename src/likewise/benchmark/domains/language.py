@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
+from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.word_changes import augment_text
 from likewise.views import Activations
@@ -45,66 +45,68 @@ class Language(Domain):
             return Preset(layered=10)
         return Preset(seeds=6, group=4, layered=4, train=1500, probe=500)
 
-    def address(self, case: Case, seed: int) -> str:
+    def address(self, experiment: Experiment, seed: int) -> str:
         """MultiBERT's network of that seed; they are used again after the 25th."""
-        return super().address(case, seed).format((seed // 1000 * 10 + seed % 1000) % _SEEDS)
+        return super().address(experiment, seed).format((seed // 1000 * 10 + seed % 1000) % _SEEDS)
 
-    def options(self, case: Case) -> dict[str, Any]:
+    def options(self, experiment: Experiment) -> dict[str, Any]:
         """The classifier looks at the class token."""
-        return {"pooling": "cls"} if self.networks.get(case.network, case.network).startswith("zoo:") else {}
+        return (
+            {"pooling": "cls"} if self.networks.get(experiment.network, experiment.network).startswith("zoo:") else {}
+        )
 
-    def training(self, case: Case, group: Group) -> dict[str, Any]:
+    def training(self, experiment: Experiment, group: Group) -> dict[str, Any]:
         """AdamW, the rate rising to 5e-5 for a tenth of the epochs and falling to 0, the best weights kept."""
         rate = {"optimiser": "adamw", "schedule": "linear", "clip": 1.0, "weight_decay": 0.0}
-        if not case.preset_name.startswith("paper"):
-            lr = 1e-3 if case.network == "bert-tiny" else 1e-4
+        if not experiment.as_in_paper:
+            lr = 1e-3 if experiment.network == "bert-tiny" else 1e-4
             return rate | {"lr": lr, "epochs": 4, "warmup": 0.4, "batch_size": 32}
-        epochs = _EPOCHS.get((case.data, group.kind), 10)
+        epochs = _EPOCHS.get((experiment.data, group.kind), 10)
         often = {"evaluate_every": 1000, "keep_best": True}
         return rate | often | {"lr": 5e-5, "epochs": epochs, "warmup": epochs / 10, "batch_size": 64}
 
-    def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
+    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper; the weakest shortcut is right as often as the largest class is."""
         if kind == "labels":
             return (0.0, 0.75, 1.0)
         if kind == "augmentation":
-            return _AUGMENTED.get(case.data, (0.0, 1.0))
-        least = self.uninformative(case)
+            return _AUGMENTED.get(experiment.data, (0.0, 1.0))
+        least = self.uninformative(experiment)
         return (least, round(least + 0.75 * (1 - least), 4), 1.0)
 
-    def uninformative(self, case: Case) -> float:
+    def uninformative(self, experiment: Experiment) -> float:
         """The share of the largest class."""
-        if case.data in _MAJORITY:
-            return _MAJORITY[case.data]
-        labels = self.load(case.data, "train").need_labels("find the largest class").tolist()
+        if experiment.data in _MAJORITY:
+            return _MAJORITY[experiment.data]
+        labels = self.load(experiment.data, "train").need_labels("find the largest class").tolist()
         return round(max(Counter(labels).values()) / len(labels), 3)
 
-    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+    def changed(self, data: Data, spec: NetworkSpec, share: float | None = None) -> Data:
         """Other words too: what is augmented are the texts."""
         if spec.kind == "augmentation":
             return augment_text(data, spec.share if share is None else share, spec.change_seed)
         return super().changed(data, spec, share)
 
-    def validation_data(self, spec: Spec) -> Data | None:
+    def validation_data(self, spec: NetworkSpec) -> Data | None:
         """The development split, changed as the training data is, where the best weights are kept."""
         return self.changed(self.load(spec.data, "probe"), spec) if spec.training.get("keep_best") else None
 
-    def augmented(self, probe: Data, case: Case) -> Data:
+    def augmented(self, probe: Data, experiment: Experiment) -> Data:
         """The probe with all its words changed."""
         return augment_text(probe, 1.0, 2024)
 
-    def view(self, net: nn.Module, probe: Data, **how: Any) -> Activations:
+    def view(self, net: nn.Module, probe: Data, **show: Any) -> Activations:
         """The class token after the last layer."""
-        found: Activations = extract(net, probe, _hidden(net, probe)[-1], reduce="cls", **how)
-        return found
+        view: Activations = extract(net, probe, _hidden(net, probe)[-1], reduce="cls", **show)
+        return view
 
-    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
+    def layer_views(self, net: nn.Module, probe: Data, experiment: Experiment, **show: Any) -> LayerViews:
         """The class token after the embeddings and after every layer."""
-        return Stack(extract(net, probe, _hidden(net, probe), reduce="cls", **how))
+        return LayerViews(extract(net, probe, _hidden(net, probe), reduce="cls", **show))
 
 
 def _hidden(net: nn.Module, probe: Data) -> list[str]:
     """The embeddings and the layers of an encoder."""
-    found = layers(net, probe[:2])
-    embeddings = [layer.name for layer in found if layer.name.endswith("embeddings")]
-    return [min(embeddings, key=len), *(layer.name for layer in found if layer.block)]
+    modules = layers(net, probe[:2])
+    embeddings = [layer.name for layer in modules if layer.name.endswith("embeddings")]
+    return [min(embeddings, key=len), *(layer.name for layer in modules if layer.block)]

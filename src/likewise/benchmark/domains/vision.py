@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from likewise.benchmark.domains.base import Case, Domain, Group, Kind, Preset, Spec, Stack, domain
+from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.changes import in_colour
 from likewise.networks import Noise, Settings
@@ -25,7 +25,7 @@ from likewise.views import Activations
 from likewise.views.extract import extract
 from likewise.views.layers import layers
 
-_LEVELS: dict[Kind, tuple[float, ...]] = {
+_LEVELS: dict[Change, tuple[float, ...]] = {
     "labels": (0.0, 0.5, 1.0),
     "shortcut": (0.0, 0.75, 1.0),
     "augmentation": (1000.0, 2000.0, 4000.0),  # the variance of noise: S, M and Max
@@ -58,48 +58,48 @@ class Vision(Domain):
             return Preset(layered=10)
         return Preset(seeds=8, group=4, layered=4, train=4000, probe=500)
 
-    def training(self, case: Case, group: Group) -> dict[str, Any]:
+    def training(self, experiment: Experiment, group: Group) -> dict[str, Any]:
         """Table 6 of the paper; `small`: ten epochs of Adam."""
-        if not case.preset_name.startswith("paper"):
+        if not experiment.as_in_paper:
             return {"optimiser": "adam", "lr": 2e-3, "epochs": 10, "weight_decay": 0.0}
-        if case.network.startswith("vit"):
+        if experiment.network.startswith("vit"):
             return {**_VIT, "schedule": "cosine", "label_smoothing": 0.1, "augment": ["resized-crop", "flip"]}
-        decay = 5e-4 if case.data.startswith("cifar") else 4e-5
+        decay = 5e-4 if experiment.data.startswith("cifar") else 4e-5
         return {**_CNN, "weight_decay": decay, "label_smoothing": 0.1, "augment": ["resized-crop", "flip"]}
 
-    def levels(self, kind: Kind, case: Case) -> tuple[float, ...]:
+    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
 
-    def changed(self, data: Data, spec: Spec, share: float | None = None) -> Data:
+    def changed(self, data: Data, spec: NetworkSpec, share: float | None = None) -> Data:
         """Discs of shortcuts are coloured, so greyscale images get colours first: greys are not learned from few."""
         return super().changed(in_colour(data) if spec.kind == "shortcut" else data, spec, share)
 
-    def settings(self, spec: Spec) -> Settings:
+    def settings(self, spec: NetworkSpec) -> Settings:
         """Noise is drawn anew for every batch in the groups of the augmentation test."""
         settings = super().settings(spec)
         if spec.kind != "augmentation":
             return settings
         return replace(settings, augment=(*settings.augment, Noise(spec.share)))
 
-    def augmented(self, probe: Data, case: Case) -> Data:
+    def augmented(self, probe: Data, experiment: Experiment) -> Data:
         """Test images, more than a small probe has, all with the strongest noise that networks were trained on."""
-        some = self.load(case.data, "probe")[:_NOISY]
+        some = self.load(experiment.data, "probe")[:_NOISY]
         images, draw = some.inputs[:], torch.Generator().manual_seed(2024)
-        deviation = math.sqrt(max(self.levels("augmentation", case))) / 255
+        deviation = math.sqrt(max(self.levels("augmentation", experiment))) / 255
         noisy = (images + deviation * torch.randn(images.shape, generator=draw)).clamp(0, 1)
         return Data(f"{some.name},noise", "image", noisy, some.labels, some.classes, some.wnids)
 
-    def stack(self, net: nn.Module, probe: Data, case: Case, **how: Any) -> Stack:
+    def layer_views(self, net: nn.Module, probe: Data, experiment: Experiment, **show: Any) -> LayerViews:
         """The last five blocks with small maps, and what the classifier is given."""
         shapes = _points(net, probe)
-        rows = {name: extract(net, probe, name, reduce=_reduction(shape), **how) for name, shape in shapes.items()}
+        rows = {name: extract(net, probe, name, reduce=_reduction(shape), **show) for name, shape in shapes.items()}
         maps = {name: shape for name, shape in shapes.items() if len(shape) == 3}
-        flat = {name: extract(net, probe, name, reduce="pool7", **how) for name in maps}
+        flat = {name: extract(net, probe, name, reduce="pool7", **show) for name in maps}
         side = min([min(7, *shape[1:]) for shape in maps.values()], default=0)
-        every = side**2 + (not case.preset_name.startswith("paper"))  # the paper's 49 is always the same corner
+        every = side**2 + (not experiment.as_in_paper)  # the paper's 49 is always the same corner
         positions = {name: _positions(flat[name], shape[0], side, every) for name, shape in maps.items()}
-        return Stack(rows | {"penultimate": self.view(net, probe, **how)}, flat, positions)
+        return LayerViews(rows | {"penultimate": self.view(net, probe, **show)}, flat, positions)
 
 
 def _points(net: nn.Module, probe: Data) -> dict[str, tuple[int, ...]]:

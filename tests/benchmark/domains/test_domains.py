@@ -215,4 +215,6 @@ def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(InputError) as error:
         run("vision", "digits", "lenet", seed=-1, out="unused")
     assert str(error.value) == "the seed is -1. Give a whole number from 0."
-    assert math.isclose(DOMAINS.get("vision").uninformative(DOMAINS.get("vision").experiment("digits", "mlp", "small")), 0)
+    assert math.isclose(
+        DOMAINS.get("vision").uninformative(DOMAINS.get("vision").experiment("digits", "mlp", "small")), 0
+    )

@@ -202,10 +202,12 @@ def _with_prefix(name: str) -> list[str]:
 
 def _options(text: str, address: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for part in text.split(",")[1:]:
-        name, equals, value = part.partition("=")
+    for option in text.split(",")[1:]:
+        name, equals, value = option.partition("=")
         if not equals or not name.isidentifier():
-            raise InputError(f"{part!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'.")
+            raise InputError(
+                f"{option!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'."
+            )
         options[name] = parse_value(value)
     return options
 

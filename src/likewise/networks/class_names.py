@@ -47,11 +47,12 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
 
     Recorded ones may be fewer than the outputs: the rest was never trained.
     """
-    own = recorded_classes(net)
-    if own is not None:
-        return own if len(own) <= count else None
-    own = declared_classes(net) or _of_torchvision(unwrapped(net), count) or _of_timm(unwrapped(net), count)
-    return own if own is not None and count in (len(own), len(own) + _no_object(net, count)) else None
+    classes = recorded_classes(net)
+    if classes is not None:
+        return classes if len(classes) <= count else None
+    classes = declared_classes(net) or _of_torchvision(unwrapped(net), count) or _of_timm(unwrapped(net), count)
+    fits = classes is not None and count in (len(classes), len(classes) + _no_object(net, count))
+    return classes if fits else None
 
 
 def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None]:
@@ -60,15 +61,15 @@ def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None
     Left out are what detectors and segmenters have beside: no object, background, and numbers that mean
     nothing, "N/A" (COCO counts to 90 and has 80 classes).
     """
-    own = class_names(net, count)
+    classes = class_names(net, count)
     rows = list(range(_background(net), count - _no_object(net, count)))
-    if own is None or len(own) <= rows[-1]:  # the rest was never trained
+    if classes is None or len(classes) <= rows[-1]:  # the rest was never trained
         return rows, None
-    rows = [i for i in rows if not _is_placeholder(own.names[i])]
-    if len(rows) == len(own):
-        return rows, own
-    names = tuple(own.names[i] for i in rows)
-    ids = None if own.wnids is None else tuple(own.wnids[i] for i in rows)
+    rows = [i for i in rows if not _is_placeholder(classes.names[i])]
+    if len(rows) == len(classes):
+        return rows, classes
+    names = tuple(classes.names[i] for i in rows)
+    ids = None if classes.wnids is None else tuple(classes.wnids[i] for i in rows)
     return rows, ClassNames(names, ids) if ids is not None else recognised(names)
 
 
@@ -107,44 +108,44 @@ def output_indices(data: Any, net: nn.Module, count: int, label: str) -> list[in
     None where labels can only be taken as they are: the data names no classes, or the network names
     none and answers with as many. Refused where they are not the same classes.
     """
-    (names, _), own = declared_names(data), class_names(net, count)
-    if names is None or (own is None and len(names) == count):
+    (names, _), outputs = declared_names(data), class_names(net, count)
+    if names is None or (outputs is None and len(names) == count):
         return None
     start = f"the labels of {_name_of(data)} do not fit {label}:"
-    given = classes_of(data)
-    if own is None or given is None:
+    classes = classes_of(data)
+    if outputs is None or classes is None:
         raise InputError(
             f"{start} it has {len(names)} classes ({quoted_list(names)}), and the network answers "
             f"with {count} numbers that have no names. Use a network of these classes."
         )
     return locate(
-        given,
-        own,
+        classes,
+        outputs,
         lambda missing: (
-            f"{start} of its {len(names)} classes, {missing} are not surely among the network's {len(own)} "
-            f"({quoted_list(own.names)}). Name them as the network does, or by WordNet id."
+            f"{start} of its {len(names)} classes, {missing} are not surely among the network's {len(outputs)} "
+            f"({quoted_list(outputs.names)}). Name them as the network does, or by WordNet id."
         ),
     )
 
 
-def output_labels(labels: Tensor, places: list[int] | None) -> Tensor:
+def output_labels(labels: Tensor, indices: list[int] | None) -> Tensor:
     """Labels as the network counts them."""
-    if places is None or places == list(range(len(places))):
+    if indices is None or indices == list(range(len(indices))):
         return labels
-    return torch.tensor(places, device=labels.device)[labels]
+    return torch.tensor(indices, device=labels.device)[labels]
 
 
 def relabel(data: Data, net: nn.Module, count: int, label: str) -> Data:
     """The data with its labels and classes as a network with `count` outputs counts them."""
-    places, outputs = output_indices(data, net, count, label), class_names(net, count)
-    if places is None or outputs is None:
+    indices, outputs = output_indices(data, net, count, label), class_names(net, count)
+    if indices is None or outputs is None:
         return data
     names = [*outputs.names, *(f"output {i}" for i in range(len(outputs), count))]
     wnids: list[str | None] = [*outputs.ids, *[None] * (count - len(outputs))]
-    for own, place in enumerate(places):
-        wnids[place] = (data.wnids and data.wnids[own]) or wnids[place]
+    for label_index, index in enumerate(indices):
+        wnids[index] = (data.wnids and data.wnids[label_index]) or wnids[index]
     ids = tuple(wnids) if any(wnids) else None
-    labels = output_labels(data.need_labels(f"score {label}"), places)
+    labels = output_labels(data.need_labels(f"score {label}"), indices)
     return replace(data, labels=labels, classes=tuple(names), wnids=ids)
 
 

@@ -86,8 +86,8 @@ def transform_for(net: nn.Module, data: Any, label: str, transform: Any = None) 
                 f"or data of {KINDS[kind]}."
             )
         data = data.of_kind(kind)
-    own = transform_of(net) if transform is None else from_callable(transform)
-    return data if own is None else transformed(data, own, label, asked=transform is not None)
+    applied = transform_of(net) if transform is None else from_callable(transform)
+    return data if applied is None else transformed(data, applied, label, asked=transform is not None)
 
 
 def prepare_inputs(net: nn.Module, inputs: Any) -> Any:
@@ -141,9 +141,8 @@ def _no_tokenizer(net: nn.Module) -> str:
     )
 
 
-def _other_kind(net: nn.Module, kind: InputKind | None, shown: str) -> str:
-    own, example = KINDS[kind or "text"], _EXAMPLES[shown]
-    return f"{type(net).__name__} takes {own}, and was shown {shown}. Use {example}."
+def _other_kind(net: nn.Module, kind: InputKind | None, inputs: str) -> str:
+    return f"{type(net).__name__} takes {KINDS[kind or 'text']}, and was shown {inputs}. Use {_EXAMPLES[inputs]}."
 
 
 def padding_mask(net: nn.Module, inputs: Any, length: int) -> Tensor | None:
@@ -201,11 +200,11 @@ def _without_notices(net: nn.Module) -> AbstractContextManager[None]:
 
 def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
     """Refuse a graph whose nodes have other features than the network was built for."""
-    expected, given = getattr(net, "in_channels", None), batch["x"].shape[1]
-    if isinstance(expected, int) and expected not in (given, -1):  # -1 waits for the first graph
+    expected, features = getattr(net, "in_channels", None), batch["x"].shape[1]
+    if isinstance(expected, int) and expected not in (features, -1):  # -1 waits for the first graph
         raise InputError(
-            f"{type(net).__name__} was built for {expected} features per node and was shown {given}. "
-            f"Build it with features={given}."
+            f"{type(net).__name__} was built for {expected} features per node and was shown {features}. "
+            f"Build it with features={features}."
         )
 
 
@@ -252,11 +251,11 @@ def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
         name, shape = type(unwrapped(net)).__name__, getattr(inputs, "shape", None)
         if is_out_of_memory(error):
             raise ForwardError(f"{name} does not fit in memory with this batch. Lower batch_size.") from error
-        shown = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
+        described = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ForwardError(
-            f"{name} failed on {shown}: {type(error).__name__}: {reason}. Check that the network takes inputs of this "
-            "shape and type."
+            f"{name} failed on {described}: {type(error).__name__}: {reason}. Check that the network takes inputs of "
+            "this shape and type."
         ) from error
 
 

@@ -60,9 +60,9 @@ def declared_options(
         declared = address.source.header_options(address.name)
         allowed = not _is_word(value) if declared is None else name in declared
         if not allowed or not _is_plain(name, value):
-            shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}…"
+            text = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}…"
             raise InputError(
-                f"{path} asks for the option {name}={shown}, which a file may not choose. Where "
+                f"{path} asks for the option {name}={text}, which a file may not choose. Where "
                 f"you trust it, type it: '{address},{name}=VALUE@{path}'."
             )
     return options
@@ -105,7 +105,7 @@ def _is_number(value: Any) -> bool:
 def _is_plain(name: str, value: Any) -> bool:
     """Whether a value is a truth value, a number of sensible size, a word, or a few of these."""
     if isinstance(value, list):
-        return len(value) <= 64 and all(_is_plain(name, part) for part in value)
+        return len(value) <= 64 and all(_is_plain(name, entry) for entry in value)
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, str):

@@ -96,14 +96,14 @@ def _unwrapped(stored: Any, wrappers: Sequence[str]) -> State:
 
 def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str, str]] = ()) -> None:
     """Put tensors into a network, or name the ones that do not fit."""
-    wanted = unwrapped(net).state_dict()
-    given = _renamed(state, wanted, renames)
-    missing = [key for key in wanted if key not in given and not key.endswith(_COUNTER)]
-    extra = [key for key in sorted(given) if key not in wanted and not key.endswith(_COUNTER)]
+    here = unwrapped(net).state_dict()
+    there = _renamed(state, here, renames)
+    missing = [key for key in here if key not in there and not key.endswith(_COUNTER)]
+    extra = [key for key in sorted(there) if key not in here and not key.endswith(_COUNTER)]
     other = [
-        f"{key} ({_shape(given[key])} there, {_shape(wanted[key])} here)"
-        for key in wanted
-        if key in given and given[key].shape != wanted[key].shape
+        f"{key} ({_shape(there[key])} there, {_shape(here[key])} here)"
+        for key in here
+        if key in there and there[key].shape != here[key].shape
     ]
     faults = [
         f"{what} {_some(keys)}"
@@ -115,13 +115,13 @@ def fit(net: nn.Module, state: State, *, label: str, renames: Sequence[tuple[str
             f"the weights of {label} are of another architecture: {'; '.join(faults)}. Name the "
             "architecture they were made for, with its options such as classes=."
         )
-    unwrapped(net).load_state_dict(given, strict=False)
+    unwrapped(net).load_state_dict(there, strict=False)
 
 
-def _renamed(state: State, wanted: State, renames: Sequence[tuple[str, str]]) -> State:
+def _renamed(state: State, target: State, renames: Sequence[tuple[str, str]]) -> State:
     keys = {key: key for key in state}
-    foreign = [prefix for prefix in _PREFIXES if not any(key.startswith(prefix) for key in wanted)]
-    while prefix := next((each for each in foreign if all(key.startswith(each) for key in keys.values())), None):
+    foreign = [prefix for prefix in _PREFIXES if not any(key.startswith(prefix) for key in target)]
+    while prefix := next((one for one in foreign if all(key.startswith(one) for key in keys.values())), None):
         keys = {key: now.removeprefix(prefix) for key, now in keys.items()}
     for pattern, replacement in renames:
         keys = {key: re.sub(pattern, replacement, now) for key, now in keys.items()}

@@ -15,6 +15,8 @@ from torch import Tensor
 from likewise._base.warnings import warn
 from likewise.errors import InputError
 
+# Their code, docstrings included, is part of the fingerprint of networks that hold them.
+
 
 class Prepared(dict[str, Tensor]):
     """Tensors by the names a network takes them by; `mask` says what is not padding, also where it takes no mask."""
@@ -22,10 +24,10 @@ class Prepared(dict[str, Tensor]):
     mask: Tensor | None = None
 
     @classmethod
-    def of(cls, given: Any, accepted: Collection[str], mask: Tensor | None = None) -> Prepared:
+    def of(cls, tensors: Any, accepted: Collection[str], mask: Tensor | None = None) -> Prepared:
         """Those of the tensors given that the network takes."""
-        prepared = cls({name: value for name, value in given.items() if not accepted or name in accepted})
-        prepared.mask = given.get("attention_mask") if mask is None else mask
+        prepared = cls({name: value for name, value in tensors.items() if not accepted or name in accepted})
+        prepared.mask = tensors.get("attention_mask") if mask is None else mask
         return prepared
 
     def with_rows(self, values: dict[str, Tensor], index: slice | list[int]) -> Prepared:
@@ -73,8 +75,8 @@ class FromExtractor:
         if cut:
             seconds = longest / self._own_rate
             warn(f"{cut} of {len(arrays)} sounds are longer than {seconds:g} seconds, and are cut there.")
-        given = self.extractor(arrays, sampling_rate=self._own_rate, padding=self.padding, return_tensors="pt")
-        return Prepared.of(given, self.accepted, self._mask(given, [len(array) for array in arrays]))
+        features = self.extractor(arrays, sampling_rate=self._own_rate, padding=self.padding, return_tensors="pt")
+        return Prepared.of(features, self.accepted, self._mask(features, [len(array) for array in arrays]))
 
     @property
     def _own_rate(self) -> int:
@@ -103,11 +105,11 @@ class FromExtractor:
             array = resample_poly(array, self._own_rate // shared, self.rate // shared)
         return array.astype(np.float32)
 
-    def _mask(self, given: Any, lengths: list[int]) -> Tensor | None:
+    def _mask(self, features: Any, lengths: list[int]) -> Tensor | None:
         """Which samples, or frames of a spectrogram, are none of padding; None where that cannot be told."""
-        if "attention_mask" in given:
+        if "attention_mask" in features:
             return None  # it is taken from there
-        values = next(iter(given.values()))
+        values = next(iter(features.values()))
         step = 1 if values.ndim == 2 else getattr(self.extractor, "hop_length", None)
         if step is None:
             return None

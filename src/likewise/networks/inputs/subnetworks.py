@@ -22,48 +22,48 @@ TOWERS = {
     "audio": ("get_audio_features", "input_features", ("text", "vision", "visual", "image")),
 }
 HALVES = ("encoder", "decoder")
-_SHOWN_TO = {"image": "vision", "text": "text", "audio": "audio"}
+_TOWER_OF = {"image": "vision", "text": "text", "audio": "audio"}
 
 
 def subnetworks_of(net: nn.Module) -> tuple[str, ...]:
     """The parts a network can be asked for, none where it is one piece."""
-    towers = tuple(part for part, (method, _, _) in TOWERS.items() if callable(getattr(net, method, None)))
+    towers = tuple(name for name, (method, _, _) in TOWERS.items() if callable(getattr(net, method, None)))
     if len(towers) > 1:
         return towers
     return HALVES if "decoder_input_ids" in inspect.signature(net.forward).parameters else ()
 
 
-def choose_subnetwork(parts: tuple[str, ...], wanted: Any, domain: str | None, address: str) -> str | None:
+def choose_subnetwork(names: tuple[str, ...], asked: Any, domain: str | None, address: str) -> str | None:
     """The part that was asked for, else the tower for inputs of this kind or the encoder; None for the whole."""
-    if wanted is not None and wanted not in parts:
-        remedy = f"Choose {' or '.join(f'part={part}' for part in parts)}." if parts else "Leave part out."
-        raise InputError(f"{address} has no part {wanted!r}. {remedy}")
-    if wanted is not None or not parts:
-        return None if wanted is None else str(wanted)
-    if parts == HALVES:
+    if asked is not None and asked not in names:
+        remedy = f"Choose {' or '.join(f'part={name}' for name in names)}." if names else "Leave part out."
+        raise InputError(f"{address} has no part {asked!r}. {remedy}")
+    if asked is not None or not names:
+        return None if asked is None else str(asked)
+    if names == HALVES:
         return "encoder"
-    fitting = _SHOWN_TO.get(domain or "")
-    if fitting in parts:
+    fitting = _TOWER_OF.get(domain or "")
+    if fitting in names:
         return fitting
-    choices = " or ".join(f"'{_bare(address)},part={part}'" for part in parts)
+    choices = " or ".join(f"'{_bare(address)},part={name}'" for name in names)
     raise InputError(
-        f"{address} has {len(parts)} towers, and nothing says which is to be looked at. Name one: {choices}."
+        f"{address} has {len(names)} towers, and nothing says which is to be looked at. Name one: {choices}."
     )
 
 
-def take_subnetwork(net: nn.Module, part: str) -> nn.Module:
+def take_subnetwork(net: nn.Module, name: str) -> nn.Module:
     """One part of a network, to be called as a network of its own."""
-    if part == "encoder":
+    if name == "encoder":
         encoder: nn.Module = net.get_encoder()  # type: ignore[operator]
         return encoder
     whole: Any = net
-    if part == "decoder":
+    if name == "decoder":
         whole.forward = MethodType(_decode, whole)
         return net
-    method, whole.main_input_name, foreign = TOWERS[part]
-    for name, _ in list(net.named_children()):
-        if any(word in name for word in foreign):
-            delattr(net, name)
+    method, whole.main_input_name, foreign = TOWERS[name]
+    for child, _ in list(net.named_children()):
+        if any(word in child for word in foreign):
+            delattr(net, child)
     whole.forward = getattr(whole, method)
     whole.head_layer = None  # its last layer projects, and names no classes
     return net
@@ -76,10 +76,10 @@ def _decode(self: Any, **inputs: Tensor) -> Any:
     """
     ids, first = inputs.get("input_ids"), next(iter(inputs.values()))
     begin = torch.full((len(first), 1), self.config.decoder_start_token_id, dtype=torch.long, device=first.device)
-    shown = {"decoder_input_ids": begin if ids is None else torch.cat([begin, ids[:, :-1]], dim=1)}
+    decoded = {"decoder_input_ids": begin if ids is None else torch.cat([begin, ids[:, :-1]], dim=1)}
     if ids is not None and "attention_mask" in inputs:
-        shown["decoder_attention_mask"] = inputs["attention_mask"]
-    return type(self).forward(self, **inputs, **shown)
+        decoded["decoder_attention_mask"] = inputs["attention_mask"]
+    return type(self).forward(self, **inputs, **decoded)
 
 
 def start_token(config: Any) -> int:
@@ -88,10 +88,10 @@ def start_token(config: Any) -> int:
     return int(next((getattr(config, name) for name in names if getattr(config, name, None) is not None), 0))
 
 
-def note(parts: tuple[str, ...], part: str, address: str) -> str:
+def note(names: tuple[str, ...], name: str, address: str) -> str:
     """What is said where nobody chose a part."""
-    other = next(each for each in parts if each != part)
-    what = part if part in HALVES else f"{part} tower"
+    other = next(one for one in names if one != name)
+    what = name if name in HALVES else f"{name} tower"
     return f"of {address} the {what} is looked at: '{_bare(address)},part={other}' looks at another."
 
 

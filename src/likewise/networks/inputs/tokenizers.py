@@ -78,7 +78,7 @@ def with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
 def _parts(texts: Texts) -> list[list[str]]:
     """Texts as a tokenizer takes them: one list, or for pairs two."""
     pairs = not isinstance(texts[0], str)
-    return [list(part) for part in zip(*texts, strict=True)] if pairs else [[str(text) for text in texts]]
+    return [list(column) for column in zip(*texts, strict=True)] if pairs else [[str(text) for text in texts]]
 
 
 # How long texts may be.
@@ -136,7 +136,7 @@ def _tokenizer(net: nn.Module) -> Any:
 
 
 def add_class_tokens(net: Any, words: Any, count: int, address: str) -> None:
-    """Have a network of transformers and its tokenizer know the class tokens.
+    """Add the class tokens to a network of transformers and its tokenizer.
 
     `words` is the tokenizer as a network holds it, around one of transformers.
     """
@@ -156,13 +156,13 @@ def grow_embeddings(net: Any, rows: int, address: str) -> None:
     if not isinstance(table, nn.Embedding):
         raise InputError(f"{address} has no table of embeddings that could grow. Leave class_tokens out.")
     if table.num_embeddings < rows:
-        known = inspect.signature(net.resize_token_embeddings).parameters
-        alike = {"mean_resizing": False} if "mean_resizing" in known else {}  # older versions have no other way
-        net.resize_token_embeddings(rows, **alike)
+        names = inspect.signature(net.resize_token_embeddings).parameters
+        options = {"mean_resizing": False} if "mean_resizing" in names else {}  # older versions have no other way
+        net.resize_token_embeddings(rows, **options)
 
 
 def warn_of_split_tokens(net: nn.Module, data: Data) -> None:
-    """Say that a network reads the class tokens of data as several, where it can be told."""
+    """Say that a network reads the class tokens of data as several, where that shows."""
     if not data.class_tokens:
         return
     tokens = prepare_inputs(net, [f"{class_tokens(1)[0]} a", "a"])

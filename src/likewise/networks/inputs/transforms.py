@@ -92,11 +92,11 @@ def as_batch(images: list[Any], channels: int = 3) -> Tensor:
     return as_tensor(images, (len(images), channels, height, width))
 
 
-def transformed(data: Any, own: Transform, label: str, *, asked: bool) -> Any:
+def transformed(data: Any, transform: Transform, label: str, *, asked: bool) -> Any:
     """Data with its images as a transform gives them, one that the person `asked` for or the network's own.
 
-    The size that the person asked for (`size=` of the data) goes before that of a network's own transform. Bytes and
-    floats that have the size of the network are shown as they are, and so is whatever is not data of images.
+    The size that the person asked for (`size=` of the data) takes precedence over that of a network's own transform.
+    Bytes and floats that have the size of the network are shown as they are, and so is whatever is not data of images.
     """
     images = _images(data)
     if images is None:
@@ -107,20 +107,21 @@ def transformed(data: Any, own: Transform, label: str, *, asked: bool) -> Any:
             )
         return data
     if asked:
-        return replace(data, inputs=Transformed(images, own, own.recipe))
+        return replace(data, inputs=Transformed(images, transform, transform.recipe))
     if isinstance(images, Images):
-        _say_resized(images, own, data.name, label)
-    return replace(data, inputs=_by_own(own, images))
+        _warn_of_resizing(images, transform, data.name, label)
+    return replace(data, inputs=_by_network(transform, images))
 
 
-def _by_own(own: Transform, images: Any) -> Transformed:
+def _by_network(transform: Transform, images: Any) -> Transformed:
+    """Images by the transform of a network, of the size that was asked for."""
     if images.asked:
-        framed = images.framed(images.asked.over(own.framing))
-        recipe = f"{framed.recipe}, {own.recipe}" if own.whole else framed.recipe
-        return Transformed(framed, own.sized, recipe, framed.shape[2:])
-    if isinstance(images, Images) and (not own.resizes or images.shape[2:] == own.size):
-        return Transformed(images, own.sized, own.recipe if own.whole else "", images.shape[2:])
-    return Transformed(images, own, own.recipe, own.size)
+        framed = images.framed(images.asked.over(transform.framing))
+        recipe = f"{framed.recipe}, {transform.recipe}" if transform.whole else framed.recipe
+        return Transformed(framed, transform.sized, recipe, framed.shape[2:])
+    if isinstance(images, Images) and (not transform.resizes or images.shape[2:] == transform.size):
+        return Transformed(images, transform.sized, transform.recipe if transform.whole else "", images.shape[2:])
+    return Transformed(images, transform, transform.recipe, transform.size)
 
 
 def _images(data: Any) -> Any:
@@ -138,15 +139,15 @@ def _described(data: Any) -> str:
     return f"a {type(data).__name__}, which is shown as it is"
 
 
-def _say_resized(images: Images, own: Transform, name: str, label: str) -> None:
+def _warn_of_resizing(images: Images, transform: Transform, name: str, label: str) -> None:
     """Say so where images that lie in memory are brought to another size that nobody asked for."""
-    given, size = images.shape[2:], own.size
-    if images.asked or size is None or given == size:
+    (height, width), size = images.shape[2:], transform.size
+    if images.asked or size is None or (height, width) == size:
         return
-    how = "enlarged" if given[0] * given[1] < size[0] * size[1] else "reduced"
+    verb = "enlarged" if height * width < size[0] * size[1] else "reduced"
     warn(
-        f"images of {given[1]} × {given[0]} are {how} to {size[1]} × {size[0]} for {label}, by its own transform. "
-        f"To show all networks one size, choose it with the data: '{name},size={given[0]}'."
+        f"images of {width} × {height} are {verb} to {size[1]} × {size[0]} for {label}, by its own transform. "
+        f"To show all networks one size, choose it with the data: '{name},size={height}'."
     )
 
 
@@ -167,10 +168,10 @@ def from_callable(transform: Any) -> Transform:
 
 def each(transform: Callable[[Any], Any], images: list[Any]) -> Tensor:
     """What a function of one image gives for each of them, as one batch."""
-    found = each_alone(transform, images)
-    if isinstance(found, Tensor):
-        return found
-    shapes = list(dict.fromkeys(str(tuple(value.shape)) for value in found))
+    values = each_alone(transform, images)
+    if isinstance(values, Tensor):
+        return values
+    shapes = list(dict.fromkeys(str(tuple(value.shape)) for value in values))
     raise InputError(
         f"the transform gives images of shapes {' and '.join(shapes[:2])}, which make no batch. Bring them to one size "
         "with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1."
@@ -179,14 +180,14 @@ def each(transform: Callable[[Any], Any], images: list[Any]) -> Tensor:
 
 def each_alone(transform: Callable[[Any], Any], images: list[Any]) -> Tensor | list[Tensor]:
     """What a function of one image gives for each of them, as one batch where they are of one size."""
-    found = [transform(image) for image in images]
-    given = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in found]
-    wrong = next((value for value in given if not isinstance(value, Tensor)), None)
+    values = [transform(image) for image in images]
+    values = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
+    wrong = next((value for value in values if not isinstance(value, Tensor)), None)
     if wrong is not None:
         raise InputError(
             f"the transform gives {brief(wrong)}, not a tensor. End it with torchvision.transforms.ToTensor(), for one."
         )
-    return torch.stack(given) if len({value.shape for value in given}) == 1 else given
+    return torch.stack(values) if len({value.shape for value in values}) == 1 else values
 
 
 def from_processor(processor: Any) -> Transform:
@@ -199,9 +200,9 @@ def from_processor(processor: Any) -> Transform:
     can_leave_out = hasattr(processor, "do_normalize")
     size = _size_of(pixels if can_leave_out else whole)
     crop, interpolation = _crop_of(processor, size), _interpolation(getattr(processor, "resample", None))
-    shown = f"{size[0]} × {size[1]}, " if size else ""
-    known = facts_digest(json.loads(processor.to_json_string()))[:8]
-    recipe = f"{type(processor).__name__}: {shown}{interpolation or 'not resized'} ({known})"
+    size_text = f"{size[0]} × {size[1]}, " if size else ""
+    facts = facts_digest(json.loads(processor.to_json_string()))[:8]
+    recipe = f"{type(processor).__name__}: {size_text}{interpolation or 'not resized'} ({facts})"
     make = partial(Transform, recipe=recipe, size=size, crop=crop, interpolation=interpolation)
     mean, std = (_by_channel(processor, key) for key in ("image_mean", "image_std"))
     if not can_leave_out:
@@ -216,14 +217,14 @@ def from_processor(processor: Any) -> Transform:
 def _processed(processor: Any, images: list[Any], **options: Any) -> Any:
     """Pixels where a processor gives these alone, else all that it gives."""
     try:
-        given = processor(images=images, return_tensors="pt", **options)
+        output = processor(images=images, return_tensors="pt", **options)
     except ValueError as error:
         raise InputError(
             f"{type(processor).__name__} makes no batch of {len(images)} images: {str(error).splitlines()[0]} "
             "Bring them to one size with the data, as in 'imagefolder:PATH,size=224'."
         ) from error
-    given = {"pixel_values": given} if isinstance(given, Tensor) else given
-    values = {key: value for key, value in given.items() if isinstance(value, Tensor)}
+    output = {"pixel_values": output} if isinstance(output, Tensor) else output
+    values = {key: value for key, value in output.items() if isinstance(value, Tensor)}
     return values["pixel_values"] if list(values) == ["pixel_values"] else values
 
 
@@ -234,8 +235,8 @@ def _noise(wide: int, high: int) -> list[Any]:
 
 def _size_of(process: Callable[[list[Any]], Any]) -> tuple[int, int] | None:
     """Height and width of what a processor gives, where they are the same for a wide image and for a high one."""
-    given = [process(_noise(*size)) for size in ((64, 48), (40, 56))]
-    pixels = [value.get("pixel_values") if isinstance(value, Mapping) else value for value in given]
+    outputs = [process(_noise(*size)) for size in ((64, 48), (40, 56))]
+    pixels = [value.get("pixel_values") if isinstance(value, Mapping) else value for value in outputs]
     sizes = {(value.shape[2], value.shape[3]) for value in pixels if isinstance(value, Tensor) and value.ndim == 4}
     return sizes.pop() if len(sizes) == 1 and all(isinstance(value, Tensor) for value in pixels) else None
 
@@ -244,14 +245,14 @@ def _is_normalised(
     pixels: Callable[[list[Any]], Any], whole: Callable[[list[Any]], Any], mean: Numbers, std: Numbers
 ) -> bool:
     """Whether a processor, tried on an image of noise, gives pixels in [0, 1] less the mean over the deviation."""
-    plain, given = pixels(_noise(64, 48)), whole(_noise(64, 48))
-    if not isinstance(plain, Tensor) or not isinstance(given, Tensor) or plain.shape != given.shape:
+    plain, normalised = pixels(_noise(64, 48)), whole(_noise(64, 48))
+    if not isinstance(plain, Tensor) or not isinstance(normalised, Tensor) or plain.shape != normalised.shape:
         return False
     # a high end well below 1 means bytes over something else than 255
     if plain.ndim != 4 or plain.shape[1] != 3 or not (plain.min() > -1e-3 and 0.5 < plain.max() < 1 + 1e-3):
         return False
     expected = (plain - torch.tensor(mean).view(-1, 1, 1)) / torch.tensor(std).view(-1, 1, 1)
-    return torch.allclose(expected, given, atol=1e-4)
+    return torch.allclose(expected, normalised, atol=1e-4)
 
 
 def _by_channel(processor: Any, key: str) -> Numbers:
@@ -264,12 +265,8 @@ def _crop_of(processor: Any, size: tuple[int, int] | None) -> float | None:
     share = getattr(processor, "crop_pct", None)
     if size is None or share:
         return share
-    size_asked = getattr(processor, "size", None)
-    edge = (
-        size_asked.get("shortest_edge")
-        if isinstance(size_asked, Mapping)
-        else getattr(size_asked, "shortest_edge", None)
-    )
+    sizes = getattr(processor, "size", None)
+    edge = sizes.get("shortest_edge") if isinstance(sizes, Mapping) else getattr(sizes, "shortest_edge", None)
     return min(1.0, min(size) / edge) if edge else 1.0
 
 

@@ -91,7 +91,7 @@ class Source:
         return self.comes_trained
 
     def accepts(self, name: str) -> Collection[str]:
-        """Which of classes, channels, size and features it can build to the measure of data."""
+        """Which of classes, channels, size and features it can be sized by data."""
         return ()
 
     def names(self) -> Iterator[NetworkInfo]:

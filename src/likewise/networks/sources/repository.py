@@ -28,23 +28,23 @@ _TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.js
 
 @dataclass(frozen=True)
 class Repository:
-    """A folder or a name of the hub, how it is read (`how`), and the commit it is at, where there is one."""
+    """A folder or a name of the hub, the `options` it is read with, and the commit it is at, where there is one."""
 
     name: str
     address: str
-    how: Mapping[str, Any]
+    options: Mapping[str, Any]
     commit: str | None
 
     @property
     def trusted(self) -> bool:
         """Whether code it brings may be run."""
-        return bool(self.how["trust_remote_code"])
+        return bool(self.options["trust_remote_code"])
 
     def read(self, kind: Any, missing: Any = None, **options: Any) -> Any:
         """What one of the classes of transformers reads from there; `missing` is raised where nothing is."""
         try:
             with quiet(import_module("transformers.utils.logging")), weights_only():
-                return kind.from_pretrained(self.name, **self.how, **options)
+                return kind.from_pretrained(self.name, **self.options, **options)
         except ImportError as error:
             raise MissingDependencyError(
                 f"{self.address} needs a library that is not installed: {_first_line(error)}."
@@ -76,29 +76,28 @@ class Repository:
         """The tokenizer, or that of another folder or name; None where there are no files of one."""
         auto = import_module("transformers").AutoTokenizer
         if other is not None:
-            here = {"trust_remote_code": False, "local_files_only": self.how.get("local_files_only", False)}
+            here = {"trust_remote_code": False, "local_files_only": self.options.get("local_files_only", False)}
             elsewhere = Repository(str(Path(other).expanduser()) if other else "", f"tokenizer={other}", here, None)
             missing = MissingDataError(f"there is no tokenizer at {other!r}. Give a folder or a name.")
             try:
-                found = other != "" and any(elsewhere.file(name) for name in _TOKENIZERS)
+                exists = other != "" and any(elsewhere.file(name) for name in _TOKENIZERS)
             except OSError:  # no repository of that name
-                found = False
-            if not found:
+                exists = False
+            if not exists:
                 raise missing
             return elsewhere.read(auto, missing)
-        for place in (self, self.root):
-            if any(place.file(name) for name in _TOKENIZERS):
-                return place.read(auto)
+        for repository in (self, self.root):
+            if any(repository.file(name) for name in _TOKENIZERS):
+                return repository.read(auto)
         return None
 
     def facts(self, kind: Any, method: str) -> tuple[Repository, Mapping[str, Any]] | None:
         """What the file of a processor says, whichever it is, and where it was found; None where there is none."""
-        for place in (self, self.root):
-            how = {name: value for name, value in place.how.items() if name != "trust_remote_code"}
+        for repository in (self, self.root):
             try:
-                return place, getattr(kind, method)(place.name, **how)[0]
+                return repository, getattr(kind, method)(repository.name, **repository._file_options)[0]
             except OSError:
-                place.check_whole(_PROCESSORS)
+                repository.check_whole(_PROCESSORS)
         return None
 
     def check_whole(self, names: tuple[str, ...]) -> None:
@@ -110,19 +109,22 @@ class Repository:
     @property
     def root(self) -> Repository:
         """The same without its sub-folder: tokenizers and processors often lie above the weights."""
-        return replace(self, how={name: value for name, value in self.how.items() if name != "subfolder"})
+        return replace(self, options={name: value for name, value in self.options.items() if name != "subfolder"})
 
     def file(self, name: str) -> str | None:
         """The path of one of its files, None where it has no such file."""
-        how = {key: value for key, value in self.how.items() if key != "trust_remote_code"}
-        quietly = {"_raise_exceptions_for_missing_entries": False}
-        found: str | None = import_module("transformers").utils.cached_file(self.name, name, **quietly, **how)
-        return found
+        options = {"_raise_exceptions_for_missing_entries": False, **self._file_options}
+        path: str | None = import_module("transformers").utils.cached_file(self.name, name, **options)
+        return path
+
+    @property
+    def _file_options(self) -> dict[str, Any]:
+        return {name: value for name, value in self.options.items() if name != "trust_remote_code"}
 
 
 def locate(request: Request, revision: str | None, subfolder: str | None, trusted: bool) -> Repository:
     """The repository a request means, at the commit it is at now."""
-    how: dict[str, Any] = {"trust_remote_code": trusted} | ({"subfolder": subfolder} if subfolder else {})
+    options: dict[str, Any] = {"trust_remote_code": trusted} | ({"subfolder": subfolder} if subfolder else {})
     folder = Path(request.name).expanduser() if request.typed else Path(_on_this_disk(request))
     if folder.is_dir():
         if revision is not None:
@@ -132,10 +134,10 @@ def locate(request: Request, revision: str | None, subfolder: str | None, truste
             )
         if not (folder / (subfolder or "") / "config.json").is_file():
             raise no_network(request.address)
-        how |= {} if request.typed else {"local_files_only": True}
-        return Repository(str(folder), request.address, how, _commit(folder.resolve()))
-    how |= {"revision": revision} if revision else {}
-    here = Repository(request.name, request.address, how, None)
+        options |= {} if request.typed else {"local_files_only": True}
+        return Repository(str(folder), request.address, options, _commit(folder.resolve()))
+    options |= {"revision": revision} if revision else {}
+    here = Repository(request.name, request.address, options, None)
     try:
         config = here.file("config.json")
     except OSError as error:
@@ -143,13 +145,13 @@ def locate(request: Request, revision: str | None, subfolder: str | None, truste
     if config is None:
         raise _no_revision(request, revision)
     commit = _commit(Path(config))
-    return replace(here, how=how | ({"revision": commit} if commit else {}), commit=commit)
+    return replace(here, options=options | ({"revision": commit} if commit else {}), commit=commit)
 
 
 def _commit(path: Path) -> str | None:
     """The commit whose files lie at a path of a hub's cache."""
-    found = _COMMIT.search(path.as_posix())
-    return None if found is None else found[1]
+    match = _COMMIT.search(path.as_posix())
+    return None if match is None else match[1]
 
 
 def _on_this_disk(request: Request) -> str:
@@ -172,15 +174,15 @@ def _on_this_disk(request: Request) -> str:
 def _no_revision(request: Request, revision: str | None) -> MissingDataError:
     if revision is None:
         return no_network(request.address)
-    known = _known_revisions(request.name)
-    here = f" On this disk are {', '.join(known)}." if known else ""
+    revisions = _local_revisions(request.name)
+    here = f" On this disk are {', '.join(revisions)}." if revisions else ""
     return MissingDataError(
         f"revision {revision!r} of {request.name} is not on this disk and cannot be downloaded."
-        f"{did_you_mean(revision, known)}{here} Name one that the repository has: 'hf:{request.name}@main'."
+        f"{did_you_mean(revision, revisions)}{here} Name one that the repository has: 'hf:{request.name}@main'."
     )
 
 
-def _known_revisions(name: str) -> list[str]:
+def _local_revisions(name: str) -> list[str]:
     """The revisions of a network that were downloaded before."""
     hub = import_module("huggingface_hub")
     refs = (

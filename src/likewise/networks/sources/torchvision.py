@@ -50,8 +50,8 @@ class Torchvision(Source):
         if weights is None and task in ("detection", "segmentation"):
             options = {"weights_backbone": None} | options  # else their backbones would be downloaded
         net = base.fetch(lambda: models.get_model(request.name, weights=weights, **options), request)
-        own = getattr(net, "image_size", None)  # of a transformer, which without weights may be built for another size
-        built = {"image_size": own} if isinstance(own, int) else {}
+        side = getattr(net, "image_size", None)  # of a transformer, which without weights may be built for another size
+        built = {"image_size": side} if isinstance(side, int) else {}
         transform = _TRANSFORMS[task](published.transforms, options | built) if task in _TRANSFORMS else None
         if task == "detection":
             return Loaded(net, transform=transform)
@@ -82,21 +82,21 @@ def _tasks(models: Any) -> dict[str, str]:
 
 def _of_classifier(preset: Callable[..., Any], options: Mapping[str, Any]) -> Transform:
     """The transform published with weights, without the normalisation; of the size the network is built for."""
-    own = preset()
-    edge, side = own.resize_size[0], own.crop_size[0]
+    published = preset()
+    edge, side = published.resize_size[0], published.crop_size[0]
     if "image_size" in options:
         edge, side = round(edge * options["image_size"] / side), options["image_size"]
     one = preset(**_PLAIN, resize_size=edge, crop_size=side)
-    interpolation = own.interpolation.value
+    interpolation = published.interpolation.value
     recipe = f"torchvision: {side} × {side} after {edge}, {interpolation}"
     return Transform(partial(each, one), recipe, size=(side, side), crop=side / edge, interpolation=interpolation)
 
 
 def _of_segmenter(preset: Callable[..., Any], options: Mapping[str, Any]) -> Transform:
     """The shorter side of an image to a size, and all of it kept."""
-    own = preset()
-    interpolation = own.interpolation.value
-    recipe = f"torchvision: shorter side {own.resize_size[0]}, {interpolation}"
+    published = preset()
+    interpolation = published.interpolation.value
+    recipe = f"torchvision: shorter side {published.resize_size[0]}, {interpolation}"
     return Transform(partial(each, preset(**_PLAIN)), recipe, interpolation=interpolation)
 
 

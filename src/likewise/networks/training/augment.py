@@ -51,11 +51,11 @@ def boxes(n: int, high: int, wide: int, generator: Generator) -> tuple[Tensor, T
     tall, broad = (area / shape).sqrt().round(), (area * shape).sqrt().round()
     fits = (tall >= 1) & (tall <= high) & (broad >= 1) & (broad <= wide)
     first = fits.int().argmax(dim=0, keepdim=True)
-    found = fits.any(dim=0)
-    tall = torch.where(found, tall.gather(0, first)[0], min(high, round(wide * 4 / 3)))
-    broad = torch.where(found, broad.gather(0, first)[0], min(wide, round(high * 4 / 3)))
+    any_fits = fits.any(dim=0)
+    tall = torch.where(any_fits, tall.gather(0, first)[0], min(high, round(wide * 4 / 3)))
+    broad = torch.where(any_fits, broad.gather(0, first)[0], min(wide, round(high * 4 / 3)))
     top, left = (
-        torch.where(found, (torch.rand(n, generator=generator) * (room + 1)).floor(), (room / 2).floor())
+        torch.where(any_fits, (torch.rand(n, generator=generator) * (room + 1)).floor(), (room / 2).floor())
         for room in (high - tall, wide - broad)
     )
     return top, left, tall, broad
@@ -96,9 +96,14 @@ def noise(images: Tensor, generator: Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Noise:
-    """Gaussian noise, for each image of another variance, drawn from 0 to `variance`; pixels count from 0 to 255 in it.
+    """Gaussian noise as an augmentation of a training, for each image of another variance.
 
-    An augmentation of a training: `train("zoo:resnet18", "cifar10", augment=["flip", Noise(1000)], ...)`.
+    Attributes:
+        variance: The largest variance, for pixels from 0 to 255; each image has one drawn from 0 to this.
+
+    Example:
+        >>> Noise(1000)(torch.zeros(2, 3, 8, 8), torch.Generator().manual_seed(0)).shape
+        torch.Size([2, 3, 8, 8])
     """
 
     variance: float = 1000.0

@@ -28,7 +28,7 @@ _last_seen: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDi
 
 @dataclass
 class Best:
-    """The weights of the best validation accuracy so far, the first of equals; none before the first validation."""
+    """The weights of the best validation accuracy so far, of ties the first; none before the first validation."""
 
     accuracy: float = -1.0
     weights: dict[str, Tensor] = field(default_factory=dict)
@@ -54,14 +54,14 @@ def start_of(net: nn.Module, folder: Path) -> Iterator[str]:
     A module that was trained towards this folder before, and is as it was left then, has the start
     it had: an interrupted training is resumed with the module in hand.
     """
-    place, module = str(folder.resolve()), unwrapped(net)
+    path, module = str(folder.resolve()), unwrapped(net)
     start = weights_digest(module)
-    known_start, last = _last_seen.get(module, {}).get(place, ("", ""))
-    start = known_start if last == start else start
+    earlier_start, last = _last_seen.get(module, {}).get(path, ("", ""))
+    start = earlier_start if last == start else start
     try:
         yield start
     finally:
-        _last_seen.setdefault(module, {})[place] = (start, weights_digest(module))
+        _last_seen.setdefault(module, {})[path] = (start, weights_digest(module))
 
 
 def epoch_file(folder: Path, epoch: int) -> Path:
@@ -177,15 +177,15 @@ def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
         )
 
 
-def _other_plan(folder: Path, there: Mapping[str, Any], wanted: int) -> InputError:
+def _other_plan(folder: Path, there: Mapping[str, Any], epochs: int) -> InputError:
     """Why a training cannot be given more epochs, and what can be done instead."""
     planned, schedule = there["epochs"], there["schedule"]
-    more = wanted - planned
+    more = epochs - planned
     instead = f"give epochs={planned} to resume it"
     if (folder / WEIGHTS).is_file():
         instead = f"train on from its weights in another folder: network {str(folder)!r}, epochs={more}"
     return InputError(
         f"{folder} holds a training of {planned} epochs, whose schedule {schedule!r} spreads the learning rate over "
-        f"{planned}: they are not the first {planned} of {wanted}. Only {' and '.join(OPEN_ENDED)} schedules take "
-        f"more epochs. Train {wanted} anew in another folder, or {instead}."
+        f"{planned}: they are not the first {planned} of {epochs}. Only {' and '.join(OPEN_ENDED)} schedules take "
+        f"more epochs. Train {epochs} anew in another folder, or {instead}."
     )

@@ -52,7 +52,7 @@ _SPARE = 20  # times what a checkpoint takes, to train before the next: at most 
 
 @runtime_checkable
 class BatchCallback(Protocol):
-    """A callback that also wants to see the batches, and to know when an epoch begins."""
+    """A callback that also sees the batches, and is told when an epoch begins."""
 
     def begin(self, net: nn.Module, epoch: int) -> None:
         """Called before the first batch of an epoch."""
@@ -63,7 +63,14 @@ class BatchCallback(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training that is over: the network, and what was measured after each epoch."""
+    """A training that is over.
+
+    Attributes:
+        net: The trained network, in evaluation mode.
+        history: One record per epoch: its number, the learning rate, loss and accuracy, validation, seconds.
+        settings: The settings it was trained with.
+        folder: Where it was saved, None where it was not.
+    """
 
     net: nn.Module
     history: History
@@ -88,26 +95,38 @@ def train(
 ) -> Training:
     """Train a network on labelled data, in place; both may be addresses.
 
-    Settings are given by keyword (`epochs`, `lr`, all fields of `likewise.networks.Settings`), or as `settings`,
-    of which keywords change some. With `out`, epochs are saved there (all, or where they are much shorter than saving
-    them, one in a while), and a training that was killed is resumed; at the end the folder holds `weights.safetensors`,
-    an address of its own. One that is over takes more `epochs` where its schedule is constant or plateau, and is then
-    as if it had had them from the start.
-    `keep_epochs` also leaves the weights of every epoch in `epochs/`, from 0, before the first step. `warmup` is in
-    epochs, `milestones` are shares of all epochs. `patience` stops early after so many epochs without a lower
-    validation loss. `evaluate_every` validates after so many steps too (`evaluations` of the record), and `keep_best`
-    ends with the weights of the best validation accuracy, the first of equals: `best_step` of the last record with one.
-    `adversarial=dict(attack="pgd", eps=8/255, iterations=10)` trains on examples that an attack makes of every batch
-    from the network as it is then; loss and accuracy of the record are those on them. `teacher` is a trained network of
-    the same classes: half of the loss is then to what it answers to the batch, half to the labels.
-    `step(net, (inputs, labels))` may replace the forward pass and returns loss, logits and labels. A callback is
-    handed the network and the epoch's record; it stops the training by returning True, and adds to the record by
-    returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector` is one) sees the batches of
-    training and validation too.
+    With `out`, epochs are saved there (all, or where they are much shorter than saving them, one in a while), and a
+    training that was killed is resumed; at the end the folder holds `weights.safetensors`, an address of its own. One
+    that is over takes more `epochs` where its schedule is constant or plateau, and is then as if it had had them from
+    the start.
 
-    >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
-    >>> [record["epoch"] for record in done.history]
-    [1, 2]
+    Args:
+        net: A network or its address.
+        data: Labelled data or its address.
+        settings: The settings, of which keywords change some.
+        out: The folder of the training.
+        keep_epochs: Also keep the weights of every epoch in `epochs/`, from 0, before the first step.
+        validation: Data to validate on after every epoch.
+        teacher: A trained network of the same classes: half of the loss is then to what it answers to the batch, half
+            to the labels.
+        step: `step(net, (inputs, labels))` in place of the forward pass; it returns loss, logits and labels.
+        callbacks: Functions of the network and the record of an epoch. One stops the training by returning True, and
+            adds to the record by returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector`
+            is one) sees the batches of training and validation too.
+        device: Where to train, such as "cuda".
+        progress: Whether to show a progress bar; by default on a terminal.
+        **changes: Settings by name (`epochs`, `lr`, all fields of `likewise.networks.Settings`).
+
+    Returns:
+        The trained network and its history.
+
+    Raises:
+        InputError: Data, network and settings do not go together, or the folder holds another training.
+
+    Example:
+        >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
+        >>> [record["epoch"] for record in done.history]
+        [1, 2]
     """
     settings = (settings or Settings()).override(changes, also=list(inspect.signature(train).parameters))
     data = dataset(data, split="train") if isinstance(data, str) else data
@@ -131,7 +150,7 @@ def train(
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
     step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder, device))
-    _say_misread(net, data)
+    _warn_of_misread_texts(net, data)
     run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
     history = run.run(folder, keep_epochs)
     if folder is not None:
@@ -140,29 +159,29 @@ def train(
 
 
 def _check_data(data: Any, validation: Any) -> None:
-    for what, given in (("to train on", data), ("to validate on", validation)):
-        if given is None and what != "to train on":
+    for what, entry in (("to train on", data), ("to validate on", validation)):
+        if entry is None and what != "to train on":
             continue
-        if not isinstance(given, Data):
+        if not isinstance(entry, Data):
             raise InputError(
-                f"the data {what} is a {type(given).__name__}, which does not say what its classes "
+                f"the data {what} is a {type(entry).__name__}, which does not say what its classes "
                 "are. Give an address, or likewise.data.Data of inputs, labels and classes."
             )
-        if not len(given):
-            raise InputError(f"{given.name!r} has no inputs {what}. Give at least one.")
-        given.need_labels(what.removeprefix("to "))
+        if not len(entry):
+            raise InputError(f"{entry.name!r} has no inputs {what}. Give at least one.")
+        entry.need_labels(what.removeprefix("to "))
     if validation is not None:
         _check_classes(data, validation)
 
 
 def _check_classes(data: Data, validation: Data) -> None:
     """Refuse to validate on classes that are not trained; another order of them is no matter."""
-    wanted, trained = classes_of(validation), classes_of(data)
-    if wanted is None or trained is None:
+    validated, trained = classes_of(validation), classes_of(data)
+    if validated is None or trained is None:
         return
     start = f"{validation.name!r} cannot validate a training on {data.name!r}: of its classes,"
     rest = f"are not surely among {quoted_list(trained.names)}. Validate on data of the same classes."
-    locate(wanted, trained, lambda missing: f"{start} {missing} {rest}")
+    locate(validated, trained, lambda missing: f"{start} {missing} {rest}")
 
 
 def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:
@@ -182,7 +201,7 @@ def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:
 def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
     """Batch normalisation takes means over the batch, and one input has none."""
     alone = data.domain != "graph" and min(settings.batch_size, len(data)) == 1
-    normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in net.modules())
+    normed = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in net.modules())
     if alone and normed:
         raise InputError(
             f"{type(unwrapped(net)).__name__} has batch normalisation, which cannot be trained on "
@@ -190,7 +209,7 @@ def _check_batches(net: nn.Module, data: Data, settings: Settings) -> None:
         )
 
 
-def _say_misread(net: nn.Module, data: Data) -> None:
+def _warn_of_misread_texts(net: nn.Module, data: Data) -> None:
     """Say before the training how many texts are longer than the network takes, and if it splits class tokens."""
     if data.domain == input_kind(net) == "text":
         cut = sum(cut_texts(net, texts, prepare_inputs(net, texts)) for texts, _ in data.batches())
@@ -270,12 +289,12 @@ class _Run:
         # files may be many; their number has to do
         in_files = isinstance(self.data.inputs, ImageFiles)
         inputs = len(self.data) if in_files else self.data.probe
-        made = recipe(self.net)
-        name = made.network if made is not None else type(unwrapped(self.net)).__name__
-        options = {} if made is None else made.options
+        origin = recipe(self.net)
+        name = origin.network if origin is not None else type(unwrapped(self.net)).__name__
+        options = {} if origin is None else origin.options
         facts = {"network": name, "options": options, checkpoints.START: start}
-        own = self.step.identity if isinstance(self.step, Classify) else {}
-        return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record() | own
+        of_step = self.step.identity if isinstance(self.step, Classify) else {}
+        return facts | {"data": self.data.name, "inputs": inputs} | self.settings.record() | of_step
 
     def _steps(self) -> int:
         whole = self.data.domain == "graph"

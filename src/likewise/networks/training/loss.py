@@ -24,35 +24,35 @@ from likewise.networks.inputs.normalisation import unwrapped
 _SMALLEST = 1e-12  # probability whose logarithm is still taken
 
 
-def answered(net: nn.Module, inputs: Any) -> tuple[Tensor, dict[str, Any]]:
+def output_of(net: nn.Module, inputs: Any) -> tuple[Tensor, dict[str, Any]]:
     """The answers to one batch, and what else a loss of the network's own asks for, by name."""
-    wanted = _asked_for(net)
-    with _recorded(net, "hidden" in wanted) as seen:
+    names = _asked_for(net)
+    with _recorded(net, "hidden" in names) as seen:
         logits = checked_logits(net, inputs)
-    if "hidden" in wanted and len(seen) != 1:
+    if "hidden" in names and len(seen) != 1:
         raise InputError(
             f"{type(unwrapped(net)).__name__}.loss asks for what its loss_layer gives, and in one forward pass that "
             f"layer ran {len(seen)} times. Name a layer that runs once."
         )
-    found = {"inputs": inputs, "hidden": seen[0] if seen else None}
-    return logits, {name: found[name] for name in wanted}
+    values = {"inputs": inputs, "hidden": seen[0] if seen else None}
+    return logits, {name: values[name] for name in names}
 
 
 def batch_loss(
     net: nn.Module, logits: Tensor, targets: Tensor, asked: Mapping[str, Any], smoothing: float = 0.0
 ) -> Tensor:
     """The mean loss of a batch; targets are classes `(n,)` or their shares `(n, classes)`."""
-    own = _own(net)
-    if own is None:
+    loss = _loss_of(net)
+    if loss is None:
         return functional.cross_entropy(_as_logits(net, logits), targets, label_smoothing=smoothing)
     if targets.ndim == 1:
         targets = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
-    return cast(Tensor, own(logits, targets, **asked))
+    return cast(Tensor, loss(logits, targets, **asked))
 
 
 def summed_loss(net: nn.Module, logits: Tensor, labels: Tensor, asked: Mapping[str, Any]) -> float:
     """The loss of a batch summed over its inputs."""
-    if _own(net) is None:
+    if _loss_of(net) is None:
         return float(functional.cross_entropy(_as_logits(net, logits), labels, reduction="sum"))
     return float(batch_loss(net, logits, labels, asked)) * len(labels)
 
@@ -61,25 +61,25 @@ def _as_logits(net: nn.Module, answers: Tensor) -> Tensor:
     return answers.clamp(min=_SMALLEST).log() if output_kind(net) == "probabilities" else answers
 
 
-def _own(net: nn.Module) -> Callable[..., Any] | None:
-    own = getattr(unwrapped(net), "loss", None)
-    return own if callable(own) else None
+def _loss_of(net: nn.Module) -> Callable[..., Any] | None:
+    loss = getattr(unwrapped(net), "loss", None)
+    return loss if callable(loss) else None
 
 
 def _asked_for(net: nn.Module) -> list[str]:
     """Which of `inputs` and `hidden` the network's own loss has parameters for, after the first two."""
-    own = _own(net)
-    if own is None:
+    loss = _loss_of(net)
+    if loss is None:
         return []
-    parameters = list(inspect.signature(own).parameters)[2:]
+    parameters = list(inspect.signature(loss).parameters)[2:]
     return [name for name in ("inputs", "hidden") if name in parameters]
 
 
 @contextmanager
-def _recorded(net: nn.Module, wanted: bool) -> Iterator[list[Any]]:
+def _recorded(net: nn.Module, is_asked_for: bool) -> Iterator[list[Any]]:
     """What the network's `loss_layer` gives in the forward passes inside."""
     seen: list[Any] = []
-    if not wanted:
+    if not is_asked_for:
         yield seen
         return
     inside: Any = unwrapped(net)
@@ -89,7 +89,7 @@ def _recorded(net: nn.Module, wanted: bool) -> Iterator[list[Any]]:
             f"{type(inside).__name__}.loss asks for hidden values, and its loss_layer is {layer!r}, which is none of "
             "its layers. Set loss_layer to the name of one."
         )
-    handle = inside.get_submodule(layer).register_forward_hook(lambda _, __, given: seen.append(given))
+    handle = inside.get_submodule(layer).register_forward_hook(lambda _, __, output: seen.append(output))
     try:
         yield seen
     finally:

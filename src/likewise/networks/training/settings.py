@@ -63,7 +63,33 @@ def setting(default: Any, help: str, **facts: Any) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides which weights a training ends with, besides network and data."""
+    """Everything that decides which weights a training ends with, besides network and data.
+
+    Attributes:
+        epochs: How often all the data is shown.
+        seed: Same seed, same weights.
+        batch_size: Inputs in one step.
+        optimiser: "sgd", "adam" or "adamw".
+        lr: Learning rate; 0.1 for sgd, 0.001 else.
+        momentum: Of sgd.
+        weight_decay: Pull of the weights towards 0.
+        schedule: "cosine", "linear", "step", "plateau", "constant", or a function from the share of the training that
+            is done to a factor of the rate.
+        milestones: Shares of all epochs after which the schedule "step" lowers the rate.
+        decay: Factor by which "step" and "plateau" lower the rate.
+        warmup: Epochs until the full learning rate.
+        label_smoothing: Share given to all classes.
+        augment: "flip", "crop", "resized-crop", "cutout", "noise", functions of a batch and a generator, or several.
+        mixup: Alpha of mixup; 0 is off.
+        cutmix: Alpha of cutmix; 0 is off.
+        adversarial: Options of an attack, as in `dict(attack="pgd", eps=8/255, iterations=10)`: train on examples it
+            makes of every batch from the network as it is then; loss and accuracy of the record are those on them.
+        clip: Largest norm of the gradient.
+        patience: Stop after so many epochs without a lower validation loss.
+        evaluate_every: Validate after so many steps too (`evaluations` of the record).
+        keep_best: End with the weights of the best validation accuracy, of ties the first: `best_step` of the last
+            record with one.
+    """
 
     epochs: int = setting(10, "How often all the data is shown.", minimum=1)
     seed: int = setting(0, "Same seed, same weights.")
@@ -114,7 +140,18 @@ class Settings:
         return self.lr if self.lr is not None else _OPTIMISERS[self.optimiser]
 
     def override(self, changes: Mapping[str, Any], also: Sequence[str] = ()) -> Settings:
-        """These settings but for some; `also` are names that a misspelt one may have meant."""
+        """These settings but for some.
+
+        Args:
+            changes: Settings by name.
+            also: Names that a misspelt one may have meant.
+
+        Returns:
+            The changed settings.
+
+        Raises:
+            OptionError: There is no setting of that name.
+        """
         names = [one.name for one in fields(self)]
         for name in changes:
             if name not in names:
@@ -161,20 +198,20 @@ def _check(name: str, value: Any, facts: Mapping[str, Any]) -> None:
         raise InputError(f"{name} is {value}. Give {'0 or more' if minimum == 0 else f'at least {minimum}'}.")
 
 
-def _attack(given: Any) -> dict[str, Any] | None:
+def _attack(options: Any) -> dict[str, Any] | None:
     """The options of adversarial training, typed or as a mapping."""
-    if isinstance(given, str):
-        return parse_options(given, "adversarial")
-    if given is None or isinstance(given, Mapping):
-        return None if given is None else dict(given)
-    raise InputError(f"adversarial is {brief(given)}. Give options, as in dict(attack='pgd', eps=8/255).")
+    if isinstance(options, str):
+        return parse_options(options, "adversarial")
+    if options is None or isinstance(options, Mapping):
+        return None if options is None else dict(options)
+    raise InputError(f"adversarial is {brief(options)}. Give options, as in dict(attack='pgd', eps=8/255).")
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(part) for part in value]
+        return [_plain(entry) for entry in value]
     if not callable(value):
         return value
     return f"{getattr(value, '__name__', type(value).__name__)} {value_digest(value)[:8]}"

@@ -19,7 +19,7 @@ from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import checked_logits, eval_mode, explained, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.augment import mix, select
-from likewise.networks.training.loss import answered, batch_loss, summed_loss
+from likewise.networks.training.loss import batch_loss, output_of, summed_loss
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.teacher import Teacher
 
@@ -83,12 +83,12 @@ class Classify:
             inputs = augment(inputs, generator)
         targets = labels
         if self.settings.mixup or self.settings.cutmix:
-            how = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
-            inputs, targets = mix(inputs, labels, len(self.data.classes), generator, **how)
+            alphas = {"mixup": self.settings.mixup, "cutmix": self.settings.cutmix}
+            inputs, targets = mix(inputs, labels, len(self.data.classes), generator, **alphas)
         taught = None if self.teacher is None else self.teacher(inputs)
         if self.adversary is not None:
             inputs = self._attacked(net, inputs, labels, generator)
-        logits, asked = answered(net, inputs)
+        logits, asked = output_of(net, inputs)
         self._check(logits)
         loss = batch_loss(net, logits, targets, asked, self.settings.label_smoothing)
         if taught is not None:
@@ -128,21 +128,33 @@ def evaluate(
     """Mean loss and accuracy on labelled data; the network's mode is restored.
 
     The loss is the one it is trained by: its own where it brings one, else cross-entropy. Labels are carried over to
-    the network's classes where both are known by name; data of other classes is refused. `on_batch` is handed the
-    inputs, the logits and the labels of every batch.
+    the network's classes where both are known by name.
+
+    Args:
+        net: A network that classifies.
+        data: Labelled data.
+        batch_size: Inputs in one batch.
+        device: Where to run, such as "cuda".
+        on_batch: Receives the inputs, the logits and the labels of every batch.
+
+    Returns:
+        Loss and accuracy.
+
+    Raises:
+        InputError: The data has no inputs, no labels, or other classes than the network.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
     data.need_labels("score a network")
-    total, right, places = 0.0, 0, None
+    total, right, indices = 0.0, 0, None
     label = type(unwrapped(net)).__name__
     with eval_mode(net):
-        shown = transform_for(net, data, label)
-        for number, (inputs, given) in enumerate(shown.batches(batch_size, device=device)):
-            logits, asked = answered(net, inputs)
+        batches = transform_for(net, data, label).batches(batch_size, device=device)
+        for number, (inputs, data_labels) in enumerate(batches):
+            logits, asked = output_of(net, inputs)
             if number == 0:
-                places = output_indices(data, net, logits.shape[1], label)
-            labels = output_labels(given, places)
+                indices = output_indices(data, net, logits.shape[1], label)
+            labels = output_labels(data_labels, indices)
             total += summed_loss(net, logits, labels, asked)
             right += int((logits.argmax(dim=1) == labels).sum())
             if on_batch is not None:

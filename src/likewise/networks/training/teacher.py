@@ -22,11 +22,11 @@ from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
 
 @dataclass(frozen=True, eq=False)
 class Teacher:
-    """A network at rest; `places` are the outputs that stand for the classes of the data, None for all in order."""
+    """A trained network; `indices` are its outputs for the classes of the data, None for all in order."""
 
     net: nn.Module
     label: str
-    places: list[int] | None = None
+    indices: list[int] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -36,7 +36,7 @@ class Teacher:
     def __call__(self, inputs: Any) -> Tensor:
         """The class of the data that the teacher sees in each input."""
         answers = self.logits(inputs)
-        return (answers if self.places is None else answers[:, self.places]).argmax(dim=1)
+        return (answers if self.indices is None else answers[:, self.indices]).argmax(dim=1)
 
     def logits(self, inputs: Any) -> Tensor:
         """What it answers to inputs at its own size."""
@@ -52,12 +52,14 @@ class Teacher:
         return answers
 
 
-def prepare(given: nn.Module | str | Path, student: nn.Module, data: Data, folder: Path | None, device: Any) -> Teacher:
+def prepare(
+    source: nn.Module | str | Path, student: nn.Module, data: Data, folder: Path | None, device: Any
+) -> Teacher:
     """The teacher, or a sentence on why it cannot teach this student these classes."""
-    if not isinstance(given, (nn.Module, str, Path)):
-        raise InputError(f"the teacher is {brief(given)}. Give an address or a module.")
-    address = None if isinstance(given, nn.Module) else str(given)
-    net = network(address, data=data) if address is not None else cast(nn.Module, given)
+    if not isinstance(source, (nn.Module, str, Path)):
+        raise InputError(f"the teacher is {brief(source)}. Give an address or a module.")
+    address = None if isinstance(source, nn.Module) else str(source)
+    net = network(address, data=data) if address is not None else cast(nn.Module, source)
     label = f"the teacher {address or type(unwrapped(net)).__name__}"
     if address is not None and ".py:" not in address and is_untrained(address):
         warn(f"{label} has random weights. Name trained ones, as in '{address}@weights.safetensors'.")
@@ -72,20 +74,20 @@ def prepare(given: nn.Module | str | Path, student: nn.Module, data: Data, folde
         net.to(device)
     teacher = Teacher(net, label)
     inputs, _ = next(iter(data.batches(2, device=device)))
-    return replace(teacher, places=output_indices(data, net, teacher.logits(inputs).shape[1], label))
+    return replace(teacher, indices=output_indices(data, net, teacher.logits(inputs).shape[1], label))
 
 
 def _refuse_the_student(teacher: nn.Module, student: nn.Module, folder: Path | None) -> None:
     """A student learns nothing from its own answers, be it the same object, the same weights or the same training."""
-    made = recipe(teacher)
+    origin = recipe(teacher)
     why = None
     if {id(weight) for weight in teacher.parameters()} & {id(weight) for weight in student.parameters()}:
         why = "both share their weights"
     elif weights_digest(unwrapped(teacher)) == weights_digest(unwrapped(student)):
         why = "both have the same weights"
-    elif folder is not None and made is not None and made.weights is not None:
-        path, own = Path(made.weights).expanduser().resolve(), folder.resolve()
-        if path == own / WEIGHTS or path.parent == epoch_file(own, 0).parent:
-            why = f"{made.weights} is written by this training"
+    elif folder is not None and origin is not None and origin.weights is not None:
+        path, output = Path(origin.weights).expanduser().resolve(), folder.resolve()
+        if path == output / WEIGHTS or path.parent == epoch_file(output, 0).parent:
+            why = f"{origin.weights} is written by this training"
     if why is not None:
         raise InputError(f"the student is its own teacher: {why}. Give another network as the teacher.")

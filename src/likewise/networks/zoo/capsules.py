@@ -100,8 +100,8 @@ class CapsNet(ImageNetwork):
         margin = (targets * short + 0.5 * (1 - targets) * long).sum(dim=1).mean()
         if self.decoder is None or inputs is None or hidden is None:
             return margin
-        shown = torch.einsum("nk,nkv->nv", targets, hidden)
-        return margin + self.reconstruction * (self.decoder(shown) - inputs.flatten(1)).square().mean()
+        capsule = torch.einsum("nk,nkv->nv", targets, hidden)
+        return margin + self.reconstruction * (self.decoder(capsule) - inputs.flatten(1)).square().mean()
 
 
 def _decoder(pixels: int) -> nn.Sequential:

@@ -66,9 +66,9 @@ class DenseNet(ImageNetwork):
 
     def answer(self, images: Tensor) -> Tensor:
         maps = images
-        for name, part in self.named_children():
+        for name, module in self.named_children():
             if name.startswith(("conv", "block", "transition")):
-                maps = part(maps)
+                maps = module(maps)
         logits: Tensor = self.fc(self.pool(self.bn(maps).relu()).flatten(1))
         return logits
 

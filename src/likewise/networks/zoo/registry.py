@@ -131,8 +131,8 @@ class ImageNetwork(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Logits `(n, classes)` of images `(n, channels, size, size)` in [0, 1]."""
         shape = tuple(images.shape)
-        wanted = (self.channels, self.size or shape[-1], self.size or shape[-1])
-        if len(shape) != 4 or shape[1:] != wanted:
+        expected = (self.channels, self.size or shape[-1], self.size or shape[-1])
+        if len(shape) != 4 or shape[1:] != expected:
             size = "any size" if self.size is None else f"{self.size} × {self.size} pixels"
             raise InputError(
                 f"{type(self).__name__} was built for square images of {self.channels} channels "

@@ -164,6 +164,6 @@ class PreActivationResNet(ImageNetwork):
 
 
 def _he_normal(net: nn.Module) -> None:
-    for part in net.modules():
-        if isinstance(part, (nn.Conv2d, nn.Linear)):
-            nn.init.kaiming_normal_(part.weight)
+    for module in net.modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            nn.init.kaiming_normal_(module.weight)

@@ -105,16 +105,16 @@ class WordHash:
         width = max(len(ids) for ids, _ in rows)
         ids = torch.full((len(rows), width), self.PAD)
         mask, parts = torch.zeros_like(ids), torch.zeros_like(ids)
-        for row, (numbers, part) in enumerate(rows):
+        for row, (numbers, types) in enumerate(rows):
             ids[row, : len(numbers)] = torch.tensor(numbers)
-            parts[row, : len(part)] = torch.tensor(part)
+            parts[row, : len(types)] = torch.tensor(types)
             mask[row, : len(numbers)] = 1
         return {"input_ids": ids, "attention_mask": mask, "token_type_ids": parts}
 
     def cut(self, texts: Texts, tokens: Mapping[str, Tensor]) -> int:
         """How many of these texts have more words than there is room for."""
         rows = ((text,) if isinstance(text, str) else text for text in texts)
-        return sum(any(len(self._words(part)) > self._room(len(row)) for part in row) for row in rows)
+        return sum(any(len(self._words(text)) > self._room(len(row)) for text in row) for row in rows)
 
     def _room(self, parts: int) -> int:
         return (self.longest - 1) // parts - 1
@@ -122,10 +122,10 @@ class WordHash:
     def _row(self, text: Sequence[str]) -> tuple[list[int], list[int]]:
         room = self._room(len(text))
         ids, parts = [self.START], [0]
-        for part, words in enumerate(text):
+        for index, words in enumerate(text):
             numbers = [self._number(word) for word in self._words(words)]
             ids += [*numbers[:room], self.END]
-            parts += [part] * (len(numbers[:room]) + 1)
+            parts += [index] * (len(numbers[:room]) + 1)
         return ids, parts
 
     def _words(self, text: str) -> list[str]:
@@ -189,16 +189,16 @@ def minilm(
     texts of 128 tokens, and takes as many unless `longest` says otherwise.
     """
     transformers = _transformers("build zoo:minilm")
-    place = Path(folder).expanduser() if folder else _minilm_folder()
-    if not (place / "config.json").exists():
+    path = Path(folder).expanduser() if folder else _minilm_folder()
+    if not (path / "config.json").exists():
         raise InputError(
-            f"{place} holds no config.json. Give the folder of a network of transformers: its "
+            f"{path} holds no config.json. Give the folder of a network of transformers: its "
             "config.json, model.safetensors and tokenizer files."
         )
     safely = {"local_files_only": True, "trust_remote_code": False}
     with quiet(transformers.utils.logging):
-        encoder = transformers.AutoModel.from_pretrained(place, use_safetensors=True, **safely)
-        words = transformers.AutoTokenizer.from_pretrained(place, **safely)
+        encoder = transformers.AutoModel.from_pretrained(path, use_safetensors=True, **safely)
+        words = transformers.AutoTokenizer.from_pretrained(path, **safely)
     if hasattr(encoder, "pooler"):
         encoder.pooler = None  # trained for another task; pooling is done here
     net = TextClassifier(

@@ -33,7 +33,21 @@ class ContractError(LikewiseError, AssertionError):
 
 @dataclass
 class Report:
-    """What was found of a measure; `lies` are the facts that do not hold."""
+    """What was found of a measure by trying.
+
+    Attributes:
+        measure: Its key.
+        symmetric: Whether swapping the networks changed nothing.
+        identity: The score of a network with itself.
+        invariant_to: Changes of one network that it did not notice.
+        lowest: The smallest score seen.
+        highest: The largest score seen.
+        triangle: Whether the triangle inequality held.
+        paired: Whether it looks at single inputs.
+        wide: What it gives for networks with more neurons than inputs.
+        saturated: Sizes (inputs, neurons, neurons) at which noise always had one score.
+        lies: Declared facts that do not hold.
+    """
 
     measure: str
     symmetric: bool = False
@@ -63,12 +77,22 @@ class Report:
 
 
 def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report:
-    """Measure every fact of a measure (name, object or function) and hold it against the declared ones.
+    """Try every fact of a measure and compare it with what is declared.
 
-    Raises `ContractError` listing what does not hold; `strict=False` only reports.
+    Args:
+        measure: A name, a measure or a function.
+        seed: Of the made-up networks.
+        strict: Raise where a fact does not hold; else only report.
 
-    >>> print(check_measure("procrustes").invariant_to >= {"rotation", "scale", "shift"})
-    True
+    Returns:
+        What was found.
+
+    Raises:
+        ContractError: A declared fact does not hold, or one that is not declared does.
+
+    Example:
+        >>> print(check_measure("procrustes").invariant_to >= {"rotation", "scale", "shift"})
+        True
     """
     bound = select(measure)[0]
     if bound.info.on == "networks":

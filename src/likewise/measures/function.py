@@ -146,7 +146,11 @@ class Measure:
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
     def missing(self, sizes: Sizes) -> Library | None:
-        """The library that networks of these sizes need and that is not installed."""
+        """The library that networks of these sizes need and that is not installed.
+
+        Args:
+            sizes: Inputs, neurons of the first and of the second network.
+        """
         needs = self.info.needs
         library = needs(sizes) if callable(needs) else needs
         return None if library is None or library.installed else library

@@ -32,7 +32,13 @@ __all__ = ["Kernel", "Pair", "pair_of"]
 
 
 class Pair:
-    """Two networks looked at together. `tables` are inner products shared with other pairs."""
+    """Two networks looked at together.
+
+    Args:
+        a: The first network.
+        b: The other one, on the same inputs.
+        tables: Inner products of n x n matrices that are shared with other pairs.
+    """
 
     def __init__(self, a: Representation, b: Representation, tables: dict[Kernel, InnerProducts] | None = None) -> None:
         refuse_meta()
@@ -42,7 +48,12 @@ class Pair:
         self._held: dict[Key, Any] = {}
 
     def memo(self, key: Key, compute: Callable[[], T]) -> T:
-        """The value under `key` (a quantity and its options), computed at most once."""
+        """The value under a key, computed at most once.
+
+        Args:
+            key: A quantity and its options.
+            compute: What gives the value.
+        """
         if key not in self._held:
             self._held[key] = compute()
         value: T = self._held[key]
@@ -78,7 +89,11 @@ class Pair:
         return Pair(self.a.at(largest), self.b.at(largest))
 
     def in_units(self, length: float) -> float:
-        """A length of this pair, which stands on one scale, in the units of the activations."""
+        """A length of this pair, which stands on one scale, in the units of the activations.
+
+        Args:
+            length: A distance at the scale of the pair.
+        """
         if not self.a.exponent:
             return length
         try:
@@ -149,7 +164,12 @@ class Pair:
         return self.overlap.addr(a, both * b - shrunk * left).addr_(right, b, alpha=-less)
 
     def principal_overlap(self, k: int | None = None, l: int | None = None) -> Tensor:
-        """`overlap` of the first k and l left singular vectors, largest singular value first."""
+        """`overlap` of the first k and l left singular vectors, largest singular value first.
+
+        Args:
+            k: How many vectors of the first network; all by default.
+            l: How many of the second.
+        """
         (s, v, u), (t, w, p) = self.a.spectrum, self.b.spectrum
         if u.numel() or p.numel():
             return self.a.principal_basis[:, :k].T @ self.b.principal_basis[:, :l]
@@ -171,7 +191,11 @@ class Pair:
     # --- inner products of n x n matrices -------------------------------------------------------
 
     def table(self, kernel: Kernel) -> InnerProducts:
-        """The table that holds this pair's inner products of a kernel."""
+        """The table that holds this pair's inner products of a kernel.
+
+        Args:
+            kernel: What makes the n x n matrix of a network.
+        """
         table = self.tables.setdefault(kernel, InnerProducts())
         a, b = self.a, self.b
         if not {(a.key, b.key), (b.key, a.key)} & table.inner.keys():

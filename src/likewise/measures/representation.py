@@ -48,7 +48,11 @@ class Representation(Values):
     """The spectrum of a network, and its rows against each other."""
 
     def at(self, exponent: int) -> Representation:
-        """The same view divided by another power of two."""
+        """The same view divided by another power of two.
+
+        Args:
+            exponent: The power of two.
+        """
         return Representation(self.view, self.workspace, exponent)
 
     @property
@@ -142,11 +146,19 @@ class Representation(Values):
         return not varying.numel() or bool(self._scales.max() > apart * varying.min())
 
     def whitening(self, centred: bool = True) -> Tensor:
-        """W with X W orthonormal; empty where X is too near to singular to be whitened so."""
+        """W with X W orthonormal; empty where X is too near to singular to be whitened so.
+
+        Args:
+            centred: Whether column means are taken off.
+        """
         return self._whitening if centred else self._raw_whitening
 
     def basis(self, centred: bool = True) -> Tensor:
-        """Orthonormal basis of the column space, (n, rank)."""
+        """Orthonormal basis of the column space, (n, rank).
+
+        Args:
+            centred: Whether column means are taken off.
+        """
         white = self.whitening(centred)
         if white.numel():
             return (self.centred if centred else self.compact) @ white
@@ -172,7 +184,13 @@ class Representation(Values):
         return symmetric(self.centred_neurons)
 
     def gram_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Rows of `gram`; if `upper`, only from column `start` on, where the diagonal begins."""
+        """Rows of `gram`.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            upper: Only from column `start` on, where the diagonal begins.
+        """
         first = start if upper else 0
         if self.gram_by_distances:
             block = self._minus_half_squares(start, stop, self.squares[first:] / 2, first)
@@ -206,7 +224,13 @@ class Representation(Values):
         return not one_pass or self.workspace.find((self.key, Representation.gram.key)) is not None
 
     def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Squared Euclidean distances from some rows to all, a matrix the caller may change."""
+        """Squared Euclidean distances from some rows to all, a matrix the caller may change.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            upper: Only from column `start` on.
+        """
         first = start if upper else 0
         if self.gram_by_distances:
             return self.distances[start:stop, first:].square()
@@ -218,7 +242,13 @@ class Representation(Values):
         return block
 
     def distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Euclidean distances from some rows to all."""
+        """Euclidean distances from some rows to all.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            upper: Only from column `start` on.
+        """
         return self.squared_distance_rows(start, stop, upper=upper).sqrt_()
 
     @quantity(permuted="both", subset="both", eager=True)
@@ -233,14 +263,24 @@ class Representation(Values):
         return out.fill_diagonal_(0)
 
     def assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
-        """An n x n matrix from its rows, with little beside it."""
+        """An n x n matrix from its rows, with little beside it.
+
+        Args:
+            rows: A function of the first row and the one after the last.
+        """
         out = self.mean.new_empty(self.n, self.n)
         for start, stop in self.blocks(2):
             out[start:stop] = rows(start, stop)
         return out
 
     def shared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Rows of `distances`; not to be changed. Kept only where several pairs will want them."""
+        """Rows of `distances`; not to be changed. Kept only where several pairs will want them.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            upper: Only from column `start` on.
+        """
         if self.keeps_distances:
             return self.distances[start:stop, start if upper else 0 :]
         return self.distance_rows(start, stop, upper=upper)
@@ -256,7 +296,12 @@ class Representation(Values):
         return self.centred_neurons @ self.mean, float(self.mean @ self.mean)
 
     def raw_gram_rows(self, start: int, stop: int) -> Tensor:
-        """Inner products of the rows as they are."""
+        """Inner products of the rows as they are.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+        """
         toward, square = self._toward_mean
         if self.gram_by_distances:
             block = self._minus_half_squares(start, stop, toward + self.squares / 2)
@@ -267,7 +312,12 @@ class Representation(Values):
         return block
 
     def cosine_rows(self, start: int, stop: int) -> Tensor:
-        """Cosines between rows; a zero row has cosine 0 with every other."""
+        """Cosines between rows; a zero row has cosine 0 with every other.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+        """
         if self._uneven:
             return self._unit_rows[start:stop] @ self._unit_rows.T
         inverse = inverse_of(self.norms)
@@ -291,7 +341,11 @@ class Representation(Values):
         return self.assemble(self.cosine_rows)
 
     def cosines_at(self, columns: Tensor) -> Tensor:
-        """Cosines of each row with the rows listed for it, (n, k)."""
+        """Cosines of each row with the rows listed for it, (n, k).
+
+        Args:
+            columns: The rows listed for each row, (n, k).
+        """
         inverse = inverse_of(self.norms)
         if self.workspace.keeps_squares(self.n):
             if self._uneven:
@@ -330,7 +384,12 @@ class Representation(Values):
         return means, spread
 
     def correlation_rows(self, start: int, stop: int) -> Tensor:
-        """Pearson correlations between rows; a row constant over neurons has 0 with every other."""
+        """Pearson correlations between rows; a row constant over neurons has 0 with every other.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+        """
         means, spread = self._row_profile
         inverse = inverse_of(spread)
         if self._uneven or bool((self.norms > 1e3 * spread).any()):  # sums and differences would cancel

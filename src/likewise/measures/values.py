@@ -35,6 +35,11 @@ class Values:
 
     All quantities are those of the values divided by 2 ** exponent, which is 1 but where the scale of the
     view is extreme. A measure that does not ignore scale multiplies it back, see `Pair.on_one_scale`.
+
+    Args:
+        view: The activations.
+        workspace: What holds computed quantities; one of its own by default.
+        exponent: The power of two that values are divided by; by default that of the view.
     """
 
     def __init__(self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None) -> None:
@@ -45,7 +50,12 @@ class Values:
         self.n, self.d = view.values.shape  # plain attributes: they are read often
 
     def memo(self, key: Key, compute: Callable[[], T]) -> T:
-        """The value under `key` (a quantity and its options), computed at most once."""
+        """The value under a key, computed at most once.
+
+        Args:
+            key: A quantity and its options.
+            compute: What gives the value.
+        """
         value: T = self.workspace.get((self.key, key), compute)
         return value
 
@@ -153,18 +163,32 @@ class Values:
     # --- choices among the inputs ---------------------------------------------------------------
 
     def random_order(self, seed: int) -> np.ndarray:
-        """The inputs in an order drawn at random; a part of them keeps the order of the whole."""
+        """The inputs in an order drawn at random; a part of them keeps the order of the whole.
+
+        Args:
+            seed: Of the random generator.
+        """
         return np.random.default_rng(seed).permutation(self.n)
 
     def random_sets(self, size: int, count: int, seed: int) -> list[np.ndarray]:
-        """`count` random sets of inputs, or all of them, once, if there are no more than `size`."""
+        """`count` random sets of inputs, or all of them, once, if there are no more than `size`.
+
+        Args:
+            size: Inputs per set.
+            count: How many sets.
+            seed: Of the random generator.
+        """
         if self.n <= size:
             return [np.arange(self.n)]
         rng = np.random.default_rng(seed)
         return [rng.choice(self.n, size, replace=False) for _ in range(count)]
 
     def batches(self, size: int) -> list[tuple[int, int]]:
-        """The inputs cut into batches: where each begins and ends."""
+        """The inputs cut into batches: where each begins and ends.
+
+        Args:
+            size: Inputs per batch; the last may have fewer.
+        """
         return [(i, min(i + size, self.n)) for i in range(0, self.n, size)]
 
     # --- size and shape -------------------------------------------------------------------------
@@ -244,7 +268,11 @@ class Values:
         return bool(self._sameness)
 
     def refuse_constant(self, *, closely: bool = False) -> None:
-        """Refuse a network whose rows are all the same, up to rounding if looked at `closely`: nothing to compare."""
+        """Refuse a network whose rows are all the same: there is nothing to compare.
+
+        Args:
+            closely: Refuse rows that differ by rounding only, too.
+        """
         if (closely or not (self.view.variation or self._plainly_varied)) and self._sameness:
             raise UndefinedError(
                 f"{self.name} is constant: all {self.n} rows are {self._sameness}, so there is nothing to "
@@ -297,6 +325,10 @@ class Values:
         return lengths(self.values, dim=1)
 
     def blocks(self, copies: int = 1) -> Iterator[tuple[int, int]]:
-        """Row ranges small enough for `copies` matrices of that many rows and n columns."""
+        """Row ranges small enough for the memory limit.
+
+        Args:
+            copies: How many matrices of that many rows and n columns are held at a time.
+        """
         step = self.workspace.block(self.n, copies)
         return ((i, min(i + step, self.n)) for i in range(0, self.n, step))

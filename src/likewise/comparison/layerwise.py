@@ -35,8 +35,8 @@ from likewise.networks.names import named_networks, network_and_name, untrained_
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import data_name, extract_network
+from likewise.views.recorder import Recorder
 from likewise.views.show import Show
-from likewise.views.watcher import Watcher
 
 STREAMED = "cka-debiased"
 BATCH = 512  # inputs that debiased CKA is taken of at a time, where nobody says how many
@@ -231,7 +231,7 @@ def _stream(sides: list[_Side], show: Show, seed: int) -> tuple[np.ndarray, list
 
 
 def paired_rows(
-    recorders: list[Watcher], inputs: list[Any], batch_size: int, seed: int, progress: bool
+    recorders: list[Recorder], inputs: list[Any], batch_size: int, seed: int, progress: bool
 ) -> Iterator[tuple[list[dict[str, Tensor]], Batch, int]]:
     """One pass over the layers of one or two networks: rows by layer for each, the batch, and its number."""
     total = -(-(known_length(inputs[0]) or 0) // batch_size)
@@ -240,14 +240,14 @@ def paired_rows(
         for recorder in recorders:
             stack.enter_context(recorder)
         for number, group in enumerate(_paired_batches(recorders, inputs, batch_size, seed), start=1):
-            rows = [recorder.see(batch, number).rows for recorder, batch in zip(recorders, group, strict=True)]
+            rows = [recorder.forward(batch, number).rows for recorder, batch in zip(recorders, group, strict=True)]
             yield rows, group[0], number
             bar.advance()
 
 
-def _paired_batches(recorders: list[Watcher], inputs: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
+def _paired_batches(recorders: list[Recorder], inputs: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
     """One batch per network, of the same inputs: one for all where all are shown the same."""
-    devices = [recorder.place for recorder in recorders]
+    devices = [recorder.input_device for recorder in recorders]
     if all(data is inputs[0] for data in inputs):
         for batch in _merge_small(batches(inputs[0], batch_size, shuffle=seed, device=devices[0])):
             yield [batch] * len(recorders)

@@ -43,7 +43,7 @@ class Batch:
     start: int
 
     @property
-    def shown(self) -> int:
+    def total(self) -> int:
         """How many rows the network gives: inputs, or nodes of the whole graph."""
         return _length(self.inputs)
 
@@ -55,7 +55,7 @@ class Batch:
     @property
     def size(self) -> int:
         """How many rows are asked for."""
-        return self.shown if self.rows is None else len(self.rows(torch.empty(self.shown, 0)))
+        return self.total if self.rows is None else len(self.rows(torch.empty(self.total, 0)))
 
 
 def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None) -> Iterator[Batch]:
@@ -84,8 +84,8 @@ def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
     return inputs
 
 
-def fewer(inputs: Any, n: int) -> Any:
-    """The first `n` of a batch's inputs; None where they cannot be told apart."""
+def first_inputs(inputs: Any, n: int) -> Any:
+    """The first `n` of a batch's inputs; None where they cannot be separated."""
     fields = list(inputs.values()) if isinstance(inputs, dict) else [inputs]
     if hasattr(inputs, "rows") or not all(isinstance(values, (Tensor, list)) for values in fields):
         return None
@@ -214,25 +214,25 @@ def read_at_once(data: Any) -> int:
 
 
 def split(batch: Batch, most: int | None) -> list[Batch]:
-    """A batch in parts of at most so many inputs; whole where its inputs cannot be told apart."""
-    if most is None or batch.shown <= most or not _is_divisible(batch):
+    """A batch in chunks of at most so many inputs; whole where its inputs cannot be separated."""
+    if most is None or batch.total <= most or not _is_divisible(batch):
         return [batch]
-    starts = range(0, batch.shown, most)
+    starts = range(0, batch.total, most)
     return [Batch(take(batch.inputs, slice(i, i + most)), None, batch.start + i) for i in starts]
 
 
 def _is_divisible(batch: Batch) -> bool:
     """Whether every tensor or list of a batch has one entry per input."""
     inputs = list(batch.inputs.values()) if isinstance(batch.inputs, dict) else [batch.inputs]
-    return fewer(batch.inputs, 1) is not None and all(len(values) == batch.shown for values in inputs)
+    return first_inputs(batch.inputs, 1) is not None and all(len(values) == batch.total for values in inputs)
 
 
 def most_on_cpu(net: nn.Module, batch: Batch, label: str) -> int | None:
     """How many inputs may be shown at once on a CPU, by what the largest layer gives for two of them."""
     small = isinstance(batch.inputs, Tensor) and batch.inputs.nbytes <= _SMALL
-    if batch.shown <= _FEW or small or not _is_divisible(batch):
+    if batch.total <= _FEW or small or not _is_divisible(batch):
         return None
-    few, largest = fewer(batch.inputs, 2), 1
+    few, largest = first_inputs(batch.inputs, 2), 1
 
     def receive(_name: str, _module: nn.Module, output: Any) -> None:
         nonlocal largest
@@ -247,15 +247,15 @@ def most_on_cpu(net: nn.Module, batch: Batch, label: str) -> int | None:
     return max(1, 2 * _ROOM // largest)
 
 
-class Parts:
-    """Shows batches in parts, and remembers how large a part fits."""
+class BatchSplitter:
+    """Runs a network on batches in chunks, and remembers how large a chunk fits in memory."""
 
     def __init__(self, label: str, *, automatic: bool) -> None:
         self.label, self.automatic = label, automatic
         self.most: int | None = None
 
-    def show(self, net: nn.Module, batch: Batch, see: Callable[[Batch], Any]) -> list[Any]:
-        """What is seen of each part of a batch; halved until they fit."""
+    def run(self, net: nn.Module, batch: Batch, forward: Callable[[Batch], Any]) -> list[Any]:
+        """The results of `forward` for the chunks of a batch, which are halved until they fit."""
         if self.automatic:
             self.automatic = False
             device = next((value.device.type for value in net.parameters()), "cpu")
@@ -263,7 +263,7 @@ class Parts:
         while True:
             chunks = split(batch, self.most)
             try:
-                return [see(chunk) for chunk in chunks]
+                return [forward(chunk) for chunk in chunks]
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -273,10 +273,10 @@ class Parts:
                 torch.cuda.empty_cache()
 
     def _halve(self, chunk: Batch, error: Exception) -> None:
-        if chunk.shown == 1 or not _is_divisible(chunk):
-            one = "one input at a time" if chunk.shown == 1 else f"{chunk.shown} inputs, which cannot be shown in parts"
+        if chunk.total == 1 or not _is_divisible(chunk):
+            one = "one input at a time" if chunk.total == 1 else f"{chunk.total} inputs, which cannot be shown in parts"
             raise ForwardError(
                 f"{self.label} does not fit in memory with {one}. Choose a smaller network, another device, or "
                 "dtype='bfloat16'."
             ) from error
-        self.most = chunk.shown // 2
+        self.most = chunk.total // 2

@@ -68,7 +68,7 @@ class FileSink:
         self._stream.abort()
 
 
-class InFolder:
+class FolderViews:
     """Views in `STORE/views`: streamed there, mapped from there, found there again."""
 
     def __init__(

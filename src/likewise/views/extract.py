@@ -45,10 +45,10 @@ from likewise.views.activations import (
     known_of_answers,
 )
 from likewise.views.batches import batches, known_length, read_at_once
-from likewise.views.cache import InFolder
+from likewise.views.cache import FolderViews
 from likewise.views.hooks import CallFacts, Layers, is_pattern
+from likewise.views.recorder import BatchRows, Recorder
 from likewise.views.show import Show, ShowOptions
-from likewise.views.watcher import Seen, Watcher
 
 _MOST, _LONGEST = 2000, 1500  # names, and letters of a reason, in the header of a file
 
@@ -188,11 +188,11 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
         return run(recorder, inputs, sink, batch_size=size, progress=show.progress, outputs=outputs)
 
     if show.store is None:
-        memory = InMemory(facts, title, known_length(inputs))
+        memory = MemoryViews(facts, title, known_length(inputs))
         views = memory.finish(record(memory.sink))
     else:
         facts["fingerprint"] = fingerprint(module)
-        folder = InFolder(show.store, facts, title, room(module))
+        folder = FolderViews(show.store, facts, title, room(module))
         views = folder.views(_request(facts, layers, inputs, module), record)
     return views if several else views[next(iter(views))]
 
@@ -308,7 +308,7 @@ class Pass:
 
 
 def run(
-    watcher: Watcher,
+    recorder: Recorder,
     data: Any,
     new_sink: Callable[[str], Sink],
     *,
@@ -322,14 +322,14 @@ def run(
     hashed, n, infinite = InputsHash(), 0, False
     total = -(-(known_length(data) or 0) // batch_size)
     try:
-        with watcher, Progress(total, watcher.label) if progress else nullcontext() as bar:
-            steps = batches(data, batch_size, device=watcher.place)
+        with recorder, Progress(total, recorder.label) if progress else nullcontext() as bar:
+            steps = batches(data, batch_size, device=recorder.input_device)
             for number, batch in enumerate(steps, start=1):
-                seen = watcher.see(batch, number)
-                if seen.answer is not None and not bool(seen.answer.isfinite().all()):
-                    seen.answer, infinite = None, True
-                seen.answer = seen.answer if outputs else None
-                _take_in(seen, sinks, new_sink)
+                recorded = recorder.forward(batch, number)
+                if recorded.answer is not None and not bool(recorded.answer.isfinite().all()):
+                    recorded.answer, infinite = None, True
+                recorded.answer = recorded.answer if outputs else None
+                _append(recorded, sinks, new_sink)
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
@@ -347,18 +347,18 @@ def run(
         raise
     if infinite:
         warn(
-            f"{watcher.label} answers with numbers that are not finite. Its rows are kept without outputs.",
+            f"{recorder.label} answers with numbers that are not finite. Its rows are kept without outputs.",
         )
     if OUTPUTS in sinks and sinks[OUTPUTS].n != n:  # not every batch had a row per input
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
-    answers = Answers(watcher.network, data, watcher.label)
-    return Pass(sinks, _joined(labels), n, probe, watcher.settled.calls if watcher.settled else {}, answers)
+    answers = Answers(recorder.network, data, recorder.label)
+    return Pass(sinks, _joined(labels), n, probe, recorder.plan.calls if recorder.plan else {}, answers)
 
 
-def _take_in(seen: Seen, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:
-    answer = {} if seen.answer is None else {OUTPUTS: seen.answer}
-    for layer, rows in (seen.rows | answer).items():
+def _append(recorded: BatchRows, sinks: dict[str, Sink], new_sink: Callable[[str], Sink]) -> None:
+    answer = {} if recorded.answer is None else {OUTPUTS: recorded.answer}
+    for layer, rows in (recorded.rows | answer).items():
         if layer not in sinks:
             sinks[layer] = new_sink(layer)
         sinks[layer].append(rows)
@@ -370,7 +370,7 @@ def _joined(labels: list[Tensor | None]) -> Tensor | None:
     return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
 
 
-class InMemory:
+class MemoryViews:
     """Views in memory, checked when the pass is over."""
 
     def __init__(self, facts: Mapping[str, str], title: Callable[[str], str], n: int | None) -> None:

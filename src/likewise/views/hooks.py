@@ -180,7 +180,7 @@ class RowMaker:
 
     def activations(self, name: str, output: Any) -> Tensor:
         """The tensor a layer gives: the first, or the first with one entry per input where that has none."""
-        value, shown = first_tensor(output), self.batch.shown
+        value, shown = first_tensor(output), self.batch.total
         if type(output) is tuple and value is not None and shown not in value.shape[: 2 if value.ndim == 3 else 1]:
             others = (part for part in output if isinstance(part, Tensor) and part.ndim > 1)
             value = next((part for part in others if len(part) == shown), value)
@@ -191,7 +191,7 @@ class RowMaker:
 
     def aligned(self, name: str, value: Tensor, facts: CallFacts) -> Tensor:
         """What a layer gives, with the inputs along the first axis."""
-        shown = self.batch.shown
+        shown = self.batch.total
         if value.ndim == 3:
             value = value.transpose(0, facts.input_axis)
         if value.ndim == 1 and len(value) == shown > 1:
@@ -227,7 +227,7 @@ class RowMaker:
 
     def logits(self, value: Tensor | None) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""
-        shown = self.batch.shown
+        shown = self.batch.total
         if value is not None and value.ndim == 1:
             value = value[None] if shown == 1 else value[:, None]  # squeezed
         if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():

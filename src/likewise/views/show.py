@@ -17,8 +17,8 @@ from likewise.errors import InputError, OptionError, brief, did_you_mean, quoted
 if TYPE_CHECKING:
     from torch import nn
 
+    from likewise.views.recorder import Recorder
     from likewise.views.reduction import Reduction
-    from likewise.views.watcher import Watcher
 
 
 class ShowOptions(TypedDict, total=False):
@@ -158,15 +158,15 @@ class Show:
                     "as in layers='penultimate' or layers={network: layer}, or use likewise.layerwise."
                 )
 
-    def recorder(self, network: nn.Module, name: str, *, automatic: bool = True) -> Watcher:
+    def recorder(self, network: nn.Module, name: str, *, automatic: bool = True) -> Recorder:
         """What records layers of a network, past its own normalisation where `transform` is given."""
         from likewise.networks import unwrapped
-        from likewise.views.watcher import Watcher
+        from likewise.views.recorder import Recorder
 
         module = network if self.transform is None else unwrapped(network)
         options: dict[str, Any] = {"head": self.head, "device": self.device, "dtype": self.dtype}
         layers: Any = self.layers
-        return Watcher(module, layers, self.reduce, label=repr(name), automatic=automatic, **options)
+        return Recorder(module, layers, self.reduce, label=repr(name), automatic=automatic, **options)
 
     def per_network(self, networks: Mapping[str, Any]) -> dict[str, Show]:
         """One `Show` per network: what is chosen for it by its name, its address or as tables name it.

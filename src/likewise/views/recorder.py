@@ -27,7 +27,7 @@ from likewise.networks.anatomy.passes import join_inputs, record_calls
 from likewise.networks.forward import check_dtype, eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
-from likewise.views.batches import Batch, Parts, answer_to, cast, fewer
+from likewise.views.batches import Batch, BatchSplitter, answer_to, cast, first_inputs
 from likewise.views.hooks import (
     EMBEDDING,
     LOGITS,
@@ -46,24 +46,24 @@ _INPUT_OF = "input of "
 
 
 @dataclass
-class Seen:
+class BatchRows:
     """Rows of one batch by layer, and the answer `(n, c)` where the network gives one."""
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
 
 
-def joined(chunks: Sequence[Seen]) -> Seen:
+def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
     """The rows of all chunks of a batch; an answer only where all have one."""
     if len(chunks) == 1:
         return chunks[0]
     rows = {name: torch.cat([chunk.rows[name] for chunk in chunks]) for name in chunks[0].rows}
     answers = [chunk.answer for chunk in chunks if chunk.answer is not None]
-    return Seen(rows, torch.cat(answers) if len(answers) == len(chunks) else None)
+    return BatchRows(rows, torch.cat(answers) if len(answers) == len(chunks) else None)
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputFields:
     """The fields of a network's output that hold the answer and the embedding, and the calls of the classifiers.
 
     `words` are those of `penultimate`, `embedding` and `logits` that are asked for.
@@ -81,7 +81,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Settled:
+class HookPlan:
     """The calls that are asked for, in order, and the modules that are hooked for them.
 
     `inputs_of` holds the classifiers whose inputs are asked for.
@@ -90,10 +90,10 @@ class Settled:
     calls: Mapping[str, CallFacts]
     modules: Mapping[str, nn.Module]
     inputs_of: Mapping[str, nn.Module]
-    places: Places
+    fields: OutputFields
 
 
-class Watcher:
+class Recorder:
     """Record a network batch by batch, as a context; afterwards the network is as it was."""
 
     def __init__(
@@ -114,134 +114,134 @@ class Watcher:
             check_reduction(reduce)
         self.network, self.label, self.reduce = network, label, reduce
         self.device, self.head, self.dtype = device, head, dtype
-        self.parts = Parts(label, automatic=automatic)
+        self.splitter = BatchSplitter(label, automatic=automatic)
         self.selection = Selection(network, layers, label)
         self.hooked = self.selection.hooked()
-        self.settled: Settled | None = None
-        self.resting = network
-        self.cut = self.shown = 0  # texts longer than the network takes, and inputs at all
+        self.plan: HookPlan | None = None
+        self.net = network
+        self.cut = self.inputs = 0  # texts longer than the network takes, and inputs at all
         self._exit = ExitStack()
 
-    def __enter__(self) -> Watcher:
-        self.resting = self._exit.enter_context(eval_mode(self.network, self.device))
+    def __enter__(self) -> Recorder:
+        self.net = self._exit.enter_context(eval_mode(self.network, self.device))
         if self.dtype is not None:
-            self._exit.enter_context(in_precision(self.resting, self.dtype))
+            self._exit.enter_context(in_precision(self.net, self.dtype))
         return self
 
     def __exit__(self, *error: object) -> None:
         self._exit.close()
         if self.cut and error[:1] == (None,):
-            warn_of_cut_texts(self.network, self.cut, self.shown, self.label)
+            warn_of_cut_texts(self.network, self.cut, self.inputs, self.label)
 
     @property
-    def place(self) -> torch.device | None:
+    def input_device(self) -> torch.device | None:
         """The device that batches have to be on for this network."""
-        return next((value.device for value in self.resting.parameters()), self.device)
+        return next((value.device for value in self.net.parameters()), self.device)
 
     @property
     def layers(self) -> list[str]:
         """The calls whose rows are recorded, known after the first batch."""
-        return [] if self.settled is None else list(self.settled.calls)
+        return [] if self.plan is None else list(self.plan.calls)
 
-    def see(self, batch: Batch, number: int) -> Seen:
+    def forward(self, batch: Batch, number: int) -> BatchRows:
         """The rows of a batch, which the network is shown in chunks where it does not fit in memory."""
-        floating = (value.dtype for value in self.resting.parameters() if value.is_floating_point())
-        inputs = cast(prepare_inputs(self.resting, batch.inputs), next(floating, None))
-        self.cut += cut_texts(self.resting, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
-        self.shown += batch.size
+        floating = (value.dtype for value in self.net.parameters() if value.is_floating_point())
+        inputs = cast(prepare_inputs(self.net, batch.inputs), next(floating, None))
+        self.cut += cut_texts(self.net, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
+        self.inputs += batch.size
         whole = Batch(inputs, None, batch.start)
-        return joined(self.parts.show(self.resting, whole, partial(self._see_chunk, number)))
+        return join_rows(self.splitter.run(self.net, whole, partial(self._forward_chunk, number)))
 
-    def _see_chunk(self, number: int, batch: Batch) -> Seen:
-        rows = RowMaker(batch, batch.inputs, self.reduce, self.label, unwrapped(self.resting))
-        if self.settled is None:
-            first = FirstBatch(self, rows, number)
-            seen = first.see()
-            self.settled = first.settle(seen)
+    def _forward_chunk(self, number: int, batch: Batch) -> BatchRows:
+        maker = RowMaker(batch, batch.inputs, self.reduce, self.label, unwrapped(self.net))
+        if self.plan is None:
+            first = FirstBatch(self, maker, number)
+            recorded = first.forward()
+            self.plan = first.make_plan(recorded)
         else:
-            seen = self._see(rows, self.settled, number)
-        missing = [name for name in self.settled.calls if name not in seen.rows]
+            recorded = self._forward_planned(maker, self.plan, number)
+        missing = [name for name in self.plan.calls if name not in recorded.rows]
         if missing:
             raise InputError(
                 f"{missing[0]!r} of {self.label} is not called on batch {number}, though it was on "
                 "the first. Leave it out."
             )
-        seen.rows = {name: seen.rows[name] for name in self.settled.calls}
-        return seen
+        recorded.rows = {name: recorded.rows[name] for name in self.plan.calls}
+        return recorded
 
-    def _see(self, rows: RowMaker, settled: Settled, number: int) -> Seen:
-        seen = Seen()
+    def _forward_planned(self, maker: RowMaker, plan: HookPlan, number: int) -> BatchRows:
+        recorded = BatchRows()
 
         def receive(name: str, _module: nn.Module, output: Any) -> None:
-            if name in settled.calls:
-                seen.rows[name] = rows.of(name, output, settled.calls[name])
+            if name in plan.calls:
+                recorded.rows[name] = maker.of(name, output, plan.calls[name])
 
-        inside = with_inputs(settled.places, receive)
-        with watch(settled.modules, inside, settled.inputs_of):
-            answer = answer_to(self.resting, rows.inputs, rows.batch, number, self.label)
-        receive_output(self.resting, answer, settled.places, receive)
-        seen.answer = rows.logits(settled.places.logits(answer))
-        return seen
+        inside = with_classifier_inputs(plan.fields, receive)
+        with watch(plan.modules, inside, plan.inputs_of):
+            answer = answer_to(self.net, maker.inputs, maker.batch, number, self.label)
+        receive_output(self.net, answer, plan.fields, receive)
+        recorded.answer = maker.logits(plan.fields.logits(answer))
+        return recorded
 
 
 class FirstBatch:
     """The first batch, in which everything is hooked to find out what the following ones need."""
 
-    def __init__(self, watcher: Watcher, rows: RowMaker, number: int) -> None:
-        self.watcher, self.rows, self.number = watcher, rows, number
-        self.net, self.label, self.selection = watcher.resting, watcher.label, watcher.selection
+    def __init__(self, recorder: Recorder, maker: RowMaker, number: int) -> None:
+        self.recorder, self.maker, self.number = recorder, maker, number
+        self.net, self.label, self.selection = recorder.net, recorder.label, recorder.selection
         self.channels: ChannelAxes | None = None
         self.causal: bool | None = None
         self.facts: dict[str, CallFacts] = {}
         self.left_out: dict[str, NoRowsError] = {}
         self.few_shapes: dict[str, tuple[int, ...]] = {}
         self.inputs_of: dict[str, nn.Module] = {}
-        self.places = Places(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
+        self.fields = OutputFields(frozenset({PENULTIMATE, EMBEDDING, LOGITS} & set(self.selection.asked)))
 
-    def see(self) -> Seen:
+    def forward(self) -> BatchRows:
         """The rows of the batch, after a few inputs of it for what it does not show alone."""
-        check_range(self.net, self.rows.inputs, self.label)
+        check_range(self.net, self.maker.inputs, self.label)
         self._look_ahead()
-        seen, first = Seen(), {}
-        if self.watcher.reduce is not None or EMBEDDING in self.selection.asked:
-            self.channels = ChannelAxes(self.rows.inputs)
+        recorded, first = BatchRows(), {}
+        if self.recorder.reduce is not None or EMBEDDING in self.selection.asked:
+            self.channels = ChannelAxes(self.maker.inputs)
             modules = self.selection.modules.values()
             scripted = torch.jit.ScriptModule
             first = {module: self.channels.after for module in modules if not isinstance(module, scripted)}
-        receive = partial(self._receive, seen)
-        inside = with_inputs(self.places, receive)
-        with watch(self.watcher.hooked, inside, self.inputs_of, first=first):
-            answer = self._answer_to(self.rows.inputs)
+        receive = partial(self._receive, recorded)
+        inside = with_classifier_inputs(self.fields, receive)
+        with watch(self.recorder.hooked, inside, self.inputs_of, first=first):
+            answer = self._answer_to(self.maker.inputs)
         self._find_output(answer)
-        receive_output(self.net, answer, self.places, receive)
-        seen.answer = self.rows.logits(self.places.logits(answer))
-        return seen
+        receive_output(self.net, answer, self.fields, receive)
+        recorded.answer = self.maker.logits(self.fields.logits(answer))
+        return recorded
 
     def _answer_to(self, inputs: Any) -> Any:
-        return answer_to(self.net, inputs, self.rows.batch, self.number, self.label)
+        return answer_to(self.net, inputs, self.maker.batch, self.number, self.label)
 
     def _few(self) -> Any:
-        few = fewer(self.rows.inputs, 2 if self.rows.batch.shown > 2 else 1)
-        return self.rows.inputs if few is None else few
+        few = first_inputs(self.maker.inputs, 2 if self.maker.batch.total > 2 else 1)
+        return self.maker.inputs if few is None else few
 
     def _look_ahead(self) -> None:
         """Find the calls that answer, and the shapes of fewer inputs where time may come first."""
-        few, shown = self._few(), self.rows.batch.shown
+        few = self._few()
         ask = partial(self._answer_to, few)
         if {PENULTIMATE, EMBEDDING} & set(self.selection.asked):
             self._find_classifiers(ask)
-        if EMBEDDING in self.selection.asked and self.watcher.reduce is None:
-            self.causal = is_causal(self._states, self.rows.inputs)
+        if EMBEDDING in self.selection.asked and self.recorder.reduce is None:
+            self.causal = is_causal(self._states, self.maker.inputs)
         time_first = not all(getattr(module, "batch_first", True) for module in self.net.modules())
-        if time_first and few is not self.rows.inputs and shown > 1:
+        if time_first and few is not self.maker.inputs and self.maker.batch.total > 1:
             # where this fails, the batch itself will, and says so better
-            inside = with_inputs(self.places, self._note_few)
-            with suppress(ForwardError), watch(self.watcher.hooked, inside, self.inputs_of):
+            inside = with_classifier_inputs(self.fields, self._note_few)
+            with suppress(ForwardError), watch(self.recorder.hooked, inside, self.inputs_of):
                 ask()
 
     def _find_classifiers(self, ask: Callable[[], Any]) -> None:
         try:
-            calls = declared_classifiers(self.net, self.watcher.head) or (answering_call(self.net, ask),)
+            calls = declared_classifiers(self.net, self.recorder.head) or (answering_call(self.net, ask),)
         except NoClassifierError as error:
             if PENULTIMATE in self.selection.asked and not self.selection.default:
                 raise InputError(
@@ -250,9 +250,9 @@ class FirstBatch:
                 ) from error
             if self.selection.default:
                 self.selection.take_embedding()
-                self.places = Places(frozenset({EMBEDDING}))
+                self.fields = OutputFields(frozenset({EMBEDDING}))
             return
-        self.places = replace(self.places, classifiers=calls)
+        self.fields = replace(self.fields, classifiers=calls)
         names = [call.partition("#")[0] for call in calls]
         self.inputs_of = {f"{_INPUT_OF}{name}": self.selection.modules[name] for name in names}
 
@@ -262,10 +262,10 @@ class FirstBatch:
 
     def _find_output(self, answer: Any) -> None:
         """Find the fields of the answer and of the embedding in the output of the network."""
-        asked, net = self.places.words, unwrapped(self.net)
+        asked, net = self.fields.words, unwrapped(self.net)
         is_decided, logits = True, None
         try:
-            logits = answer_field(net, answer, self.label, self.watcher.head)
+            logits = answer_field(net, answer, self.label, self.recorder.head)
         except InputError as error:
             calls, whole = record_calls(net, partial(self._answer_to, self._few()))
             try:
@@ -275,46 +275,46 @@ class FirstBatch:
                 if LOGITS in asked:
                     raise error from None
         embedding = None
-        if EMBEDDING in asked and not self.places.classifiers:
-            embedding = embedding_field(net, answer, self.watcher.reduce, self.label)
+        if EMBEDDING in asked and not self.fields.classifiers:
+            embedding = embedding_field(net, answer, self.recorder.reduce, self.label)
         has_logits = is_decided and gives_logits(net, answer)
-        self.places = replace(self.places, answer=logits, has_logits=has_logits, embedding=embedding)
+        self.fields = replace(self.fields, answer=logits, has_logits=has_logits, embedding=embedding)
 
     def _note_few(self, name: str, _module: nn.Module, output: Any) -> None:
         """Note shapes for fewer inputs: a layer may give as many steps as there are inputs, and steps stay as many."""
         value = first_tensor(output)
         self.few_shapes[name] = () if value is None else tuple(value.shape)
 
-    def _receive(self, seen: Seen, name: str, module: nn.Module, output: Any) -> None:
+    def _receive(self, recorded: BatchRows, name: str, module: nn.Module, output: Any) -> None:
         try:
-            value, few = self.rows.activations(name, output), self.few_shapes.get(name, ())
+            value, few = self.maker.activations(name, output), self.few_shapes.get(name, ())
             facts = CallFacts(
                 type(module).__name__,
                 str(value.dtype).removeprefix("torch."),
                 2,
-                input_axis(module, value, self.rows.batch.shown, few) if value.ndim == 3 else 0,
+                input_axis(module, value, self.maker.batch.total, few) if value.ndim == 3 else 0,
                 self.channels.axis(value) if self.channels is not None and value.ndim > 2 else None,
             )
             facts = self._of_embedding(facts, value) if name == EMBEDDING else facts
-            self.facts[name] = replace(facts, ndim=self.rows.aligned(name, value, facts).ndim)
-            seen.rows[name] = self.rows.of(name, output, facts)
+            self.facts[name] = replace(facts, ndim=self.maker.aligned(name, value, facts).ndim)
+            recorded.rows[name] = self.maker.of(name, output, facts)
         except NoRowsError as error:
             self.left_out[name] = error
 
     def _of_embedding(self, facts: CallFacts, value: Tensor) -> CallFacts:
         """What the embedding is made from, and how it becomes rows by default."""
-        classifiers = self.places.classifiers
-        source = f"input of {', '.join(classifiers)}" if classifiers else str(self.places.embedding or "output")
-        reduction = self.watcher.reduce
+        classifiers = self.fields.classifiers
+        source = f"input of {', '.join(classifiers)}" if classifiers else str(self.fields.embedding or "output")
+        reduction = self.recorder.reduce
         if reduction is None and not is_row(value):
             maps = value.ndim > 3 or facts.channel_axis == 1
             reduction = own_reduction(self.net, value, maps, self.causal)
         return replace(facts, reduce=reduction, source=source if is_row(value) else f"{source}, {reduction}")
 
-    def settle(self, seen: Seen) -> Settled:
+    def make_plan(self, recorded: BatchRows) -> HookPlan:
         """The calls that are asked for, with no more hooks than they need."""
         selection = self.selection
-        meant = selection.chosen([*seen.rows, *self.left_out])
+        meant = selection.chosen([*recorded.rows, *self.left_out])
         lost = [name for name in meant if name in self.left_out]
         if lost:
             if len(lost) == len(meant) or any(name in selection.asked for name in lost):
@@ -322,22 +322,22 @@ class FirstBatch:
             unfit = [name for name in lost if isinstance(self.left_out[name], UnfitReductionError)]
             if unfit and "blocks" in selection.asked:
                 raise InputError(
-                    f"reduce={self.watcher.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
+                    f"reduce={self.recorder.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
                     f"{self.label}: {self.left_out[unfit[0]]} Or name the layers it fits, as in layers='layers.*'."
                 )
             warn(f"{len(lost)} layers of {self.label} are left out, the first because {self.left_out[lost[0]]}")
         calls = {name: self.facts[name] for name in meant if name not in self.left_out}
         layers = {name.partition("#")[0] for name in calls}
-        modules = {name: module for name, module in self.watcher.hooked.items() if name in layers}
-        return Settled(calls, modules, self.inputs_of, self.places)
+        modules = {name: module for name, module in self.recorder.hooked.items() if name in layers}
+        return HookPlan(calls, modules, self.inputs_of, self.fields)
 
 
 Receive = Callable[[str, nn.Module, Any], None]
 
 
-def with_inputs(places: Places, receive: Receive) -> Receive:
+def with_classifier_inputs(fields: OutputFields, receive: Receive) -> Receive:
     """Pass on the outputs of layers, and the inputs of the classifiers as `penultimate` and `embedding`."""
-    classifiers, inputs = places.classifiers, dict[str, Tensor | None]()
+    classifiers, inputs = fields.classifiers, dict[str, Tensor | None]()
 
     def pass_on(call: str, module: nn.Module, value: Any) -> None:
         if not call.startswith(_INPUT_OF):
@@ -353,15 +353,15 @@ def with_inputs(places: Places, receive: Receive) -> Receive:
                 return
             tensors = [tensor for tensor in inputs.values() if tensor is not None]
             value = join_inputs(tensors) if len(tensors) == len(classifiers) else None
-        for word in places.words - {LOGITS}:
+        for word in fields.words - {LOGITS}:
             receive(word, module, value)
 
     return pass_on
 
 
-def receive_output(net: nn.Module, output: Any, places: Places, receive: Receive) -> None:
+def receive_output(net: nn.Module, output: Any, fields: OutputFields, receive: Receive) -> None:
     """Pass on the output of the network as `logits`, and without a classifier as `embedding`."""
-    if LOGITS in places.words:
-        receive(LOGITS, net, tensor_at(output, places.answer))
-    if EMBEDDING in places.words and not places.classifiers:
-        receive(EMBEDDING, net, tensor_at(output, places.embedding))
+    if LOGITS in fields.words:
+        receive(LOGITS, net, tensor_at(output, fields.answer))
+    if EMBEDDING in fields.words and not fields.classifiers:
+        receive(EMBEDDING, net, tensor_at(output, fields.embedding))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._words import folder_for, groups, measures_of, one_by_network, views
+from likewise.cli._options import show_keywords, show_options
+from likewise.cli._words import folder_for, groups, measures_of, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,17 +18,11 @@ if TYPE_CHECKING:
     from likewise.matrices.similarity import Comparison
 
 
+@show_options(without=["store"], layers="The layer to look at; NETWORK:LAYER for one network. May be repeated.")
 def compare(
     files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[
         list[str] | None, typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets.")
-    ] = None,
-    data: Annotated[str | None, typer.Option(help="What to show networks, like cifar10:test[:1000].")] = None,
-    layers: Annotated[
-        list[str] | None, typer.Option(help="The layer to look at; NETWORK:LAYER for one network. May be repeated.")
-    ] = None,
-    head: Annotated[
-        list[str] | None, typer.Option(help="The classifier, if it cannot be found; or NETWORK:LAYER.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
@@ -41,31 +36,23 @@ def compare(
     labels: Annotated[
         str | None, typer.Option(help="File with one class per input; with --data they are known.")
     ] = None,
-    reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last, flatten, spatial.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs shown at a time; else as many as fit.")] = None,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
     memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
     seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Compare networks by activations and answers to the same inputs."""
     from likewise._base.files import write_whole
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence
 
-    networks, measures = views(files, data, memory), measures_of(measure, "cka-debiased")
-    options: dict[str, Any] = {"data": data, "reduce": reduce, "store": out and out / "store", "batch_size": batch_size}
-    options |= {
-        "layers": one_by_network(layers, "--layers", networks),
-        "head": one_by_network(head, "--head", networks),
-    }
-    options |= {"device": device, "dtype": dtype, "memory": memory, "seed": seed}
-    within = groups(within_classes, labels, data)
+    things, names = views(files, show["data"], memory), measures_of(measure, "cka-debiased")
+    options = show_keywords(show, things) | {"store": out and out / "store", "memory": memory, "seed": seed}
+    within = groups(within_classes, labels, show["data"])
     null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
-    comparison = run(networks, measures, **options, **null)
+    comparison = run(things, names, **options, **null)
     if inputs:
-        influence(networks, list(comparison), **options).save(folder_for(out, "--inputs") / INPUTS)
+        influence(things, list(comparison), **options).save(folder_for(out, "--inputs") / INPUTS)
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")

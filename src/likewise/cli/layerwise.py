@@ -5,53 +5,36 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from likewise.cli._words import by_network, one_by_network
+from likewise.cli._options import show_keywords, show_options
 
 
+@show_options(
+    without=["data"],
+    layers="Names or globs, all or blocks; or NETWORK:NAME. May be repeated.",
+    reduce="How maps and tokens become rows; flatten, mean for text.",
+    batch_size="Inputs in one batch; debiased CKA takes 512.",
+)
 def layerwise(
     a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.pt.")],
     data: Annotated[str, typer.Option(help="Address of the data, such as cifar10:test[:2000].")],
     b: Annotated[str | None, typer.Argument(help="Another network; without one, a itself.")] = None,
-    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = ("cka-debiased"),
-    layers: Annotated[
-        list[str] | None, typer.Option(help="Names or globs, all or blocks; or NETWORK:NAME. May be repeated.")
-    ] = None,
-    head: Annotated[
-        list[str] | None, typer.Option(help="The classifier, if it cannot be found; or NETWORK:LAYER.")
-    ] = None,
-    reduce: Annotated[str | None, typer.Option(help="How maps and tokens become rows; flatten, mean for text.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs in one batch; debiased CKA takes 512.")] = None,
+    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
     seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="Precision: float32, or float16, bfloat16 by autocast.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Folder to stream views to.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Compare every layer of a network with every layer of another."""
     import likewise
     from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
-    matrix = likewise.layerwise(
-        a,
-        b,
-        data,
-        measure=measure,
-        layers=by_network(layers, networks) or "blocks",
-        head=one_by_network(head, "--head", networks),
-        reduce=reduce,
-        batch_size=batch_size,
-        seed=seed,
-        device=device,
-        dtype=dtype,
-        store=store,
-    )
+    matrix = likewise.layerwise(a, b, data, measure=measure, seed=seed, **show_keywords(show, networks, several=True))
     if out is not None:
         for path in matrix.write(out):
             typer.echo(str(path), err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from likewise.cli._facts import rows, type_name
+from likewise.cli._options import option, spell_out
 
 
 def train(
@@ -65,23 +65,4 @@ _TYPES = {
 }
 
 
-def _settings() -> list[inspect.Parameter]:
-    """One option per field of `Settings`, with its help."""
-    return [
-        inspect.Parameter(
-            row["name"],
-            inspect.Parameter.KEYWORD_ONLY,
-            default=row["default"],
-            annotation=Annotated[_TYPES[row["type"]], typer.Option(help=row["help"])],
-        )
-        for row in rows("settings")
-    ]
-
-
-def _with_settings(signature: inspect.Signature) -> inspect.Signature:
-    """The signature of the command, its `**settings` spelled out."""
-    fixed = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    return signature.replace(parameters=[*fixed, *_settings()])
-
-
-train.__signature__ = _with_settings(inspect.signature(train, eval_str=True))  # type: ignore[attr-defined]
+spell_out(train, [option(row["name"], _TYPES[row["type"]], row["default"], row["help"]) for row in rows("settings")])

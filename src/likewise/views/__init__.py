@@ -4,9 +4,13 @@ Extraction (`likewise.extract`, `likewise.layers`) brings networks and data alon
 here: whoever has arrays needs neither. The room imports `_base`, `work`, `wordnet`, `data` and `networks`.
 """
 
+from typing import TYPE_CHECKING
+
 from likewise._base.lazy import lazy
-from likewise.views.activations import Activations, Outputs
-from likewise.views.reduction import Reduction, reduced
+
+if TYPE_CHECKING:  # imported on first use: commands read the options of `show` without torch
+    from likewise.views.activations import Activations, Outputs
+    from likewise.views.reduction import Reduction, reduced
 
 __all__ = ["Activations", "Outputs", "Reduction", "reduced"]
 lazy(__name__)

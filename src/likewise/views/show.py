@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from likewise._base.names import short_names
@@ -82,7 +83,7 @@ class Show:
     dtype: str | None = field(
         default=None, metadata=_facts("Precision: float32, or float16, bfloat16 by autocast.", str | None)
     )
-    store: Any = field(default=None, metadata=_facts("Folder to keep activations and scores in."))
+    store: Any = field(default=None, metadata=_facts("Folder to keep activations and scores in.", Path | None))
     progress: bool = field(default=True, metadata=_facts("Whether progress is shown."))
 
     def __post_init__(self) -> None:

@@ -1,0 +1,77 @@
+"""Options from the fields of a class: where a command says `**show` or `**settings`, they are spelled out here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from likewise.cli._words import by_network, one_by_network
+from likewise.views.show import Show
+
+LEFT_OUT = ("transform", "progress")  # a function, and what a command always shows
+
+
+def option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
+    """One option of a command."""
+    annotation = Annotated[kind, typer.Option(help=help)]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+def spell_out(command: Callable[..., None], options: Iterable[inspect.Parameter]) -> None:
+    """Put options in place of the `**keywords` of a command, before those that say how it prints."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
+    printing = [entry for entry in parameters if entry.name.startswith("as_")]
+    others = [entry for entry in parameters if entry not in printing]
+    command.__signature__ = signature.replace(parameters=[*others, *options, *printing])  # type: ignore[attr-defined]
+
+
+def show_options(
+    *, without: Collection[str] = (), **helps: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `Show` for its `**show`.
+
+    Args:
+        without: Fields that the command spells out itself, or has no use for.
+        **helps: What is said of a field in this command.
+
+    Returns:
+        A decorator.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        entries = [field for field in fields(Show) if field.name not in {*without, *LEFT_OUT}]
+        spell_out(
+            command,
+            [
+                option(field.name, field.metadata["option"], None, helps.get(field.name, field.metadata["help"]))
+                for field in entries
+            ],
+        )
+        return command
+
+    return decorate
+
+
+def show_keywords(show: dict[str, Any], networks: Collection[str], *, several: bool = False) -> dict[str, Any]:
+    """The options of `Show` as a person typed them, for a function: layers and heads by network.
+
+    Args:
+        show: The options as the command received them.
+        networks: The names of the networks.
+        several: Whether each network may have several layers.
+
+    Returns:
+        Keywords; what was not typed is left out.
+    """
+    options = {name: value for name, value in show.items() if value not in (None, [])}
+    for name in {"layers", "head"} & set(options):
+        if name == "layers" and several:
+            options[name] = by_network(options[name], networks)
+        else:
+            options[name] = one_by_network(options[name], f"--{name}", networks)
+    return options

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import likewise
-from likewise._base.hashing import InputsHash, as_bytes, digest, facts_digest, fingerprint, weights_digest
+from likewise._base.hashing import InputsHash, as_bytes, digest, facts_digest, fingerprint, value_digest, weights_digest
 from likewise.data import Data
 from likewise.views import Activations, Outputs
 
@@ -110,10 +110,51 @@ def test_functions_that_differ_in_a_constant_are_told_apart() -> None:
     assert fingerprint(slopes[0]) != fingerprint(slopes[1])
 
 
+class Step:
+    """An object of the user's without a repr, alone or inside another."""
+
+    __slots__ = ("inner", "size")
+
+    def __init__(self, size: int, inner: Any = None) -> None:
+        self.size, self.inner = size, inner
+
+
+def scaled(factor: float, offset: float = 0) -> Any:
+    def scale(x: Any, times: float = offset, *, more: Any = (factor,)) -> Any:
+        return factor * x + times
+
+    return scale
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda x: x in {1, "a"}, lambda x: x in {1, "b"}),
+        (scaled(1), scaled(2)),
+        (scaled(1), scaled(1, 3)),
+        (functools.partial(scaled, 1), functools.partial(scaled, 2)),
+        (Step(1), Step(2)),
+        (Step(1, [Step(1)]), Step(1, [Step(2)])),
+        (torch.relu, torch.cos),
+        (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.1)),
+    ],
+)
+def test_values_are_told_apart_by_what_they_hold(one: Any, other: Any) -> None:
+    assert value_digest(one) == value_digest(one) != value_digest(other)
+
+
+def test_a_container_that_holds_itself_has_a_hash() -> None:
+    loop: list[Any] = [1]
+    loop.append(loop)
+    assert value_digest(loop) != value_digest([1, [1]])
+
+
 FILE = """
 import torch
 from torch import nn
+import functools
 GAIN = {gain}
+LEVEL = functools.partial(torch.clamp, max={limit})
 def bend(x):
     return {constant} * x.sin()
 class Net(nn.Module):
@@ -124,29 +165,30 @@ class Net(nn.Module):
     def forward(self, x):
         return self.shifted(bend(self.layer(x))) if x.ndim in {{2, "a", "b"}} else x
     def shifted(self, x):
-        return x + {shift} * GAIN
+        return LEVEL(x + {shift} * GAIN)
 def build():
     return Net()
 """
+PLAIN = {"gain": 1, "constant": 2, "shift": 1, "limit": 9}
 
 
 def test_a_changed_line_of_a_file_is_another_network(tmp_path: Path) -> None:
-    file, prints = tmp_path / "mine.py", []
-    for changed in ({}, {"gain": 2}, {"constant": 3}, {"shift": 4}, {}):
-        file.write_text(FILE.format(**({"gain": 1, "constant": 2, "shift": 1} | changed)))
+    file, prints = tmp_path / "code.py", []  # Python has a module of that name
+    for changed in ({}, {"gain": 2}, {"constant": 3}, {"shift": 4}, {"limit": 5}, {}):
+        file.write_text(FILE.format(**PLAIN | changed))
         prints.append(fingerprint(likewise.network(f"{file}:build")))
     assert prints[0] == prints[-1]
-    assert len(set(prints)) == 4
+    assert len(set(prints)) == 5
 
 
 def test_the_same_network_has_the_same_fingerprint_in_every_process(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(FILE.format(gain=1, constant=2, shift=1))
+    file.write_text(FILE.format(**PLAIN))
     code = (
         "import likewise; from likewise._base.hashing import fingerprint; "
         f"print(fingerprint(likewise.network({f'{file}:build'!r})))"
     )
-    found = {
+    prints = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -156,4 +198,4 @@ def test_the_same_network_has_the_same_fingerprint_in_every_process(tmp_path: Pa
         ).stdout
         for seed in ("1", "2")
     }
-    assert found == {fingerprint(likewise.network(f"{file}:build")) + "\n"}
+    assert prints == {fingerprint(likewise.network(f"{file}:build")) + "\n"}

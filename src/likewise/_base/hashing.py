@@ -1,14 +1,18 @@
 """Hashes of texts, tensors, inputs, networks and functions, the same in every process.
 
-Nothing of a hash is a place in memory, and what has no order is sorted. Two networks of one class may differ in a
-function they were given, a number they keep, a constant in their code or a hook, none of which shows among the
-weights: `Description` takes all of that in. The digests stand in names of files and keys of stores, so they must
+Nothing of a hash is an address in memory, and what has no order is sorted. Two networks of one class may differ in a
+function they hold, a number they keep, a constant in their code or a hook, none of which shows among the weights:
+`Description` takes in attributes and hooks, and classes and functions of the user by their code with closures,
+defaults, constants and the globals they name. The digests stand in names of files and keys of stores, so they must
 not change from version to version.
+
+What goes unnoticed: in classes of Python and of `LIBRARIES`, all methods but `forward`; in what such classes hold,
+all that their `repr` leaves out; functions of installed packages that code of the user calls; names looked up at run
+time (`getattr`, `eval`); compiled code; state elsewhere, as in files and environment variables.
 """
 
 from __future__ import annotations
 
-import builtins
 import functools
 import hashlib
 import inspect
@@ -17,6 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import CodeType
@@ -32,16 +37,14 @@ NOTES = "_likewise_notes"  # the attribute of a network for what is known of it 
 _OF_TORCH = set(vars(nn.Module())) - {"forward"} | {NOTES}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(Ellipsis), torch.dtype)
-_DEEPEST = 8
 _STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
-_WRITTEN = 1 << 9  # the flag of classes that were made at run time, most of them written in Python
 
 
-def digest(parts: Iterable[str | bytes | Tensor]) -> str:
+def digest(values: Iterable[str | bytes | Tensor]) -> str:
     """A hash of texts and tensors, one after another; 64 hexadecimal digits."""
     content = hashlib.sha256()
-    for part in parts:
-        content.update(as_bytes(part))
+    for value in values:
+        content.update(as_bytes(value))
     return content.hexdigest()
 
 
@@ -67,23 +70,21 @@ def fingerprint(network: nn.Module) -> str:
     """A hash of a network's structure, its weights, and all else that decides what it gives."""
     description = Description()
     description.network(network)
-    # an activation given as a function shows where it lies in memory, another place each time
-    shown = re.sub(r"0x[0-9a-f]+", "", repr(network))
     # not the state dict: buffers that are left out of it (means to normalise by) count too
     weights = [*network.named_parameters(), *network.named_buffers()]
-    return digest(chain([shown, description.hexdigest()], *weights))[:16]
+    return digest(chain([_without_addresses(repr(network)), description.hexdigest()], *weights))[:16]
 
 
 class InputsHash:
     """A hash of inputs as they come, the same however they are cut into batches."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, Any] = {}
+        self._hashes: dict[str, Any] = {}
 
     def update(self, inputs: Any, key: str = "") -> None:
         """Take in one batch: a tensor, a list, a mapping of them, or an object of tensors."""
         if isinstance(inputs, Tensor):
-            self._part(f"{key}{inputs.dtype}{tuple(inputs.shape[1:])}").update(as_bytes(inputs))
+            self._hash(f"{key}{inputs.dtype}{tuple(inputs.shape[1:])}").update(as_bytes(inputs))
         elif isinstance(inputs, Mapping):
             for name in sorted(inputs):
                 self.update(inputs[name], f"{key}/{name}")
@@ -93,23 +94,23 @@ class InputsHash:
         elif hasattr(inputs, "to_dict"):  # a graph
             self.update(inputs.to_dict(), key)
         else:
-            self._part(key).update(repr(inputs).encode())
+            self._hash(key).update(repr(inputs).encode())
 
     def _entry(self, entry: Any, key: str) -> None:
         """One input of a list: an array by all its numbers, of which its text would leave out most."""
         if isinstance(entry, (Tensor, np.ndarray)):
             values = torch.as_tensor(entry)
-            self._part(f"{key}[]").update(f"{values.dtype}{tuple(values.shape)}".encode())
-            self._part(f"{key}[]").update(as_bytes(values))
+            self._hash(f"{key}[]").update(f"{values.dtype}{tuple(values.shape)}".encode())
+            self._hash(f"{key}[]").update(as_bytes(values))
         else:
-            self._part(key).update(repr(entry).encode())
+            self._hash(key).update(repr(entry).encode())
 
     def hexdigest(self) -> str:
         """The hash of what came so far."""
-        return facts_digest({key: part.hexdigest() for key, part in self._parts.items()})[:16]
+        return facts_digest({key: content.hexdigest() for key, content in self._hashes.items()})[:16]
 
-    def _part(self, key: str) -> Any:
-        return self._parts.setdefault(key, hashlib.sha256())
+    def _hash(self, key: str) -> Any:
+        return self._hashes.setdefault(key, hashlib.sha256())
 
 
 def value_digest(value: Any) -> str:
@@ -128,7 +129,8 @@ class Description:
 
     def __init__(self) -> None:
         self._content = hashlib.sha256()
-        self._seen: dict[int, Any] = {}  # held, so that no other takes the place of one in memory
+        self._seen: dict[int, Any] = {}  # held, so that no other takes the address of one in memory
+        self._open: set[int] = set()  # containers that are being looked into, which may hold themselves
 
     def hexdigest(self) -> str:
         """The hash so far, 16 hex digits."""
@@ -136,75 +138,82 @@ class Description:
 
     def network(self, network: nn.Module) -> None:
         """Everything of a network but its parameters and buffers."""
-        parts = dict(network.named_modules())
-        self._seen |= {id(part): part for part in parts.values()}
-        for kind in dict.fromkeys(type(part) for part in parts.values()):
+        modules = dict(network.named_modules())
+        self._seen |= {id(module): module for module in modules.values()}
+        for kind in dict.fromkeys(type(module) for module in modules.values()):
             self._class(kind)
-        for name, part in parts.items():
-            own = {k: v for k, v in vars(part).items() if k not in _OF_TORCH}
-            if own:
+        for name, module in modules.items():
+            attributes = {k: v for k, v in vars(module).items() if k not in _OF_TORCH}
+            if attributes:
                 self._words("module", name)
-                self._mapping(own, 0)
-            for where in _HOOKS:
-                for hook in vars(part).get(where, {}).values():
-                    self._words(where, name)
+                self.add(attributes)
+            for registry in _HOOKS:
+                for hook in vars(module).get(registry, {}).values():
+                    self._words(registry, name)
                     self._hook(hook)
 
-    def add(self, value: Any, depth: int = 0) -> None:
-        """Take in a value: plain ones as they are, functions by their code, objects by what they hold."""
+    def add(self, value: Any) -> None:
+        """Take in a value: plain ones as they are, functions by their code, objects by what they show and hold."""
         if isinstance(value, _PLAIN):
             self._words(type(value).__name__, repr(value))
-        elif id(value) in self._seen or depth > _DEEPEST:
+        elif id(value) in self._seen or id(value) in self._open:
             self._words("seen", type(value).__qualname__)
-        # Python may keep equal tuples as one: whether two are the same object says nothing
-        elif isinstance(value, Mapping):
-            self._mapping(value, depth)
-        elif isinstance(value, (list, tuple)):
-            self._all(type(value).__name__, value, depth)
-        elif isinstance(value, (set, frozenset)):
-            self._all("set", sorted(value, key=repr), depth)
+        elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            # Python may keep equal tuples as one: whether two are the same object says nothing
+            self._open.add(id(value))
+            self._container(value)
+            self._open.discard(id(value))
+        elif isinstance(value, type):
+            self._class(value)
         else:
             self._seen[id(value)] = value
-            self._compound(value, depth)
+            self._compound(value)
+
+    def _container(self, value: Any) -> None:
+        if isinstance(value, Mapping):
+            self._words("mapping", str(len(value)))
+            for key, entry in value.items():
+                self._words(str(key))
+                self.add(entry)
+        elif isinstance(value, (set, frozenset)):
+            self._all("set", sorted(value, key=repr))
+        else:
+            self._all(type(value).__name__, value)
 
     def _hook(self, hook: Any) -> None:
         """A hook by its code; the list it may collect into is no part of what the network gives."""
-        if inspect.isfunction(hook):
-            for cell in filter(_is_filled, hook.__closure__ or ()):
-                if isinstance(cell.cell_contents, (list, dict, set)):
-                    self._seen[id(cell.cell_contents)] = cell.cell_contents
+        for value in _closure(hook) if inspect.isfunction(hook) else ():
+            if isinstance(value, (list, dict, set)):
+                self._seen[id(value)] = value
         self.add(hook)
 
-    def _compound(self, value: Any, depth: int) -> None:
+    def _compound(self, value: Any) -> None:
         if isinstance(value, (Tensor, np.ndarray)):
             self._array(value)
         elif isinstance(value, nn.Module):
             self.network(value)
-            self._mapping(dict(value.named_parameters()) | dict(value.named_buffers()), depth)
-        elif isinstance(value, type):
-            del self._seen[id(value)]
-            self._class(value)
+            self.add(dict(value.named_parameters()) | dict(value.named_buffers()))
         elif isinstance(value, functools.partial):
-            self._all("partial", [value.func, value.args, value.keywords], depth)
+            self._all("partial", [value.func, value.args, value.keywords])
         elif isinstance(value, property):
-            self._all("property", [value.fget, value.fset], depth)
+            self._all("property", [value.fget, value.fset])
         elif inspect.ismethod(value):
-            self._all("method", [value.__func__, value.__self__], depth)
+            self._all("method", [value.__func__, value.__self__])
         elif inspect.isfunction(value):
-            self._function(value, depth)
+            self._function(value)
         elif inspect.isfunction(getattr(value, "__wrapped__", None)):  # static, cached, jitted
-            self._all(type(value).__qualname__, [value.__wrapped__], depth)
+            self._all(type(value).__qualname__, [value.__wrapped__])
         else:
-            self._object(value, depth)
+            self._object(value)
 
-    def _object(self, value: Any, depth: int) -> None:
+    def _object(self, value: Any) -> None:
         kind = type(value)
         self._words("object", kind.__qualname__)
         if "__repr__" in {name for base in kind.__mro__[:-1] for name in vars(base)}:
-            self._words(re.sub(r"0x[0-9a-f]+", "", repr(value)))
-        if not _of_library(kind):
+            self._words(_without_addresses(repr(value)))
+        if not _is_library(kind):
             self._class(kind)
-            self._mapping(_attributes(value), depth)
+            self.add(_attributes(value))
 
     def _class(self, kind: type) -> None:
         """A class: of a library by its name and how it is called, any other by all its methods."""
@@ -212,27 +221,25 @@ class Description:
             return
         self._seen[id(kind)] = kind
         for base in kind.__mro__:
-            if _of_library(base):
+            if _is_library(base):
                 self._words("class", base.__module__, base.__qualname__)
                 code = getattr(vars(base).get("forward"), "__code__", None)
                 if code is not None:  # compiled forwards have none
                     self._code(code)
                 return
             self._words("class", base.__qualname__)
-            self._mapping({k: v for k, v in vars(base).items() if not _is_machinery(k)}, 1)
+            self.add({k: v for k, v in vars(base).items() if not k.startswith("__") or k in ("__init__", "__call__")})
 
-    def _function(self, function: Any, depth: int) -> None:
+    def _function(self, function: Any) -> None:
         self._words("function", function.__qualname__)
-        if _of_library(function):
-            self._words(function.__module__)
+        if _is_library(function):
+            self._words(str(function.__module__))
             return
-        code = function.__code__
-        self._code(code)
-        held = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-        self._all("held", [function.__defaults__, function.__kwdefaults__, held], depth + 1)
-        for name, value in _used(code, function.__globals__):
+        self._code(function.__code__)
+        self._all("held", [function.__defaults__, function.__kwdefaults__, _closure(function)])
+        for name, value in _used(function.__code__, function.__globals__):
             self._words(name)
-            self.add(value, depth + 1)
+            self.add(value)
 
     def _code(self, code: CodeType) -> None:
         self._content.update(code.co_code)
@@ -240,24 +247,13 @@ class Description:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self._code(constant)
-            else:
-                self._constant(constant)
+            else:  # Python makes sets of constants, whose order is another in every process
+                self._words(*(sorted(map(repr, constant)) if isinstance(constant, frozenset) else [repr(constant)]))
 
-    def _constant(self, constant: Any) -> None:
-        # Python makes sets of constants, whose order is another in every process
-        parts = sorted(map(repr, constant)) if isinstance(constant, frozenset) else [repr(constant)]
-        self._words(*parts)
-
-    def _mapping(self, value: Mapping[Any, Any], depth: int) -> None:
-        self._words("mapping", str(len(value)))
-        for key, part in value.items():
-            self._words(str(key))
-            self.add(part, depth + 1)
-
-    def _all(self, kind: str, values: Iterable[Any], depth: int) -> None:
+    def _all(self, kind: str, values: Iterable[Any]) -> None:
         self._words(kind)
         for value in values:
-            self.add(value, depth + 1)
+            self.add(value)
 
     def _array(self, value: Any) -> None:
         tensor = value.detach().cpu() if isinstance(value, Tensor) else None
@@ -272,42 +268,27 @@ class Description:
             self._content.update(word.encode(errors="replace") + b"\0")
 
 
-def _of_library(item: Any) -> bool:
-    """Whether a class or function is Python's or of `LIBRARIES`, not only called as if it were."""
-    module = getattr(item, "__module__", None) or ("" if inspect.isfunction(item) else "builtins")
-    if not _is_library(module) or module.partition(".")[0] in LIBRARIES:
-        return _is_library(module)
-    home = vars(sys.modules.get(module, builtins))
+def _home(item: Any) -> tuple[str, str]:
+    """The module of a class or function and its file; "" where there is none."""
     if inspect.isfunction(item):
-        return item.__globals__ is home
-    if not isinstance(item, type) or not item.__flags__ & _WRITTEN:
+        names: Mapping[str, Any] = item.__globals__
+    else:
+        module = item if inspect.ismodule(item) else sys.modules.get(getattr(item, "__module__", None) or "builtins")
+        names = {} if module is None else vars(module)
+    return names.get("__name__") or "", names.get("__file__") or ""
+
+
+def _is_library(item: Any) -> bool:
+    """Whether a class or function is Python's or of `LIBRARIES`."""
+    name, file = _home(item)
+    if name.partition(".")[0] in LIBRARIES or (not file and name in sys.builtin_module_names):
         return True
-    outermost, inner, _ = item.__qualname__.partition(".")
-    found = home.get(outermost)
-    return found is item or bool(inner and found is not None)
+    return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file
 
 
-def _is_library(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top in LIBRARIES or (top in sys.stdlib_module_names and not _shadows_python(top))
-
-
-def _shadows_python(top: str) -> bool:
-    """Whether a module named like one of Python's is the user's: a file `code.py`, a folder, a bare namespace."""
-    origin = getattr(getattr(sys.modules.get(top), "__spec__", None), "origin", None)
-    return origin is None or (origin.endswith(".py") and not origin.startswith(_STANDARD_LIBRARY))
-
-
-def _is_installed(module: str) -> bool:
-    """Whether a module comes from a package, which changes with its version, not with the user."""
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return _is_library(module) or "site-packages" in file or "dist-packages" in file
-
-
-def _of_package(item: Any) -> bool:
-    """Whether a class or function comes from a package."""
-    module = getattr(item, "__module__", None) or ""
-    return _of_library(item) or (_is_installed(module) and not _is_library(module))
+def _is_installed(item: Any) -> bool:
+    """Whether a class or function comes from a package, which changes with its version, not with the user."""
+    return "-packages" in _home(item)[1] or _is_library(item)
 
 
 def _used(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -316,47 +297,44 @@ def _used(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
     for name in mentioned:
         value = names.get(name)
         if inspect.ismodule(value):
-            inside = {} if _is_installed(value.__name__) else vars(value)
-            held = {f"{name}.{part}": inside.get(part) for part in mentioned}
-            yield from ((part, value) for part, value in held.items() if _decides(value))
+            inside = {} if _is_installed(value) else vars(value)
+            yield from ((f"{name}.{inner}", inside[inner]) for inner in mentioned if _decides(inside.get(inner)))
         elif _decides(value):
             yield name, value
 
 
 def _decides(value: Any) -> bool:
     """Whether a global counts: values, and what the user wrote. A library counts by its name."""
-    if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray, Tensor, *_PLAIN)):
+    if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray, Tensor, functools.partial, *_PLAIN)):
         return value is not None
-    if isinstance(value, (type, functools.partial)) or inspect.isroutine(value):
-        return not _of_package(value)
-    return value is not None and not inspect.ismodule(value) and not _of_package(type(value))
+    if isinstance(value, type) or inspect.isroutine(value):
+        return not _is_installed(value)
+    return value is not None and not inspect.ismodule(value) and not _is_installed(type(value))
+
+
+def _closure(function: Any) -> list[Any]:
+    """What the cells of a function hold, without names that were never given a value."""
+    values = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            values.append(cell.cell_contents)
+    return values
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, in its dictionary or in slots."""
-    slots = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    held |= getattr(value, "__dict__", {})
-    # what was computed from the rest stands there only once it was asked for
-    return {name: part for name, part in held.items() if not _is_cached(type(value), name)}
+    """What an object holds, in slots or in its dictionary, without what was computed from the rest and cached."""
+    kind = type(value)
+    slots = [name for base in kind.__mro__ for name in vars(base).get("__slots__", ())]
+    attributes = {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    cached = functools.cached_property
+    return {k: v for k, v in attributes.items() if not isinstance(inspect.getattr_static(kind, k, None), cached)}
 
 
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
-
-
-def _is_machinery(name: str) -> bool:
-    """What Python keeps in every class."""
-    return name.startswith("__") and name not in ("__init__", "__call__")
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:  # a name that was never given a value
-        return False
+def _without_addresses(text: str) -> str:
+    """A text without addresses in memory, which are others each time."""
+    return re.sub(r"0x[0-9a-f]+", "", text)
 
 
 def _names(code: CodeType) -> set[str]:
-    inside = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    inside = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*inside)

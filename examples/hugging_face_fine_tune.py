@@ -12,7 +12,7 @@ import tempfile
 import torch
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 
 prepare_torchvision()
 import transformers  # noqa: E402

@@ -11,7 +11,7 @@ import sys
 import torch
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 
 prepare_torchvision()
 import transformers  # noqa: E402

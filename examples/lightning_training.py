@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 
 prepare_torchvision()  # where torchvision does not fit torch, Lightning does not import without it
 import lightning  # noqa: E402

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise import attacks
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.networks.zoo.residual import BasicBlock
 from perf.common import write
 

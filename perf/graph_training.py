@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 import likewise
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 from likewise.networks import evaluate, network, train
 from likewise.networks.zoo.graph import resi
 from perf.common import RESULTS

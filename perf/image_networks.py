@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.networks import unwrapped
 from perf.common import write
 

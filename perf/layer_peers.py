@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.layers import named_layers
 from perf.common import cost, write

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 
 prepare_torchvision()
 

@@ -51,7 +51,7 @@ def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def vision() -> None:
     """Skip where torchvision or timm is not installed; made importable where they are."""
-    from likewise._base.compat import prepare_torchvision
+    from likewise._base.optional import prepare_torchvision
 
     prepare_torchvision()
     pytest.importorskip("torchvision")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise import attacks
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.attacks.attention import Attention
 from likewise.errors import InputError
 from likewise.networks.address import network

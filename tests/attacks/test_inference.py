@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise import attacks
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.attacks.inference import AGREE, agree, fast, layout
 from likewise.networks.address import network
 from likewise.networks.forward import eval_mode

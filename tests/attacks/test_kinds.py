@@ -12,7 +12,7 @@ from scipy.fft import dctn, idctn
 from torch import Tensor, nn
 
 from likewise import attacks
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.attacks.auto import checkpoints
 from likewise.attacks.gradient import _low_pass
 from likewise.errors import InputError

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise import wordnet
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.classes import Inspector, alignment, from_weights, from_wordnet
 from likewise.classes.batches import Tap
 from likewise.errors import InputError, UnknownNameError

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 import likewise
 from likewise import wordnet
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, Inspector, from_wordnet, inspect
 from likewise.classes.adapters.lightning import logits_and_labels
 from likewise.data import Data

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, alignment, from_wordnet
 from likewise.cli.classes import classes
 from likewise.errors import InputError

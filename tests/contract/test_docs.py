@@ -145,7 +145,7 @@ WITH_CODE = [page for page in PAGES if blocks(page, "python")]
 def test_the_code_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from likewise._base.compat import prepare_torchvision
+    from likewise._base.optional import prepare_torchvision
 
     prepare_torchvision()
     for library in NEEDS.get(page.name, ()):

@@ -44,7 +44,7 @@ def test_every_script_is_run_and_has_a_line_in_the_docs() -> None:
 def test_an_example_runs_and_prints_what_it_is_for(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from likewise._base.compat import prepare_torchvision
+    from likewise._base.optional import prepare_torchvision
 
     prepare_torchvision()
     for library in NEEDS.get(name, ()):

@@ -26,14 +26,14 @@ import json, os, sys, sysconfig, warnings
 warnings.simplefilter("ignore")
 reading, folder = sys.argv[1], sys.argv[2]
 import likewise, likewise.classes, likewise.cli, torch, numpy, PIL.Image, typer
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 prepare_torchvision()
 if "transformers" in reading:
     import transformers, transformers.models.auto
 if "datasets:" in reading:
     import datasets, pyarrow.parquet
 if "cora" in reading:
-    from likewise._base.compat import geometric
+    from likewise._base.optional import geometric
     geometric("watch it").datasets
 from likewise.errors import LikewiseError
 likewise.network("zoo:lenet")

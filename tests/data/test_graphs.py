@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 import torch
 
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 from likewise.data import dataset
 from likewise.data.graphs import nodes_of
 from likewise.data.sources import planetoid

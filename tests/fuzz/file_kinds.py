@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, Inspector
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix

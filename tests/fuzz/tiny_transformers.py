@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import torch
 
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 
 Task = Literal[
     "text",

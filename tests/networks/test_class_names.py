@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from likewise import wordnet
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.data import Data
 from likewise.networks import evaluate, network, save, train
 from likewise.networks.class_names import class_names, class_rows, classes_of

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from likewise.measures.function import Measure
-from likewise.work import artifacts
+from likewise.work import store
 from tests.work.format1 import make
 
 FOLDERS = Path(__file__).parent / "format1"
@@ -33,7 +33,7 @@ def refused(*given, **options):
 def content(path):
     if path.suffix != ".safetensors":
         return path.read_bytes()
-    tensors, facts = artifacts.read(path)
+    tensors, facts = store.read(path)
     return {name: values.tolist() for name, values in tensors.items()}, facts
 
 

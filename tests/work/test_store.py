@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import likewise
 from likewise._base.files import part_name
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.views.cache import read_view
-from likewise.work.store import Store
+from likewise.work.store import Store, intact, read
 
 SCRIPT = """
 import sys, numpy as np, likewise
@@ -179,7 +180,7 @@ def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_
 
 OPENING = """
 import sys, time
-from likewise.work.store import Store
+from likewise.work.store import Store, intact, read
 while time.time() < float(sys.argv[2]): pass
 for i in range(20): Store(f"{sys.argv[1]}/{i}").close()
 """
@@ -276,3 +277,33 @@ def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views) -> None:
         "in it are safe; make room and run again to resume."
     )
     store.close()
+
+
+# Artifacts
+
+
+def test_an_artifact_is_found_by_its_key(tmp_path) -> None:
+    with Store(tmp_path / "s") as store:
+        folder = store.artifacts("examples")
+        path = folder.put("key", {"values": torch.eye(3)}, {"attack": "pgd"})
+        assert torch.equal(folder.find("key")["values"], torch.eye(3))
+        assert folder.find("another") is None
+    assert path == tmp_path / "s" / "examples" / "key.safetensors"
+    assert read(path)[1] == intact(path) == {"attack": "pgd"}
+
+
+def test_a_damaged_artifact_is_noticed_and_a_missing_one_is_named(tmp_path) -> None:
+    with Store(tmp_path / "s") as store:
+        folder = store.artifacts("examples")
+        path = folder.put("key", {"values": torch.arange(5.0)}, {"layer": "0"})
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.warns(DamagedStoreWarning) as caught:
+            assert folder.find("key") is None
+    assert str(caught[0].message) == f"{path} does not match its checksum; it is computed anew."
+    path.unlink()
+    assert intact(path) is None
+    with pytest.raises(StoreError) as refused:
+        read(path)
+    assert str(refused.value) == f"{path} is no file of a store, or it is damaged. Remove it, and run again."

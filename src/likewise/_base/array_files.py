@@ -47,19 +47,19 @@ def read_npz(
         )  # zipfile takes it for another file
         if first or _announced(path, archive) not in (len(members), 0xFFFF):  # the latter where there are too many
             raise ValueError("its list of arrays is empty, not whole or does not belong to it")
-        chosen = list(members) if names is None else [name for name in names if name in members]
-        need = sum(members[name].file_size for name in chosen)
+        names = list(members) if names is None else [name for name in names if name in members]
+        need = sum(members[name].file_size for name in names)
         check_room(need, path, on_disk=Path(path).stat().st_size, memory=memory)
-        found = {}
-        for name in chosen:
+        arrays = {}
+        for name in names:
             with archive.open(members[name]) as file:
-                found[name] = _array(file, members[name].file_size, path)
+                arrays[name] = _array(file, members[name].file_size, path)
                 file.read(1)  # past the end, which is where the checksum is compared
-    return found
+    return arrays
 
 
 def _announced(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> int:
-    """How many members the end of an archive announces, which zipfile does not hold against what it finds."""
+    """How many members the end of an archive announces, which zipfile does not compare with what it finds."""
     end = struct.Struct("<4s4H2LH")
     with Path(path).open("rb") as file:
         file.seek(-end.size - len(archive.comment), os.SEEK_END)
@@ -103,9 +103,9 @@ def _array(file: IO[bytes], size: int, path: str | os.PathLike[str]) -> Array:
         )
     raw = np.empty(need, dtype=np.uint8)
     for start_at in range(0, need, _CHUNK):
-        part = file.read(min(_CHUNK, need - start_at))
-        raw[start_at : start_at + len(part)] = np.frombuffer(part, dtype=np.uint8)
-        if len(part) < min(_CHUNK, need - start_at):
+        chunk = file.read(min(_CHUNK, need - start_at))
+        raw[start_at : start_at + len(chunk)] = np.frombuffer(chunk, dtype=np.uint8)
+        if len(chunk) < min(_CHUNK, need - start_at):
             raise ValueError("it ends too early")
     values = np.empty(shape, dtype) if not need else raw.view(dtype)
     values = values.reshape(shape, order="F" if by_column else "C")

@@ -48,8 +48,8 @@ class write_guard:  # noqa: N801
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there entirely or not at all."""
 
-    def write_to(part: Path) -> None:
-        with part.open("wb") as file:
+    def write_to(unfinished: Path) -> None:
+        with unfinished.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -61,19 +61,19 @@ def replace_whole(path: Path, write_to: Callable[[Path], object]) -> None:
     """Have `write_to` fill a file beside `path`, then give it that name; on failure nothing stays."""
     make_folder(path.parent)
     remove_leftovers(path.parent)
-    with write_guard(path), whole_file(path) as part:
-        write_to(part)
+    with write_guard(path), whole_file(path) as unfinished:
+        write_to(unfinished)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """The name of a file beside `path` to fill inside; it gets that name, and on failure nothing stays."""
-    part = part_name(path.parent)
+    unfinished = part_name(path.parent)
     try:
-        yield part
-        part.replace(path)
+        yield unfinished
+        unfinished.replace(path)
     except BaseException:
-        part.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -90,9 +90,8 @@ def is_part(path: Path) -> bool:
 def save_figure(figure: Any, path: Path) -> None:
     """A picture of matplotlib, in the format its ending names."""
     content = io.BytesIO()
-    known = figure.canvas.get_supported_filetypes()
     kind = path.suffix.removeprefix(".").lower() or "png"
-    if kind not in known:
+    if kind not in figure.canvas.get_supported_filetypes():
         raise InputError(f"{path} is no picture: it ends in {path.suffix!r}. Give .png or .pdf.")
     figure.savefig(content, dpi=150, format=kind)
     write_whole(path if path.suffix else path.with_name(f"{path.name}.png"), content.getvalue())
@@ -107,14 +106,14 @@ def make_folder(folder: Path) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes of this machine were writing; once per folder and process."""
-    place = (os.getpid(), str(folder.absolute()))
-    if place in _cleaned:
+    process_and_folder = (os.getpid(), str(folder.absolute()))
+    if process_and_folder in _cleaned:
         return
-    _cleaned.add(place)
-    for part in folder.glob(f".{_HOST}-*.part"):
-        pid = part.name.split("-")[-2]
+    _cleaned.add(process_and_folder)
+    for unfinished in folder.glob(f".{_HOST}-*.part"):
+        pid = unfinished.name.split("-")[-2]
         if pid.isdecimal() and not is_alive(int(pid)):
-            part.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:
@@ -156,8 +155,8 @@ def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = Inpu
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode):
-        known = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-        what = known.get(stat.S_IFMT(mode), "a device")
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        what = kinds.get(stat.S_IFMT(mode), "a device")
         raise kind(f"{os.fspath(path)} is {what}, not a file. Give the path of a file.")
 
 

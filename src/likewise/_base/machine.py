@@ -40,7 +40,7 @@ def one_thread(*, for_inputs: tuple[Any, ...] = ()) -> Iterator[None]:
 def single_threaded(libraries: ThreadpoolController | None = None) -> Iterator[None]:
     """Keep torch and every BLAS to one thread inside: pairs run side by side, not threads within one.
 
-    Looking up the libraries takes a while: whoever enters often passes the controller that found them.
+    Looking up the libraries takes a while: whoever enters often passes the controller that has them.
     """
     with one_thread(), (libraries or ThreadpoolController()).limit(limits=1, user_api="blas"):
         yield

@@ -1,8 +1,9 @@
-"""A progress bar on stderr: shown to people at a terminal, silent for programs."""
+"""What people see while work runs: a progress bar at a terminal, and warnings that point at the line of the caller."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -12,14 +13,14 @@ T = TypeVar("T")
 class Progress:
     """Counts finished work."""
 
-    def __init__(self, total: int, what: str, *, shown: bool = True) -> None:
+    def __init__(self, total: int, what: str, *, show: bool = True) -> None:
         self.total, self.what = total, what
-        self.shown = shown and total > 1 and sys.stderr is not None
+        self._show = show and total > 1 and sys.stderr is not None
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Progress:
-        if self.shown:
+        if self._show:
             from rich.console import Console
             from rich.progress import (
                 BarColumn,
@@ -58,7 +59,15 @@ class Progress:
 
 def tracked(steps: Iterable[T], what: str, *, total: int | None, show: bool) -> Iterator[T]:
     """The steps as they are, with a bar while they last; none where their number is unknown."""
-    with Progress(total or 0, what, shown=show) as bar:
+    with Progress(total or 0, what, show=show) as bar:
         for step in steps:
             yield step
             bar.advance()
+
+
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
+    """A warning at the innermost line outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "likewise":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

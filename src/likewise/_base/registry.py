@@ -51,15 +51,15 @@ class Registry(Generic[T]):
         self.kind, self.group, self.modules = kind, group, modules
         self._entries: dict[str, T] = {}
         self._aliases: dict[str, str] = {}
-        self._places: dict[str, tuple[int, str]] = {}
+        self._order: dict[str, tuple[int, str]] = {}  # by module
         self._lock = RLock()
         self._waiting: deque[Callable[[], object]] = deque(partial(_import, path) for path in modules)
         self._waiting.append(self._plug_ins)
 
     def add(self, name: str, entry: T, aliases: tuple[str, ...] = (), *, module: str) -> T:
         """Declare an entry; `module` is where it is written (see `module_of`)."""
-        place = next((i for i, path in enumerate(self.modules) if fnmatch.fnmatchcase(module, path)), None)
-        if place is None:  # of others: our own names come first
+        index = next((i for i, path in enumerate(self.modules) if fnmatch.fnmatchcase(module, path)), None)
+        if index is None:  # of others: our own names come first
             self._load()
         for key in {normal(word) for word in (name, *aliases)}:
             if key in self._aliases:
@@ -67,13 +67,13 @@ class Registry(Generic[T]):
                     f"the {self.kind} name {key!r} is taken by {self._aliases[key]!r}. Choose another name."
                 )
         self._entries[name] = entry
-        self._places[name] = (len(self.modules), "") if place is None else (place, module)
+        self._order[name] = (len(self.modules), "") if index is None else (index, module)
         self._aliases |= {normal(word): name for word in (name, *aliases)}
         return entry
 
     def remove(self, name: str) -> None:
         """Forget an entry and its aliases."""
-        del self._entries[name], self._places[name]
+        del self._entries[name], self._order[name]
         self._aliases = {alias: owner for alias, owner in self._aliases.items() if owner != name}
 
     def get(self, name: str) -> T:
@@ -87,7 +87,7 @@ class Registry(Generic[T]):
     def names(self, pattern: str = "*") -> list[str]:
         """The names of all entries, or of those that match a pattern as in `resnet*`."""
         self._load()
-        return [name for name in sorted(self._entries, key=self._places.__getitem__) if fnmatch.fnmatch(name, pattern)]
+        return [name for name in sorted(self._entries, key=self._order.__getitem__) if fnmatch.fnmatch(name, pattern)]
 
     def __contains__(self, name: str) -> bool:
         key = normal(name)
@@ -118,8 +118,8 @@ class Registry(Generic[T]):
 def _import(path: str) -> None:
     package = import_module(path.removesuffix(".*"))
     if path.endswith(".*"):
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            import_module(found.name)
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
 
 
 def parse_value(text: str) -> Any:
@@ -143,13 +143,13 @@ def parse_options(text: str, label: str) -> dict[str, Any]:
     >>> parse_options("attack=pgd,eps=8/255", "adversarial")
     {'attack': 'pgd', 'eps': 0.03137254901960784}
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in text.split(","):
-        name, equals, value = (part.strip() for part in word.partition("="))
+        name, equals, value = (side.strip() for side in word.partition("="))
         if not (name and equals and value):
             raise InputError(f"{label} is {text!r}, in which {word!r} is no option. Write name=value,name=value.")
-        if name in found:
+        if name in options:
             raise InputError(f"{label} is {text!r}, which gives {name} twice. Give it once.")
         fraction = _FRACTION.fullmatch(value)
-        found[name] = float(fraction[1]) / float(fraction[2]) if fraction else parse_value(value)
-    return found
+        options[name] = float(fraction[1]) / float(fraction[2]) if fraction else parse_value(value)
+    return options

@@ -228,7 +228,7 @@ def regrets(
         raise InputError(f"zoos is {zoos}. Give at least 2.")
     draw = np.random.default_rng(seed)
     errors: list[dict[str, float]] = []
-    with Progress(zoos, "choosing ensembles", shown=progress) as bar:
+    with Progress(zoos, "choosing ensembles", show=progress) as bar:
         for _ in range(zoos):
             names = [matrix.names[i] for i in draw.choice(len(answers), zoo_size, replace=False)]
             split_seed = int(draw.integers(2**31))

@@ -123,7 +123,7 @@ def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str,
     records = {task.spec.key: record for task in tasks if (record := read_record(task.folder)) is not None}
     todo = [task for task in tasks if task.spec.key not in records]
     lost: list[str] = []
-    with Progress(len(tasks), "training", shown=progress) as bar:
+    with Progress(len(tasks), "training", show=progress) as bar:
         bar.advance(len(tasks) - len(todo))
         for task, outcome in _train_all(todo, engine):
             if isinstance(outcome, WorkerDied):

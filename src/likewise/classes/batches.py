@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from likewise._base.arrays import check_labels, plain_tensor
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import InputError, LikewiseError
 from likewise.networks.anatomy.classifier import declared_head, find_call
 from likewise.networks.anatomy.layers import watch, weighted_layers

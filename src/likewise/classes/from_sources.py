@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise import wordnet
 from likewise._base.arrays import as_array, check_labels
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, NoClassifierError, quoted_list
 from likewise.wordnet import ClassNames, match

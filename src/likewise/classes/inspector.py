@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Counts, Tap, sum_over_processes
 from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, phases, report

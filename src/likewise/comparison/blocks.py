@@ -42,8 +42,8 @@ from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 from likewise.views.cache import VIEWS, put_view, read_view
-from likewise.work.artifacts import Artifacts
 from likewise.work.engines import Engine, WorkerDied
+from likewise.work.store import Artifacts
 
 SECONDS = 0.3  # what a block should take
 MOST = 50  # pairs in a block

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 from likewise._base.machine import one_thread
-from likewise._base.progress import Progress
-from likewise._base.warnings import warn
+from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, seeded
 from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, measure_pair, score_all

@@ -200,7 +200,7 @@ def _left_out(measure: Measure, reps: Sequence[Representation], chosen: Array, p
     n, device = reps[0].n, reps[0].values.device
     whole = score_table(measure, reps, reps, {})
     found = np.empty((*whole.shape, len(chosen)))
-    with Progress(len(chosen), f"leaving out inputs of {measure.key}", shown=progress) as bar:
+    with Progress(len(chosen), f"leaving out inputs of {measure.key}", show=progress) as bar:
         for place, row in enumerate(chosen.tolist()):
             index = torch.cat([torch.arange(row), torch.arange(row + 1, n)]).to(device)
             some: list[Representation] = [Subset(rep, index) for rep in reps]

@@ -238,7 +238,7 @@ def _draw_table(
     rests = split.remaining()
     views = [rep.view for rep in reps]
     with (
-        Progress(len(rests), "leaving out", shown=progress) as bar,
+        Progress(len(rests), "leaving out", show=progress) as bar,
         one_thread(for_inputs=(*views,)),
     ):
         values = score_table(measure, reps, reps, {})

@@ -236,7 +236,7 @@ def paired_rows(
     """One pass over the layers of one or two networks: rows by layer for each, the batch, and its number."""
     total = -(-(known_length(inputs[0]) or 0) // batch_size)
     with ExitStack() as stack:
-        bar = stack.enter_context(Progress(total, "layer by layer", shown=progress))
+        bar = stack.enter_context(Progress(total, "layer by layer", show=progress))
         for recorder in recorders:
             stack.enter_context(recorder)
         for number, group in enumerate(_paired_batches(recorders, inputs, batch_size, seed), start=1):

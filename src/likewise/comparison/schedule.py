@@ -20,8 +20,7 @@ from likewise import __version__
 from likewise._base.arrays import Array
 from likewise._base.hashing import digest, value_digest
 from likewise._base.machine import single_threaded
-from likewise._base.progress import Progress
-from likewise._base.warnings import warn
+from likewise._base.progress import Progress, warn
 from likewise.comparison.blocks import score_in_workers
 from likewise.comparison.pairs import (
     Item,

@@ -198,7 +198,7 @@ def _null_table(
     tables: dict[Kernel, InnerProducts] = {}
     nulls = []
     with (
-        Progress(permutations, "shuffling", shown=progress) as bar,
+        Progress(permutations, "shuffling", show=progress) as bar,
         one_thread(for_inputs=tuple(views)),
     ):
         values = score_table(measure, reps, reps, tables)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.data.inputs import Data
 from likewise.errors import InputError, brief, did_you_mean, quoted_list
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.attacks.steps import lengths, target
 from likewise.data import Data
 from likewise.errors import UndefinedError

@@ -24,7 +24,7 @@ from likewise.networks.inputs.image_size import resized
 from likewise.networks.inputs.normalisation import transform_of
 from likewise.networks.inputs.transforms import in_channels
 from likewise.transfer.classifiers import Classifier
-from likewise.work.artifacts import Artifacts
+from likewise.work.store import Artifacts
 
 KIND = "adversarial"  # the folder of a store
 PAPER = {"pgd": {"eps": 8 / 255, "iterations": 50, "relative_step": 0.1}}  # of an attack by SAT's paper

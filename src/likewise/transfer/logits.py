@@ -24,8 +24,7 @@ from likewise._base.progress import Progress
 from likewise.errors import InputError, StoreError
 from likewise.matrices.labelled import position
 from likewise.transfer.classifiers import Classifier, by_name, check_same_classes, classifier, labelled
-from likewise.work.artifacts import Artifacts
-from likewise.work.store import Store, open_store
+from likewise.work.store import Artifacts, Store, open_store
 
 KIND = "answers"  # the folder of a store
 _RULES = 1  # raised when the same request gives other answers than before
@@ -200,7 +199,7 @@ def answers(
     if not named:
         raise InputError("there is no network to ask. Give at least one.")
     logits: dict[str, Tensor] = {}
-    with open_store(store) as opened, Progress(len(named), "asking networks", shown=progress) as bar:
+    with open_store(store) as opened, Progress(len(named), "asking networks", show=progress) as bar:
         for name, network in named.items():
             with classifier(name, network, inputs, device) as net:
                 logits[name] = clean_logits(net, None if opened is None else opened.artifacts(KIND), batch_size)

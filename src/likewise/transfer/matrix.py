@@ -13,7 +13,7 @@ import numpy as np
 from likewise import __version__
 from likewise._base.arrays import Array
 from likewise._base.files import is_folder, write_whole
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import position

@@ -29,7 +29,7 @@ from likewise.transfer.classifiers import Classifier, check_same_classes, classi
 from likewise.transfer.examples import KIND, AttackSettings, Examples, make_examples, resized_for
 from likewise.transfer.logits import KIND as ANSWERS
 from likewise.transfer.logits import Answers, clean_logits, gather
-from likewise.work.artifacts import Artifacts
+from likewise.work.store import Artifacts
 
 _RULES = 1  # raised when the same examples give other answers than before
 
@@ -83,7 +83,7 @@ class Session:
         """The examples of networks that were added, made where they are not there yet."""
         names = list(names)
         batches = -(-len(self.data) // self.settings.batch_size)
-        with Progress(len(names) * batches, f"attacking by {self.settings.attack.name}", shown=self.progress) as bar:
+        with Progress(len(names) * batches, f"attacking by {self.settings.attack.name}", show=self.progress) as bar:
             for name in names:
                 with self._locks[name]:
                     if name in self._examples:
@@ -101,7 +101,7 @@ class Session:
         """What the second network of each pair answers to the examples of the first, one class per input."""
         pairs = list(pairs)
         classes: dict[tuple[str, str], Array] = {}
-        with Progress(len(pairs), "showing examples", shown=self.progress) as bar:
+        with Progress(len(pairs), "showing examples", show=self.progress) as bar:
             for target in dict.fromkeys(target for _, target in pairs):
                 sources = [source for source, other in pairs if other == target]
                 with self._locks[target]:

@@ -21,11 +21,11 @@ from torch import Tensor
 
 from likewise._base.files import is_file, write_whole
 from likewise._base.hashing import facts_digest
+from likewise._base.progress import warn
 from likewise._base.sealed import Stream, Writer
-from likewise._base.warnings import warn
 from likewise.errors import DamagedStoreWarning
 from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, known_of_answers, stored_dtype
-from likewise.work.artifacts import Artifacts, intact, read
+from likewise.work.store import Artifacts, intact, read
 
 if TYPE_CHECKING:
     from likewise.views.extract import Pass

@@ -22,8 +22,7 @@ from torch import Tensor, nn
 import likewise
 from likewise._base.arrays import labels_fault, refuse_meta
 from likewise._base.hashing import InputsHash, facts_digest, fingerprint
-from likewise._base.progress import Progress
-from likewise._base.warnings import warn
+from likewise._base.progress import Progress, warn
 from likewise.data import Data, as_data
 from likewise.data.inputs import domain_of
 from likewise.data.objects import read_once

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
 from likewise.networks.anatomy.channel_axis import ChannelAxes, input_axis
 from likewise.networks.anatomy.classifier import answer_field, answering_call, declared_classifiers, gives_logits

@@ -15,15 +15,18 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from likewise._base.files import check_regular, is_part, write_guard, write_whole
+from safetensors.torch import load_file
+from torch import Tensor
+
+from likewise._base.files import check_regular, is_part, make_folder, remove_leftovers, write_guard, write_whole
 from likewise._base.hashing import digest
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
+from likewise._base.sealed import read_metadata, verify, write
 from likewise.errors import DamagedStoreWarning, StoreError
-from likewise.work.artifacts import Artifacts
 
 FORMAT = 1
 _PATIENCE = 60  # seconds for another process to let go of the database
@@ -64,17 +67,17 @@ class Store:
         check_regular(marker, StoreError)
         if marker.exists():
             try:
-                found = json.loads(marker.read_text())["format"]
+                number = json.loads(marker.read_text())["format"]
             except (ValueError, LookupError, TypeError):
-                found = None
-            if not isinstance(found, int):
+                number = None
+            if not isinstance(number, int):
                 raise StoreError(
                     f"{marker} is damaged. Remove it and run again: the scores and views beside it "
                     "have checksums of their own."
                 )
-            if found != FORMAT:
+            if number != FORMAT:
                 raise StoreError(
-                    f"{self.path} is a store of another version (format {found}, this is {FORMAT}). "
+                    f"{self.path} is a store of another version (format {number}, this is {FORMAT}). "
                     "Name another folder."
                 )
             return
@@ -134,23 +137,23 @@ class Store:
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[float, str]]:
         """Value and reason of those keys that are stored and intact."""
-        wanted, found = list(keys), {}
-        for i in range(0, len(wanted), 500):
-            part = wanted[i : i + 500]
-            marks = ",".join("?" * len(part))
+        todo, scores = list(keys), {}
+        for i in range(0, len(todo), 500):
+            chunk = todo[i : i + 500]
+            marks = ",".join("?" * len(chunk))
             try:
                 with self._lock:
                     rows = self._database.execute(
-                        f"SELECT key, value, reason, seal FROM scores WHERE key IN ({marks})", part
+                        f"SELECT key, value, reason, seal FROM scores WHERE key IN ({marks})", chunk
                     ).fetchall()
             except sqlite3.DatabaseError as error:
                 raise StoreError(f"cannot read {self._scores}: {error}.") from error
             for key, value, reason, seal in rows:
                 if seal == _seal(key, value, reason):
-                    found[key] = (float("nan") if value is None else float(value), reason)
+                    scores[key] = (float("nan") if value is None else float(value), reason)
                 else:
                     self._discard(key)
-        return found
+        return scores
 
     def _discard(self, key: str) -> None:
         warn(
@@ -163,17 +166,7 @@ class Store:
     def put(self, key: str, value: float, reason: str, measure: str, a: str, b: str) -> None:
         """Keep a score; a second process that computed it too changes nothing."""
         stored = None if value != value else value
-        row = (
-            key,
-            stored,
-            reason,
-            measure,
-            a,
-            b,
-            self.run,
-            time.time(),
-            _seal(key, stored, reason),
-        )
+        row = (key, stored, reason, measure, a, b, self.run, time.time(), _seal(key, stored, reason))
         try:
             with self._lock:
                 self._database.execute("INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -182,6 +175,49 @@ class Store:
                 f"cannot write to {self._scores}: {error}. The {len(self)} scores in it are safe; make "
                 "room and run again to resume."
             ) from error
+
+
+class Artifacts:
+    """A folder of artifacts, each in a file named by its key."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        make_folder(folder)
+        remove_leftovers(folder)
+
+    def path(self, key: str) -> Path:
+        """Where the artifact of a key is, or would be."""
+        return self.folder / f"{key}.safetensors"
+
+    def find(self, key: str) -> dict[str, Tensor] | None:
+        """The tensors of a key, mapped; None where there are none, with a warning where they are damaged."""
+        path = self.path(key)
+        if not path.exists():
+            return None
+        if intact(path) is None:
+            warn(f"{path} does not match its checksum; it is computed anew.", DamagedStoreWarning)
+            return None
+        return read(path)[0]
+
+    def put(self, key: str, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> Path:
+        """Write an artifact, over what is there."""
+        return write(self.path(key), tensors, facts, durable=False)
+
+
+def intact(path: Path) -> dict[str, str] | None:
+    """The facts of an artifact that matches its checksum, for which it is read once; None of any other."""
+    try:
+        return verify(path, required=True)
+    except (OSError, ValueError):
+        return None
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of an artifact, mapped rather than read, and its facts."""
+    try:
+        return load_file(path), read_metadata(path)
+    except Exception as error:  # whatever a damaged byte leads to
+        raise StoreError(f"{path} is no file of a store, or it is damaged. Remove it, and run again.") from error
 
 
 def open_store(store: Store | str | os.PathLike[str] | None) -> AbstractContextManager[Store | None]:

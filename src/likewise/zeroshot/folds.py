@@ -25,7 +25,7 @@ from likewise.networks.address import is_checkpoint, parse
 from likewise.networks.anatomy.outputs import output_kind
 from likewise.networks.forward import checked_logits, eval_mode, transform_for
 from likewise.networks.training.checkpoints import WEIGHTS
-from likewise.work.artifacts import Artifacts, read
+from likewise.work.store import Artifacts, read
 
 TRAININGS, KIND = "trainings", "soft-labels"  # the folders of a store
 _RULES = 1  # raised where answers come out otherwise than before

@@ -225,7 +225,7 @@ def _engine(name: Any) -> tuple[Engine, int | None]:
 
 
 def _run_all(folds: Sequence[Fold], engine: Engine, name: str, progress: bool) -> None:
-    with Progress(len(folds), f"training {name}", shown=progress) as bar:
+    with Progress(len(folds), f"training {name}", show=progress) as bar:
         for fold, done in engine.run(run_fold, folds):
             if isinstance(done, WorkerDied):
                 what = f"without {fold.without[0]!r}" if fold.without else "on all classes"

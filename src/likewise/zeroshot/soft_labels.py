@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from likewise._base.arrays import Array, as_array
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import InputError
 from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
 

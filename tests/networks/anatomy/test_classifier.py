@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.errors import InputError
 from likewise.networks import Normalised, head
 

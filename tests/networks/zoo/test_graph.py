@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 import likewise
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.graph import RESI, DropEdges, resi

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import likewise
-from likewise._base.compat import prepare_torchvision
+from likewise._base.optional import prepare_torchvision
 from likewise.errors import InputError, MissingDependencyError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.text import TextClassifier, WordHash

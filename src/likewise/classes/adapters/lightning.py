@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Tap
 from likewise.classes.inspector import Inspector

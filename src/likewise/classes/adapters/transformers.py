@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Tap
 from likewise.classes.inspector import Inspector

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from likewise._base.array_files import check_room, read_npy, read_npz
-from likewise._base.compat import geometric
 from likewise._base.files import check_regular, reading
+from likewise._base.optional import geometric
 from likewise.data.address import data_source
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
 from likewise.data.locations import downloading, find

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 
 from likewise._base.array_files import read_npz
-from likewise._base.compat import prepare_torchvision
 from likewise._base.files import check_regular, reading
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
 from likewise.data.locations import cache_folder, downloading, existing_folder, find, missing

@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 from likewise.networks.inputs.normalisation import unwrapped
 
 Receive = Callable[[str, nn.Module, Any], None]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import InputError
 
 # Their code, docstrings included, is part of the fingerprint of networks that hold them.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.weak import WeakIdKeyDictionary
 
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 
 _nn: Any = geometric("build a graph network").nn
 _SHARE = 0.1  # of entries that are not zero, up to which sparse products are faster

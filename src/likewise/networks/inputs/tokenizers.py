@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.data import Data
 from likewise.data.changes import class_tokens
 from likewise.errors import InputError

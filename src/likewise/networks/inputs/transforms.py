@@ -20,7 +20,7 @@ from torch import Tensor
 
 from likewise._base.hashing import facts_digest, value_digest
 from likewise._base.optional import require
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.data import Data, Images
 from likewise.data.framing import Framing
 from likewise.data.images import USUAL, Transformed, as_pil, as_tensor

@@ -12,8 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.errors import InputError
 from likewise.networks.inputs.transforms import Transform, each, each_alone
 from likewise.networks.sources import base

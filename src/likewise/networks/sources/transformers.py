@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
-from likewise._base.warnings import warn
+from likewise._base.optional import prepare_torchvision, require
+from likewise._base.progress import warn
 from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
 from likewise.networks.forward import input_kind
 from likewise.networks.inputs.feature_extractors import FromExtractor, accepted_names

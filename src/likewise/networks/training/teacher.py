@@ -9,7 +9,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from likewise._base.hashing import fingerprint, weights_digest
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.data import Data
 from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained, network, recipe

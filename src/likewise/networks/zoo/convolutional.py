@@ -11,8 +11,7 @@ from typing import Any, ClassVar, cast
 
 from torch import Tensor, nn
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 _SHUFFLENET = "Ma et al. 2018, arXiv:1807.11164"

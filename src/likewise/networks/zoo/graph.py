@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Generator, nn
 
-from likewise._base.compat import geometric
+from likewise._base.optional import geometric
 from likewise.data.graphs import GraphBatch
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import architecture

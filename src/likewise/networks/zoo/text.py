@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise._base.compat import prepare_torchvision
-from likewise._base.optional import require
+from likewise._base.optional import prepare_torchvision, require
 from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
 from likewise.networks.inputs.feature_extractors import quiet

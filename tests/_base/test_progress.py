@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import likewise
-from likewise._base.warnings import warn
+from likewise._base.progress import warn
 from likewise.errors import DamagedStoreWarning
 
 
@@ -19,6 +19,6 @@ def test_a_warning_points_at_the_caller_of_this_package() -> None:
         likewise.extract(torch.nn.Linear(3, 2), batches, "logits")
         likewise.classes.from_confusion([0, 0], [0, 1])
         warn("here", DamagedStoreWarning)
-    assert [Path(each.filename) for each in caught] == [Path(__file__)] * 3
+    assert [Path(warning.filename) for warning in caught] == [Path(__file__)] * 3
     assert caught[2].category is DamagedStoreWarning
     assert caught[2].lineno == caught[1].lineno + 1 == caught[0].lineno + 2

@@ -170,6 +170,7 @@ def test_of_a_large_matrix_only_what_is_shown_is_written() -> None:
 
 def test_alike_names_are_put_side_by_side_whichever_way_a_measure_runs() -> None:
     values = np.array([[1, 0.1, 0.9, 0.1], [0.1, 1, 0.1, 0.8], [0.9, 0.1, 1, 0.2], [0.1, 0.8, 0.2, 1]])
-    for given, larger_is in ((values, "more alike"), (1 - values, "less alike")):
-        order = leaf_order(list("abcd"), distances(given, larger_is))
+    for scores, larger_is in ((values, "more alike"), (1 - values, "less alike")):
+        order = leaf_order(list("abcd"), distances(scores, larger_is))
+        assert order == SimilarityMatrix(list("abcd"), scores, larger_is=larger_is).order()
         assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset("ac"), frozenset("bd")}

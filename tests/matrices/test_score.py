@@ -1,4 +1,4 @@
-"""A score is a number in files, one line at a prompt, and tells chance from likeness where asked."""
+"""A score is a number in files, one line at a prompt, and is compared with chance on request."""
 
 import copy
 import csv
@@ -21,6 +21,7 @@ from likewise import measures
 from likewise.comparison import significance
 from likewise.matrices.score import Score
 from likewise.measures.workspace import Workspace
+from tests.helpers import sentence
 
 
 @pytest.fixture
@@ -117,26 +118,23 @@ def test_names_of_people_are_no_markup_in_a_notebook() -> None:
 def test_a_slow_measure_names_the_call_instead_of_taking_its_time() -> None:
     calls = []
 
-    def slow(x, y):
-        calls.append(1)
-        time.sleep(0.03)
-        return float(x.mean() * y.mean())
+    def lasting(seconds):
+        def slow(x, y):
+            calls.append(1)
+            time.sleep(seconds)
+            return float(x.mean() * y.mean())
+
+        return slow
 
     x, y = networks()
-    score = likewise.compare(x, y, slow)
+    score = likewise.compare(x, y, lasting(0.03))
     call = "The same call with calibrate=True tells it from noise."
     assert score.explain().splitlines()[1] == call
     assert len(calls) < 12  # 99 shuffles would be 101
     before = len(calls)
     assert score.verdict == call
     assert len(calls) == before
-
-    def slower(x, y):
-        calls.append(1)
-        time.sleep(0.3)
-        return float(x.mean() * y.mean())
-
-    score, before = likewise.compare(x, y, slower), len(calls)
+    score, before = likewise.compare(x, y, lasting(0.3)), len(calls)
     assert "calibrate=True" in score.verdict
     assert len(calls) == before
 
@@ -192,12 +190,7 @@ def test_a_pickled_or_copied_score_keeps_what_it_is() -> None:
     for other in (pickle.loads(pickle.dumps(score)), copy.deepcopy(score)):
         assert type(other) is likewise.Score
         assert (float(other), repr(other)) == (float(score), repr(score))
-        assert (other.measure, other.names, other.n, other.widths) == (
-            "jaccard[k=5]",
-            ("x", "y"),
-            80,
-            (12, 7),
-        )
+        assert (other.measure, other.names, other.n, other.widths) == ("jaccard[k=5]", ("x", "y"), 80, (12, 7))
         assert (other.larger_is, other.bounds, other.identity) == ("more alike", (0, 1), 1)
         assert other.calibration == score.calibration
         assert other.explain() == score.explain()
@@ -208,9 +201,9 @@ def test_networks_that_share_only_their_classes_are_not_more_alike_than_these() 
     labels, (x, y) = of_classes()
     assert likewise.compare(x, y, "cka").verdict.startswith("More alike than noise, which gives ")
     views = [likewise.Activations(v, outputs=likewise.Outputs(np.eye(5)[labels], labels)) for v in (x, y)]
-    sentence = likewise.compare(*views, "cka").verdict
-    assert " is what the 5 classes alone give at n = 100, d = 8 (p = " in sentence
-    assert sentence.endswith(" from 99 shuffles of the inputs within classes).")
+    verdict = likewise.compare(*views, "cka").verdict
+    assert " is what the 5 classes alone give at n = 100, d = 8 (p = " in verdict
+    assert verdict.endswith(" from 99 shuffles of the inputs within classes).")
     z = x @ np.random.default_rng(9).normal(size=(8, 8))
     related = [views[0], likewise.Activations(z, outputs=views[0].outputs)]
     assert likewise.compare(*related, "cka").verdict.startswith(
@@ -246,19 +239,16 @@ def test_calibration_within_classes_reaches_the_score() -> None:
 
 def test_within_and_calibrate_are_checked() -> None:
     x, y = networks()
-    with pytest.raises(likewise.errors.InputError) as caught:
-        likewise.compare(x, y, "cka", within=np.zeros(80))
-    assert str(caught.value) == "within says how inputs are shuffled. Pass calibrate=True too."
-    with pytest.raises(likewise.errors.InputError) as caught:
-        likewise.compare(x, y, "cka", calibrate="yes")
-    assert str(caught.value) == ("calibrate must be True, False or a number of shuffles, got 'yes'.")
+    assert sentence(ValueError, likewise.compare, x, y, "cka", within=np.zeros(80)) == (
+        "within says how inputs are shuffled. Pass calibrate=True too."
+    )
+    assert sentence(ValueError, likewise.compare, x, y, "cka", calibrate="yes") == (
+        "calibrate must be True, False or a number of shuffles, got 'yes'."
+    )
 
 
 def test_a_saturated_score_says_so() -> None:
-    x, y = (
-        np.random.default_rng(0).normal(size=(30, 64)),
-        np.random.default_rng(1).normal(size=(30, 5)),
-    )
+    x, y = (np.random.default_rng(seed).normal(size=(30, d)) for seed, d in enumerate((64, 5)))
     reason = (
         "64 neurons can express anything on 30 inputs, so any network with as many that are "
         "independent gets this score. Show the networks more inputs."

@@ -16,7 +16,7 @@ from likewise.networks import Normalised
 from likewise.networks.anatomy.layers import named_layers
 
 
-def test_layers_are_listed_with_shapes_and_parameters_one_entry_a_call() -> None:
+def test_layers_are_listed_with_shapes_and_parameters_one_entry_per_call() -> None:
     step = nn.Linear(4, 4)
     net = nn.Sequential(nn.Linear(8, 4), step, step)
     found = [(one.name, one.kind, one.shape, one.parameters) for one in likewise.layers(net, torch.rand(3, 8))]
@@ -110,3 +110,12 @@ def test_a_network_without_weights_has_layers_but_no_activations() -> None:
     filled = net.to_empty(device="cpu")
     filled.load_state_dict(nn.Sequential(nn.Flatten(), nn.Linear(3072, 4), nn.Linear(4, 2)).state_dict())
     assert likewise.extract(filled, rows).d == 4
+
+
+@pytest.mark.parametrize("thing", [3, None, [1]])
+def test_what_is_no_network_is_refused(thing: object) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.layers(thing)  # type: ignore[arg-type]
+    assert str(error.value) == (
+        f"{thing!r} is no network. Give an address, as in 'zoo:resnet20', or a torch.nn.Module."
+    )

@@ -71,39 +71,39 @@ class Selection:
 
     def hooked(self) -> dict[str, nn.Module]:
         """The modules that may hold what was asked for; an error where a request has none."""
-        found: dict[str, nn.Module] = {}
+        modules: dict[str, nn.Module] = {}
         for asked, patterns in self._patterns.items():
             if asked in (PENULTIMATE, EMBEDDING):
                 continue
             names = _matching(self.modules, [pattern.partition("#")[0] for pattern in patterns])
             if not names and asked != LOGITS:
                 raise UnknownNameError(f"no layer of {self.label} matches {asked!r}.{nearest(asked, self.modules)}")
-            found |= {name: self.modules[name] for name in names}
-        return found
+            modules |= {name: self.modules[name] for name in names}
+        return modules
 
-    def chosen(self, calls: Sequence[str]) -> list[str]:
+    def select(self, calls: Sequence[str]) -> list[str]:
         """The calls of one pass that were asked for, in the order of the requests."""
-        found: dict[str, None] = {}
+        selected: dict[str, None] = {}
         for asked, patterns in self._patterns.items():
             names = _matching(calls, patterns)
             if not names:
                 raise UnknownNameError(
                     f"{asked!r} of {self.label} is not called in its forward pass. `likewise layers` lists what is."
                 )
-            found |= dict.fromkeys(names)
-        return list(found)
+            selected |= dict.fromkeys(names)
+        return list(selected)
 
     def _check_open(self, network: nn.Module) -> None:
         """Refuse networks that cannot be looked into, or not yet."""
-        if any(isinstance(part, torch.jit.ScriptModule) for part in network.modules()):
+        if any(isinstance(module, torch.jit.ScriptModule) for module in network.modules()):
             raise InputError(
                 f"{self.label} is compiled by TorchScript, so nothing but its 'logits' can be "
                 "watched. Pass the module it was made from."
             )
-        for name, part in self.modules.items():
-            if any(is_lazy(value) for value in part.parameters(recurse=False)):
+        for name, module in self.modules.items():
+            if any(is_lazy(value) for value in module.parameters(recurse=False)):
                 raise InputError(
-                    f"{name!r} of {self.label} is a {type(part).__name__}, whose size shows with "
+                    f"{name!r} of {self.label} is a {type(module).__name__}, whose size shows with "
                     "its first inputs. Show it some before: network(inputs)."
                 )
 
@@ -118,11 +118,11 @@ class Selection:
 
 def nearest(asked: str, names: Iterable[str]) -> str:
     """' The nearest are ...' for an error sentence; the first where none is near."""
-    known = list(names)
+    names = list(names)
     plain = asked.replace("*", "").replace("?", "").rstrip(".")
-    close = get_close_matches(plain, known, n=3, cutoff=0.3)
-    shown = ", ".join(repr(name) for name in close or known[:3])
-    return f" The {'nearest' if close else 'first'} are {shown}; `likewise layers` lists all."
+    close = get_close_matches(plain, names, n=3, cutoff=0.3)
+    quoted = ", ".join(repr(name) for name in close or names[:3])
+    return f" The {'nearest' if close else 'first'} are {quoted}; `likewise layers` lists all."
 
 
 def _matching(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
@@ -134,7 +134,7 @@ class NoRowsError(InputError):
 
 
 class UnfitReductionError(NoRowsError):
-    """A reduction of tokens for a layer of maps, or the other way: refused for blocks, which belong together."""
+    """A reduction of tokens for a layer of maps, or vice versa: refused for blocks, which belong together."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,10 @@ class RowMaker:
 
     def activations(self, name: str, output: Any) -> Tensor:
         """The tensor a layer gives: the first, or the first with one entry per input where that has none."""
-        value, shown = first_tensor(output), self.batch.total
-        if type(output) is tuple and value is not None and shown not in value.shape[: 2 if value.ndim == 3 else 1]:
-            others = (part for part in output if isinstance(part, Tensor) and part.ndim > 1)
-            value = next((part for part in others if len(part) == shown), value)
+        value, count = first_tensor(output), self.batch.total
+        if type(output) is tuple and value is not None and count not in value.shape[: 2 if value.ndim == 3 else 1]:
+            others = (entry for entry in output if isinstance(entry, Tensor) and entry.ndim > 1)
+            value = next((entry for entry in others if len(entry) == count), value)
         if value is None or not value.is_floating_point():
             what = "no tensor" if value is None else f"{value.dtype} entries"
             raise NoRowsError(f"{name!r} of {self.label} gives {what}, not activations. Choose another layer.")
@@ -191,29 +191,29 @@ class RowMaker:
 
     def aligned(self, name: str, value: Tensor, facts: CallFacts) -> Tensor:
         """What a layer gives, with the inputs along the first axis."""
-        shown = self.batch.total
+        count = self.batch.total
         if value.ndim == 3:
             value = value.transpose(0, facts.input_axis)
-        if value.ndim == 1 and len(value) == shown > 1:
+        if value.ndim == 1 and len(value) == count > 1:
             value = value[:, None]  # one number per input
-        if shown == 1 and (value.ndim < facts.ndim or value.ndim == 0):
+        if count == 1 and (value.ndim < facts.ndim or value.ndim == 0):
             value = value.reshape(1, *value.shape)  # a squeeze took the axis of a batch of one
-        if value.ndim < 2 or value.shape[0] != shown:
+        if value.ndim < 2 or value.shape[0] != count:
             raise NoRowsError(
-                f"{name!r} of {self.label} gives shape {tuple(value.shape)} for {shown} inputs, so "
+                f"{name!r} of {self.label} gives shape {tuple(value.shape)} for {count} inputs, so "
                 "its first axis is not the inputs. Choose another layer."
             )
         return value if self.batch.rows is None else self.batch.rows(value)
 
-    def _reduced(self, name: str, value: Tensor, axis: int | None, how: str | None) -> Tensor:
+    def _reduced(self, name: str, value: Tensor, axis: int | None, reduce: str | None) -> Tensor:
         label = f"{name!r} of {self.label}"
         if is_row(value):
             return value.flatten(1)
-        if how is None:
+        if reduce is None:
             raise InputError(wrong_rank(value, label))
         axis = default_axis(value) if axis is None else axis
         maps = value.ndim > 3 or axis == 1
-        if axis == 0 and how != "flatten":
+        if axis == 0 and reduce != "flatten":
             raise NoRowsError(
                 f"{label} gives shape {tuple(value.shape)}, whose channels may be the second axis "
                 "or the last. Choose reduce='flatten', inputs of another size or another layer."
@@ -221,15 +221,15 @@ class RowMaker:
         value = value.movedim(-1, 1) if axis == -1 and maps else value
         mask = None if maps else padding_mask(self.net, self.inputs, value.shape[1])
         try:
-            return reduced(value, how, label, mask, maps=maps)
+            return reduced(value, reduce, label, mask, maps=maps)
         except InputError as error:
             raise UnfitReductionError(str(error)) from error
 
     def logits(self, value: Tensor | None) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""
-        shown = self.batch.total
+        count = self.batch.total
         if value is not None and value.ndim == 1:
-            value = value[None] if shown == 1 else value[:, None]  # squeezed
-        if value is None or value.ndim != 2 or len(value) != shown or not value.is_floating_point():
+            value = value[None] if count == 1 else value[:, None]  # squeezed
+        if value is None or value.ndim != 2 or len(value) != count or not value.is_floating_point():
             return None
         return value if self.batch.rows is None else self.batch.rows(value)

@@ -13,7 +13,7 @@ from torch import nn
 
 from likewise.data import Data, as_data
 from likewise.data.inputs import domain_of
-from likewise.errors import ForwardError
+from likewise.errors import ForwardError, InputError, brief
 from likewise.networks import network as load_network
 from likewise.networks.address import is_checkpoint, is_untrained, parse
 from likewise.networks.anatomy.blocks import blocks
@@ -31,7 +31,15 @@ _SIZES = ((3, 32, 32), (3, 224, 224), (1, 28, 28), (3, 64, 64), (1, 8, 8), (3, 8
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer, or one call of it; `shape` is what it gives for one input, None where unknown."""
+    """One layer, or one call of it.
+
+    Attributes:
+        name: Its name in the network; a second call in one pass ends in #2.
+        kind: Its class.
+        shape: What it gives for one input, None where unknown.
+        parameters: How many parameters it holds.
+        block: Whether it is one of the blocks of the network.
+    """
 
     name: str
     kind: str
@@ -41,28 +49,38 @@ class Layer:
 
 
 def layers(network: str | nn.Module, data: Any = None, *, name: str | None = None) -> list[Layer]:
-    """The layers of a network in the order they answer, one entry a call.
+    """The layers of a network in the order they answer, one entry per call.
 
-    Shapes show in a pass over two inputs of `data`; without data over zeros of a size the network
-    takes, and where none fits they stay unknown. Published weights are not fetched: names and shapes need none.
+    Published weights are not fetched: names and shapes need none.
 
-    >>> for layer in layers(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.zeros(2, 4)):
-    ...     print(layer.name, layer.kind, layer.shape, layer.parameters)
-    0 Linear (3,) 15
-    1 ReLU (3,) 0
+    Args:
+        network: An address or a module.
+        data: What shows the shapes, two inputs of which are enough. By default zeros of a size the network takes; where
+            none fits, shapes stay unknown.
+        name: What messages call the network.
+
+    Returns:
+        One entry per call of a layer.
+
+    Raises:
+        InputError: This is no network, or it does not take the data.
+
+    Example:
+        >>> for layer in layers(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.zeros(2, 4)):
+        ...     print(layer.name, layer.kind, layer.shape, layer.parameters)
+        0 Linear (3,) 15
+        1 ReLU (3,) 0
     """
     module, seen = on_two_inputs(network, data, _calls, name=name)
-    calls = seen or {}
-    parts = named_layers(module)
-    names = list(calls) or list(parts)
-    in_blocks = set(blocks(parts))
-    found = []
-    for entry in names:
-        part = parts[entry.partition("#")[0]]
-        held = sum(value.numel() for value in part.parameters())
-        kind, block = type(part).__name__, entry.partition("#")[0] in in_blocks
-        found.append(Layer(entry, kind, calls.get(entry), held, block))
-    return found
+    modules, calls = named_layers(module), seen or {}
+    in_blocks = set(blocks(modules))
+    entries = []
+    for call in calls or modules:
+        layer = call.partition("#")[0]
+        parameters = sum(value.numel() for value in modules[layer].parameters())
+        kind = type(modules[layer]).__name__
+        entries.append(Layer(call, kind, calls.get(call), parameters, layer in in_blocks))
+    return entries
 
 
 def on_two_inputs(
@@ -75,10 +93,10 @@ def on_two_inputs(
     """
     if data is None:
         return _tried(network, look)
-    shown = as_data(data)
-    module = _built(network, shown)
+    inputs = as_data(data)
+    module = _built(network, inputs)
     label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
-    few = transform_for(module, shown[:2] if isinstance(shown, (Data, torch.Tensor)) else shown, label)
+    few = transform_for(module, inputs[:2] if isinstance(inputs, (Data, torch.Tensor)) else inputs, label)
     return module, look(module, next(batches(few, 2)), label)
 
 
@@ -97,8 +115,12 @@ def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
 
 def _built(network: str | nn.Module, data: Any = None) -> nn.Module:
     """The network, without published weights where an address names some: they change no name and no shape."""
-    if not isinstance(network, str):
+    if isinstance(network, nn.Module):
         return network
+    if not isinstance(network, str):
+        raise InputError(
+            f"{brief(network)} is no network. Give an address, as in 'zoo:resnet20', or a torch.nn.Module."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what libraries say of random weights
         if is_untrained(network):
@@ -145,6 +167,6 @@ def _guesses(network: nn.Module) -> Iterator[Any]:
 
 def own_sizes(network: nn.Module) -> list[tuple[int, ...]]:
     """The sizes of images, (channels, height, width), that a network says it takes."""
-    transform, own = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
+    transform, config = transform_of(network), getattr(unwrapped(network), "default_cfg", None) or {}
     sizes: list[tuple[int, ...]] = [(transform.channels, *transform.size)] if transform and transform.size else []
-    return [*sizes, tuple(own["input_size"])] if "input_size" in own else sizes
+    return [*sizes, tuple(config["input_size"])] if "input_size" in config else sizes

@@ -314,7 +314,7 @@ class FirstBatch:
     def make_plan(self, recorded: BatchRows) -> HookPlan:
         """The calls that are asked for, with no more hooks than they need."""
         selection = self.selection
-        meant = selection.chosen([*recorded.rows, *self.left_out])
+        meant = selection.select([*recorded.rows, *self.left_out])
         lost = [name for name in meant if name in self.left_out]
         if lost:
             if len(lost) == len(meant) or any(name in selection.asked for name in lost):

@@ -88,6 +88,8 @@ def layerwise(
         raise InputError(_without_data(b))
     networks = _two_networks(a, b)
     bound = _one_measure(with_options(layerwise, STREAMED if measure is None else measure, rest), seed)
+    if bound.key == STREAMED and show.store is not None:
+        raise InputError(f"{STREAMED} is computed batch by batch and keeps no activations. Leave store out.")
     inputs = as_data(data)
     sides = _sides(networks, inputs, show)
     reduction = show.reduce or ("mean" if is_text(inputs) else "flatten")

@@ -90,6 +90,8 @@ def extract(
         return view
     if name is not None:
         raise InputError("name is what one network is called. Pass a mapping of names to networks.")
+    if not networks:
+        raise InputError("extract was given no network. Pass an address, a module, or several.")
     named = networks if isinstance(networks, Mapping) else named_networks(expanded(networks))
     for network in named.values():
         _check_network(network, options)

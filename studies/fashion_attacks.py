@@ -61,7 +61,7 @@ def _other_attacks(key: str, attacks: dict[str, dict[str, Any]], few: str) -> No
     base = sat(addresses(names), few, eps=EPS, store=STORE, progress=False)
     rows = []
     for attack, options in attacks.items():
-        found = sat(addresses(names), few, attack, store=STORE, progress=False, **options)
+        found = sat(addresses(names), few, attack=attack, store=STORE, progress=False, **options)
         upper = np.triu_indices(len(found), 1)
         rows.append(
             {

@@ -197,7 +197,6 @@ def test_names_do_not_matter(tmp_path: Path) -> None:
             InputError,
             "early_stop is refused here: examples that barely fool their source fool nothing else. Leave it out.",
         ),
-        ({"batch_size": 0}, InputError, "batch_size is 0. Give at least 1."),
     ],
 )
 def test_what_makes_no_examples_is_refused(

@@ -168,7 +168,7 @@ def test_two_networks_have_a_score_and_options() -> None:
 
 def test_other_attacks_go_by_name() -> None:
     score = likewise.compare(trained(), trained(seed=3), "sat[attack=fgsm, eps=0.15]", data=digits())
-    expected = sat([trained(), trained(seed=3)], digits(), "fgsm", eps=0.15, progress=False)
+    expected = sat([trained(), trained(seed=3)], digits(), attack="fgsm", eps=0.15, progress=False)
     assert score == pytest.approx(float(expected.values[0, 1]), abs=1e-12)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from torch import Tensor, nn
 import likewise
 from likewise import attacks
 from likewise.data import Data
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.networks.inputs.normalisation import Normalised
-from likewise.transfer import during, one_sided, sat
+from likewise.transfer import answers, during, one_sided, sat
 from likewise.transfer.examples import pack, resized_for, unpack
 from tests.conftest import refused
 from tests.transfer.helpers import FIVE, QUICK, Constant, Small, digits, five, trained, zoo
@@ -214,6 +215,46 @@ def test_two_networks_that_know_no_input_in_common_are_an_error_and_among_more_u
 )
 def test_what_cannot_be_compared_is_refused(networks: Any, data: Any, options: dict[str, Any], sentence: str) -> None:
     assert refused(lambda: sat(networks, data, progress=False, **options)) == sentence
+
+
+def test_two_networks_are_given_one_by_one_or_together() -> None:
+    a, b = zoo()["a"], zoo()["b"]
+    values = [
+        found.values
+        for found in (sat(a, b, digits(), **QUICK), sat(a, b, data=digits(), **QUICK), sat([a, b], digits(), **QUICK))
+    ]
+    for other in values[1:]:
+        np.testing.assert_array_equal(other, values[0])
+    assert answers(a, b, digits(), progress=False).names == answers([a, b], data=digits(), progress=False).names
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: sat(trained(), trained()),
+            "sat needs labelled data to show networks. Pass data=, like data='cifar10:test[:500]'.",
+        ),
+        (
+            lambda: sat(["zoo:mlp"], "zoo:lenet", digits()),
+            "sat takes sat(networks, data) or sat(a, b, data), and got several networks and 'zoo:lenet' beside them. "
+            "Put all networks into one list or mapping.",
+        ),
+        (lambda: sat(zoo(), digits(), layers="fc"), "sat has no use for layers. Leave it out."),
+        (
+            lambda: one_sided(trained(), zoo(), digits(), dtype="float16"),
+            "one_sided has no use for dtype. Leave it out.",
+        ),
+        (lambda: answers(zoo(), digits(), head="fc"), "answers has no use for head. Leave it out."),
+        (
+            lambda: answers(zoo(), digits(), batchsize=3),
+            "answers has no option 'batchsize'. Did you mean 'batch_size'?",
+        ),
+        (lambda: sat(zoo(), digits(), batch_size=0), "batch_size is 0. Give at least 1."),
+    ],
+)
+def test_what_a_verb_has_no_use_for_is_refused(call: Callable[[], Any], sentence: str) -> None:
+    assert refused(call, (InputError, OptionError)) == sentence
 
 
 def test_what_was_attacked_before_a_failure_is_kept(tmp_path: Path) -> None:

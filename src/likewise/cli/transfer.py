@@ -44,7 +44,7 @@ def transfer(
     if data is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
     options |= {"seed": seed, "device": device, "batch_size": batch_size}
-    matrix = room.sat(networks or room.preset(str(preset)), data, name, store=out and out / "store", **options)
+    matrix = room.sat(networks or room.preset(str(preset)), data, attack=name, store=out and out / "store", **options)
     if out is not None:
         matrix.save_run(out)
         matrix.plot(out / "sat.png")

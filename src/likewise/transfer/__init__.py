@@ -2,8 +2,8 @@
 
 `sat` scores all pairs of networks, `one_sided` a new one with each of a zoo, `during` the epochs of a training; `load`
 reads what `likewise transfer --out` wrote, `answers` collects the logits of networks, `success` attacks one network,
-and `robustness` attacks it without gradients. The room imports `_base`, `work`, `data`, `networks`, `matrices`,
-`measures`, `attacks` and `classes`.
+and `robustness` attacks it without gradients. The room imports `_base`, `work`, `data`, `networks`, `views`,
+`matrices`, `measures`, `attacks` and `classes`.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ from likewise.networks.names import expanded, named_networks, network_and_name
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _CREATING = RLock()
 AT_ONCE = 256  # inputs in one forward pass
+ATTACK = "know what an attack leads away from"
+NOT_HERE = ("layers", "head", "reduce", "transform", "dtype")  # fields of `Show`: networks answer as a whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ def _lock_of(module: nn.Module) -> RLock:
         return _LOCKS.setdefault(unwrapped(module), RLock())
 
 
-def labelled(data: Any, to: str) -> Data:
+def labelled(data: Any, to: str = ATTACK) -> Data:
     """Data with labels, or an error that says what needs them."""
     inputs = as_data(data)
     if not isinstance(inputs, Data):
@@ -154,6 +156,22 @@ def by_name(networks: Any) -> dict[str, Any]:
         if not isinstance(network, (str, nn.Module)):
             raise InputError(f"{brief(network)} is not a network. Give an address or a module.")
     return named_networks(expanded(several))
+
+
+def networks_and_data(verb: str, networks: Any, other: Any, data: Any, to: str = ATTACK) -> tuple[dict[str, Any], Data]:
+    """Networks by name and labelled data, from `verb(networks, data)` or `verb(a, b, data)`."""
+    if data is None and not isinstance(other, nn.Module):
+        other, data = None, other
+    if data is None:
+        raise InputError(f"{verb} needs labelled data to show networks. Pass data=, like data='cifar10:test[:500]'.")
+    if other is None:
+        return by_name(networks), labelled(data, to)
+    if isinstance(networks, (Mapping, list, tuple)):
+        raise InputError(
+            f"{verb} takes {verb}(networks, data) or {verb}(a, b, data), and got several networks and {brief(other)} "
+            "beside them. Put all networks into one list or mapping."
+        )
+    return by_name([networks, other]), labelled(data, to)
 
 
 def check_same_classes(counts: Mapping[str, int]) -> None:

@@ -12,8 +12,9 @@ from torch import Tensor
 from likewise.attacks import Attack
 from likewise.errors import InputError, did_you_mean
 from likewise.networks.forward import eval_mode
-from likewise.transfer.classifiers import by_name, classifier, labelled
+from likewise.transfer.classifiers import NOT_HERE, by_name, classifier, labelled
 from likewise.transfer.examples import AttackSettings, check_attackable
+from likewise.views.show import Show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,6 @@ def plan(
     attack: str | Attack = "pgd",
     *,
     preset: str | None = None,
-    device: Any = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Compute what `sat` would cost. Nothing is attacked; networks are built and shown one image.
@@ -58,8 +58,7 @@ def plan(
         data: Labelled images, or their address; by default as many images as the paper of a preset had.
         attack: An attack or its name, as in `sat`.
         preset: The name of a list of networks, whose costs are stored.
-        device: Where networks run.
-        **options: The options of the attack.
+        **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
         One row per network: `steps`, forward and backward passes of the attack over all images; `passes`, forward
@@ -76,9 +75,10 @@ def plan(
     """
     import pandas as pd
 
-    settings = AttackSettings.of(attack, options, 0, 1).options
-    inputs = None if data is None else labelled(data, "know what an attack leads away from")
-    facts = _rows(preset) if preset is not None else _counted(networks, inputs, device)
+    show, rest = Show.read("plan", options, without=NOT_HERE)
+    settings = AttackSettings.of(attack, rest, 0, 1).options
+    inputs = None if data is None else labelled(data)
+    facts = _rows(preset) if preset is not None else _counted(networks, inputs, show.device)
     n = len(inputs) if inputs is not None else PRESETS[str(preset)]
     steps = n * int(settings.get("iterations", 1)) * (1 + int(settings.get("neighbours", 0)))
     passes = n * (1 + len(facts))

@@ -62,8 +62,6 @@ class AttackSettings:
         for name, reason in _REFUSED.items():
             if explicit.get(name) and (transfer or name != "early_stop"):
                 raise InputError(f"{name} is refused here: {reason}. Leave it out.")
-        if batch_size < 1:
-            raise InputError(f"batch_size is {batch_size}. Give at least 1.")
         paper = {} if "step" in explicit else PAPER.get(attack.name, {})
         defaults = {name: value for name, value in attack.options.items() if name != "seed"}
         settings = {**defaults, **paper, **explicit}

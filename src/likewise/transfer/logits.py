@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -23,10 +23,12 @@ from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
 from likewise.errors import InputError, StoreError
 from likewise.matrices.labelled import position
-from likewise.transfer.classifiers import Classifier, by_name, check_same_classes, classifier, labelled
-from likewise.work.store import Artifacts, Store, open_store
+from likewise.transfer.classifiers import NOT_HERE, Classifier, check_same_classes, classifier, networks_and_data
+from likewise.views.show import Show, ShowOptions
+from likewise.work.store import Artifacts, open_store
 
 KIND = "answers"  # the folder of a store
+BATCH = 256
 _RULES = 1  # raised when the same request gives other answers than before
 
 
@@ -169,24 +171,21 @@ class Answers:
 
 def answers(
     networks: Any,
-    data: Any,
-    *,
-    store: Store | str | os.PathLike[str] | None = None,
-    device: Any = None,
-    batch_size: int = 256,
-    progress: bool = True,
+    other: Any = None,
+    data: Any = None,
+    **show: Unpack[ShowOptions],
 ) -> Answers:
     """Collect what networks answer to labelled data.
 
     Each network is shown the data by its own transform, and its outputs are put into the order of the data's classes.
+    Call it as `answers(networks, data)` or `answers(a, b, data)`.
 
     Args:
-        networks: Addresses or modules, a list or a mapping by name.
+        networks: An address or a module; or a list or mapping of them.
+        other: The other network, where the first argument is one.
         data: Labelled data, or its address.
-        store: A folder to keep answers in, from which the same request is answered.
-        device: Where networks run, such as "cuda:0".
-        batch_size: Inputs per forward pass.
-        progress: Whether to show a progress bar.
+        **show: How networks are shown (`store`, `device`, `batch_size`, `progress`; see `Show`). By default 256 inputs
+            are shown at a time.
 
     Returns:
         The logits of all networks.
@@ -194,15 +193,16 @@ def answers(
     Raises:
         InputError: There is no network or no label, or networks have different classes.
     """
-    inputs = labelled(data, "compare answers with them")
-    named = by_name(networks)
+    settings = Show.only("answers", show, without=NOT_HERE)
+    named, inputs = networks_and_data("answers", networks, other, data, "compare answers with them")
     if not named:
         raise InputError("there is no network to ask. Give at least one.")
     logits: dict[str, Tensor] = {}
-    with open_store(store) as opened, Progress(len(named), "asking networks", show=progress) as bar:
+    with open_store(settings.store) as opened, Progress(len(named), "asking networks", show=settings.progress) as bar:
+        folder = None if opened is None else opened.artifacts(KIND)
         for name, network in named.items():
-            with classifier(name, network, inputs, device) as net:
-                logits[name] = clean_logits(net, None if opened is None else opened.artifacts(KIND), batch_size)
+            with classifier(name, network, inputs, settings.device) as net:
+                logits[name] = clean_logits(net, folder, settings.batch_size or BATCH)
             check_same_classes({name: rows.shape[1] for name, rows in logits.items()})
             bar.advance()
     return gather(logits, inputs.labels)

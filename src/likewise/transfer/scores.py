@@ -70,7 +70,7 @@ def sat(
     subject = pair.a.subject
 
     def begin() -> Session:
-        data = labelled(subject.data, "know what an attack leads away from")
+        data = labelled(subject.data)
         return Session(data, settings, subject.folder, device=subject.device, progress=False)
 
     # each network is attacked once: the pairs of one comparison share a workspace; no network has the number -1

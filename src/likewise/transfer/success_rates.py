@@ -6,9 +6,10 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
@@ -19,9 +20,10 @@ from likewise._base.files import save_figure
 from likewise._base.optional import require
 from likewise.attacks import Attack
 from likewise.data import Data
-from likewise.errors import InputError, UndefinedError, quoted_list
-from likewise.transfer.classifiers import by_name, classifier, labelled
-from likewise.transfer.transferability import BATCH, StoreLike, attacked_session
+from likewise.errors import InputError, OptionError, UndefinedError, quoted_list
+from likewise.transfer.classifiers import NOT_HERE, by_name, classifier, labelled
+from likewise.transfer.transferability import attacked_session
+from likewise.views.show import Show, ShowOptions, unknown_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,27 +115,13 @@ class Success:
         return self.classes[int(label)] if int(label) < len(self.classes) else f"class {int(label)}"
 
 
-class Running(TypedDict, total=False):
-    """Where an attack runs and how it is drawn: keywords of `success`, for callers that run many."""
-
-    store: StoreLike
-    seed: int
-    device: Any
-    batch_size: int
-    progress: bool
-
-
 def success(
     network: Any,
     data: Any,
     attack: str | Attack = "pgd",
     *,
-    store: StoreLike = None,
     seed: int = 0,
-    device: Any = None,
-    batch_size: int = BATCH,
     pictures: int = PICTURES,
-    progress: bool = True,
     **options: Any,
 ) -> Success:
     """Measure how often an attack fools the network it was made for. `sat` shares the examples.
@@ -142,13 +130,9 @@ def success(
         network: An address or a module.
         data: Labelled images, or their address.
         attack: An attack or its name, as in `sat`.
-        store: A folder to resume from, as in `sat`.
         seed: Draws random starts.
-        device: Where the network runs.
-        batch_size: Images attacked at a time.
         pictures: How many pictures are kept.
-        progress: Whether to show progress bars.
-        **options: The options of the attack.
+        **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
         The rate with its interval, answers before and after, and pictures.
@@ -168,8 +152,7 @@ def success(
     ((name, net), *more) = by_name(network).items()
     if more:
         raise InputError(f"one network is attacked at a time, and {1 + len(more)} were given. Give one.")
-    running = (seed, batch_size, device, progress)
-    with attacked_session({name: net}, data, attack, options, store, running, transfer=False) as session:
+    with attacked_session("success", {name: net}, data, attack, seed, options, transfer=False) as session:
         answers = session.answers([name])
         right, labels, before = answers.right[0], answers.labels, answers.predictions[0]
         if not right.any():
@@ -178,9 +161,10 @@ def success(
         after = session.predictions([(name, name)])[name, name]
         fooled = right & (after != labels)
         rows = tuple(np.flatnonzero(fooled if fooled.any() else right)[:pictures].tolist())
-        with classifier(name, net, session.data, device) as opened:
+        with classifier(name, net, session.data, session.device) as opened:
             clean = torch.cat([opened.data[[row]].inputs[:].cpu() for row in rows]) if rows else torch.empty(0)
-        moved = torch.stack([examples.image(row, batch_size) for row in rows]) if rows else torch.empty(0)
+        size = session.settings.batch_size
+        moved = torch.stack([examples.image(row, size) for row in rows]) if rows else torch.empty(0)
     count = int(right.sum())
     rate = float(fooled.sum() / count)
     low, high = wilson(rate, count)
@@ -209,7 +193,8 @@ def robustness(
     search: str = "cma-es",
     population: int = 400,
     nested: bool = False,
-    **running: Unpack[Running],
+    seed: int = 0,
+    **show: Unpack[ShowOptions],
 ) -> pd.DataFrame:
     """Run black-box attacks of several sizes and lengths on the same images, one row each.
 
@@ -228,8 +213,8 @@ def robustness(
         nested: An example also counts for all larger thresholds and longer searches of the same attack, which allow
             it, and its image is not attacked again. That saves time, and counts never fall with the threshold. They may
             be a little larger than without, where every attack may miss what a smaller one found.
-        **running: `store`, `seed`, `device`, `batch_size` (by default 10) and `progress` of `success`: with a folder as
-            `store` every batch is kept; rerun with it to resume.
+        seed: Draws candidates.
+        **show: How the network is shown, as in `sat`; by default 10 images are attacked at a time.
 
     Returns:
         One row per attack, threshold and number of generations.
@@ -246,8 +231,10 @@ def robustness(
     for name, values in (("thresholds", thresholds), ("generations", generations)):
         if not values:
             raise InputError(f"{name} is empty. Give at least one number.")
-    running = Running(batch_size=SEARCH_BATCH) | running
-    inputs = labelled(data, "know what an attack leads away from")
+    for unknown in Show.read("robustness", show, without=NOT_HERE)[1]:
+        raise OptionError(unknown_option("robustness", unknown, signature(robustness).parameters, without=NOT_HERE))
+    running = {"seed": seed, "batch_size": SEARCH_BATCH, **show}
+    inputs = labelled(data)
     rows = []
     for name in attacks:
         fooled: dict[tuple[int, int], Array] = {}
@@ -264,7 +251,7 @@ def robustness(
 
 
 def _mistakes(
-    network: Any, data: Data, rows: Array, attack: str, running: Running, options: dict[str, Any]
+    network: Any, data: Data, rows: Array, attack: str, running: dict[str, Any], options: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Which inputs are misclassified before and after an attack on some of them; the others count as right."""
     before, after = np.zeros((2, len(data)), dtype=bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,48 +15,44 @@ from likewise.classes.replay import checkpoints
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.labelled import UNTRAINED
 from likewise.networks.names import untrained_networks
-from likewise.transfer.classifiers import by_name, labelled
+from likewise.transfer.classifiers import NOT_HERE, by_name, labelled, networks_and_data
 from likewise.transfer.examples import AttackSettings
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies
 from likewise.transfer.scores import NONE_RIGHT, percent_of, score_of
 from likewise.transfer.session import Session
-from likewise.work.store import Store, open_store
+from likewise.views.show import Show
+from likewise.work.store import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
 
 BATCH = 64
-StoreLike = Store | str | os.PathLike[str] | None
 
 
 def sat(
     networks: Any,
-    data: Any,
-    attack: str | Attack = "pgd",
+    other: Any = None,
+    data: Any = None,
     *,
-    store: StoreLike = None,
+    attack: str | Attack = "pgd",
     seed: int = 0,
-    device: Any = None,
-    batch_size: int = BATCH,
-    progress: bool = True,
     **options: Any,
 ) -> TransferMatrix:
     """Score how far networks are fooled by the same attacks: similarity by attack transferability (SAT).
 
     Each network is attacked once, at its own size and in [0, 1] before its own normalisation, and shown the examples
-    of all.
+    of all. Call it as `sat(networks, data)` or `sat(a, b, data)`.
 
     Args:
-        networks: Addresses or modules, a list or a mapping by name.
+        networks: An address or a module; or a list or mapping of them.
+        other: The other network, where the first argument is one.
         data: Labelled images, or their address.
         attack: An attack or its name. `pgd` has the options of the paper by default: `eps` 8/255, 50 iterations of a
             tenth of it, a random start.
-        store: A folder in which every batch of examples is kept at once: rerun with the same folder to resume.
         seed: Draws random starts.
-        device: Where networks run, such as "cuda:0".
-        batch_size: Images attacked at a time; another size draws other random starts.
-        progress: Whether to show progress bars.
-        **options: The options of the attack, such as `eps` and `iterations`.
+        **options: The options of the attack, such as `eps` and `iterations`, and how networks are shown (`store`,
+            `device`, `batch_size`, `progress`; see `Show`). By default 64 images are attacked at a time; another
+            `batch_size` draws other random starts. Every batch of examples is stored at once.
 
     Returns:
         The scores of all pairs, with rates, counts and answers.
@@ -79,10 +74,10 @@ def sat(
         >>> int(matrix.counts[0, 1]), round(float(matrix.rates[0, 1]), 2), round(matrix["a", "b"], 2)
         (39, 0.36, 3.74)
     """
-    named = by_name(networks)
+    named, inputs = networks_and_data("sat", networks, other, data)
     if len(named) < 2:
         raise InputError(f"SAT compares networks with each other, and {len(named)} was given. Give at least two.")
-    with attacked_session(named, data, attack, options, store, (seed, batch_size, device, progress)) as session:
+    with attacked_session("sat", named, inputs, attack, seed, options) as session:
         answers = session.answers(named)
         if len(named) == 2 and not (answers.right[0] & answers.right[1]).any():
             raise UndefinedError(f"SAT is undefined for {answers.names[0]!r} and {answers.names[1]!r}: {NONE_RIGHT}")
@@ -130,11 +125,7 @@ def one_sided(
     data: Any,
     attack: str | Attack = "pgd",
     *,
-    store: StoreLike = None,
     seed: int = 0,
-    device: Any = None,
-    batch_size: int = BATCH,
-    progress: bool = True,
     **options: Any,
 ) -> OneSided:
     """Compare a new network with a zoo by one attack alone: its examples are shown to all others.
@@ -144,12 +135,8 @@ def one_sided(
         zoo: The others, a list or a mapping by name.
         data: Labelled images, or their address.
         attack: An attack or its name, as in `sat`.
-        store: A folder to resume from, as in `sat`.
         seed: Draws random starts.
-        device: Where networks run.
-        batch_size: Images attacked at a time.
-        progress: Whether to show progress bars.
-        **options: The options of the attack.
+        **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
         One score per network of the zoo, NaN where it and the new one classify no input correctly both;
@@ -166,7 +153,7 @@ def one_sided(
         raise InputError(f"one network is compared with a zoo, and {1 + len(more)} were given. Give one.")
     name = name if name not in others else f"new {name}"
     networks = {name: network, **others}
-    with attacked_session(networks, data, attack, options, store, (seed, batch_size, device, progress)) as session:
+    with attacked_session("one_sided", networks, data, attack, seed, options) as session:
         session.attack([name])
         classes = session.predictions([(name, other) for other in others])
         answers = session.answers(networks)
@@ -181,11 +168,7 @@ def during(
     data: Any,
     attack: str | Attack = "pgd",
     *,
-    store: StoreLike = None,
     seed: int = 0,
-    device: Any = None,
-    batch_size: int = BATCH,
-    progress: bool = True,
     **options: Any,
 ) -> pd.DataFrame:
     """Compare every epoch that a training kept with the last one, by SAT.
@@ -194,12 +177,8 @@ def during(
         run: The folder of a training with kept epochs, or checkpoints in their order.
         data: Labelled images, or their address.
         attack: An attack or its name, as in `sat`.
-        store: A folder to resume from, as in `sat`.
         seed: Draws random starts.
-        device: Where networks run.
-        batch_size: Images attacked at a time.
-        progress: Whether to show progress bars.
-        **options: The options of the attack.
+        **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
         One row per epoch, the last of which is the network with itself. Scores are NaN where an epoch classifies none
@@ -214,7 +193,7 @@ def during(
     if len(epochs) < 2:
         raise InputError(f"{run} has one network only. Give a training's folder with kept epochs (--keep-epochs).")
     last = list(epochs)[-1]
-    with attacked_session(epochs, data, attack, options, store, (seed, batch_size, device, progress)) as session:
+    with attacked_session("during", epochs, data, attack, seed, options) as session:
         session.attack(epochs)
         classes = session.predictions(dict.fromkeys((*((last, name) for name in epochs), *((n, last) for n in epochs))))
         answers = session.answers(epochs)
@@ -228,22 +207,22 @@ def during(
 
 @contextmanager
 def attacked_session(
+    verb: str,
     networks: Mapping[str, Any],
     data: Any,
     attack: str | Attack,
+    seed: int,
     options: Mapping[str, Any],
-    store: StoreLike,
-    running: tuple[int, int, Any, bool],
     *,
     transfer: bool = True,
 ) -> Iterator[Session]:
-    """Networks that have answered clean data; `running` is seed, batch size, device, and whether progress is shown."""
-    seed, batch_size, device, progress = running
-    settings = AttackSettings.of(attack, options, seed, batch_size, transfer=transfer)  # before any network has to run
-    inputs = labelled(data, "know what an attack leads away from")
-    with open_store(store) as opened:
+    """Networks that have answered clean data; `options` are those of the attack and of `Show`."""
+    show, rest = Show.read(verb, options, without=NOT_HERE)
+    settings = AttackSettings.of(attack, rest, seed, show.batch_size or BATCH, transfer=transfer)  # before any pass
+    inputs = labelled(data)
+    with open_store(show.store) as opened:
         folder = None if opened is None else opened.path
-        session = Session(inputs, settings, folder, device=device, progress=progress)
+        session = Session(inputs, settings, folder, device=show.device, progress=show.progress)
         for name, network in networks.items():
             session.add(name, network)
         yield session

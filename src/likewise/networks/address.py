@@ -26,7 +26,7 @@ from likewise._base.registry import parse_value
 from likewise.data import Data
 from likewise.data.inputs import channel_statistics
 from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
-from likewise.networks import weight_metadata as headers
+from likewise.networks import weight_metadata
 from likewise.networks import weights as files
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
 from likewise.networks.forward import input_kind
@@ -217,12 +217,19 @@ def _options(text: str, address: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network was made: enough to make it again and put weights into it."""
+    """How a network was made: enough to make it again and put weights into it.
+
+    Attributes:
+        network: Its address, without options and weights.
+        options: Its options.
+        weights: The weights file, None where the address named none.
+        commit: The commit of the repository it was read from, None where there is none.
+    """
 
     network: str
     options: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
-    commit: str | None = None  # of the repository it was read from
+    commit: str | None = None
 
 
 _recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
@@ -272,7 +279,7 @@ def network(
     typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
     declared = {}
     if parts.weights is not None:
-        declared = headers.declared_options(parts, header, parts.weights, typed_options)
+        declared = weight_metadata.declared_options(parts, header, parts.weights, typed_options)
     pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
     seed = typed_options.pop("seed", seed)
     inputs = None if data is None else data.of_kind(parts.source.domain(parts.name))
@@ -359,13 +366,13 @@ def _parts(address: str) -> tuple[NetworkAddress, dict[str, Any], bool]:
 
 def _declared_network(header: dict[str, Any], path: Path) -> NetworkAddress:
     """The network a header names, where it is one a header may name."""
-    name = headers.network_name(header, path)
+    name = weight_metadata.network_name(header, path)
     try:
         address = parse(name)
         allowed = address.source.header_options(address.name) is not None
     except LikewiseError as error:
         raise InputError(f"{path} names a network that cannot be built: {error}") from error
-    headers.check_network(address, name, path, allowed=allowed)
+    weight_metadata.check_network(address, name, path, allowed=allowed)
     return replace(address, weights=str(path))
 
 
@@ -403,7 +410,7 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
     if address.weights is not None:
         label = f"{address.weights} for {address}"
         files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
-        own_mean, own_std = headers.declared_normalisation(header, address.weights)
+        own_mean, own_std = weight_metadata.declared_normalisation(header, address.weights)
         mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
     elif (
         data is not None

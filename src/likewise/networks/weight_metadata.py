@@ -53,7 +53,7 @@ def declared_options(
     """The options a header gives a network, or the first that has to be typed instead.
 
     What is typed counts, whatever the file says. A source that declares no options for headers (a Python file) is
-    handed numbers, never words.
+    given numbers, never words.
     """
     options = {name: value for name, value in _options(header, Path(path)).items() if name not in (typed or {})}
     for name, value in options.items():

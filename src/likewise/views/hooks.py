@@ -5,7 +5,7 @@ network, normalisation of the input) do not show in names. A layer called severa
 call: `attention`, `attention#2`. How often that is shows only in a pass, so patterns are matched twice: before the
 first batch against modules, after it against calls.
 
-What a layer gives is handed on the moment it exists, before an in-place operation further on can change it, and
+What a layer gives is passed on the moment it exists, before an in-place operation further on can change it, and
 nothing else is kept; hooks are removed whatever happens. Rows are one per input, or per token or position where that
 is asked for.
 """

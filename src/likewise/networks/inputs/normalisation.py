@@ -23,6 +23,11 @@ class Normalised(nn.Module):
 
     The mean and deviation are facts about the weights inside, not weights: they are left out of the
     state dict, and layer names are those of the network inside (see `unwrapped`).
+
+    Args:
+        net: The network inside.
+        mean: One number per channel, for images in [0, 1].
+        std: One number per channel, none of them 0.
     """
 
     mean: Tensor
@@ -89,10 +94,18 @@ def check_range(net: nn.Module, images: object, label: str) -> None:
 def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
     """The network inside everything that adds no layers to look at.
 
-    That is (Distributed)DataParallel, compilation by torch and, unless it is to be kept, `Normalised`.
+    That is (Distributed)DataParallel, compilation by torch and `Normalised`.
 
-    >>> unwrapped(nn.DataParallel(nn.Linear(2, 2)))
-    Linear(in_features=2, out_features=2, bias=True)
+    Args:
+        net: A network.
+        keep_normalisation: Whether `Normalised` is left around it.
+
+    Returns:
+        The network inside, `net` itself where nothing is around it.
+
+    Example:
+        >>> unwrapped(nn.DataParallel(nn.Linear(2, 2)))
+        Linear(in_features=2, out_features=2, bias=True)
     """
     while True:
         compiled = getattr(net, "_orig_mod", None)  # what torch.compile was given

@@ -67,7 +67,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class NetworkInfo:
-    """A network that can be asked for."""
+    """A network that can be asked for.
+
+    Attributes:
+        address: Its address, such as "zoo:resnet20".
+        domain: What it takes: "image", "text", "graph" or "video".
+        summary: One line on what it is.
+    """
 
     address: str
     domain: str

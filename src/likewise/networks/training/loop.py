@@ -151,7 +151,7 @@ def train(
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
     step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder, device))
     _warn_of_misread_texts(net, data)
-    run = _Run(net, data, validation, settings, step, callbacks, of_batches, device, show)
+    run = _TrainingRun(net, data, validation, settings, step, callbacks, of_batches, device, show)
     history = run.run(folder, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
@@ -218,7 +218,7 @@ def _warn_of_misread_texts(net: nn.Module, data: Data) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _TrainingRun:
     """One training under way."""
 
     net: nn.Module

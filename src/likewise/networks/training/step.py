@@ -101,8 +101,8 @@ class Classify:
             with explained(net, inputs):
                 return self.adversary(net, inputs, labels, generator)
         except InputError:
-            with eval_mode(net) as resting:
-                logits = checked_logits(resting, inputs)
+            with eval_mode(net) as eval_net:
+                logits = checked_logits(eval_net, inputs)
             self._check(logits)
             if not bool(logits.isfinite().all()):
                 raise InputError("the network's answers are not finite any more. Lower lr or give warmup.") from None

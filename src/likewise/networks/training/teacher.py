@@ -40,8 +40,8 @@ class Teacher:
 
     def logits(self, inputs: Any) -> Tensor:
         """What it answers to inputs at its own size."""
-        with eval_mode(self.net) as resting:
-            answers = checked_logits(resting, resize_for(resting, inputs))
+        with eval_mode(self.net) as eval_net:
+            answers = checked_logits(eval_net, resize_for(eval_net, inputs))
         if answers.ndim != 2:
             raise InputError(
                 f"{self.label} answers with numbers of shape {tuple(answers.shape)}, not (inputs, classes). "

@@ -21,8 +21,15 @@ from likewise.networks.sources.base import source as network_source
 class Architecture:
     """One architecture: how it is built, what it is for and where it was published.
 
-    `renames` are regular expressions from the keys of published weights to the keys used here.
-    `typed_options` lead to other files, so the header of a weights file may not set them.
+    Attributes:
+        name: Its name: the address is `zoo:NAME`.
+        domain: What it takes: "image", "text" or "graph".
+        build: The class or function that builds it.
+        summary: One line on what it is.
+        source: Its paper.
+        renames: Regular expressions from the keys of published weights to the keys used here.
+        typed_options: Options that lead to other files, so the header of a weights file may not set them.
+        trained: Whether it comes with published weights, all but its classifier.
     """
 
     name: str
@@ -40,7 +47,18 @@ class Architecture:
         return list(inspect.signature(self.build).parameters)
 
     def make(self, **options: Any) -> nn.Module:
-        """Build it, or say which option it does not have."""
+        """Build it.
+
+        Args:
+            **options: Its options, such as `classes=100`.
+
+        Returns:
+            The network, untrained.
+
+        Raises:
+            OptionError: It has no such option.
+            InputError: A size is no whole number, or too small.
+        """
         for name in options:
             if name not in self.options:
                 raise OptionError(f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}.")
@@ -74,9 +92,21 @@ def architecture(
     trained: bool = False,
     **defaults: Any,
 ) -> Callable[[B], B]:
-    """Put a class or function that builds a network into the zoo, with other defaults where some are given.
+    """Put a class or function that builds a network into the zoo.
 
-    `trained` says that it comes with published weights, all but its classifier.
+    Args:
+        name: Its name: the address is `zoo:NAME`.
+        summary: One line on what it is.
+        domain: What it takes: "image", "text" or "graph".
+        source: Its paper.
+        renames: Regular expressions from the keys of published weights to the keys used here.
+        typed_options: Options that the header of a weights file may not set, since they lead to other files.
+        aliases: Other names.
+        trained: Whether it comes with published weights, all but its classifier.
+        **defaults: Other defaults than those of the class or function.
+
+    Returns:
+        A decorator that gives the class or function back.
     """
 
     def register(build: B) -> B:

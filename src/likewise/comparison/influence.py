@@ -1,6 +1,6 @@
-"""Which inputs make two networks unlike, by any measure: what the likeness gains where each is left out.
+"""Which inputs make two networks differ, by any measure: what the similarity gains without each of them.
 
-A measure that has a score per input (`pnka`) gives it as it is. Of every pair only the inputs that pull likeness down
+A measure that has a score per input (`pnka`) gives it as it is. Of every pair only the inputs that lower it
 most are kept, with what the networks answered to them and what they look like, so that a report can show them.
 """
 
@@ -42,13 +42,20 @@ _PARTS = ("rows", "values", "labels", "predictions", "pictures")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Influence:
-    """The inputs that pull the likeness of each pair down most, by several measures.
+    """The inputs that lower the similarity of each pair most, by several measures.
 
-    rows         their places in the probe, (measures, m, m, kept), the worst first; -1 where a pair has no score
-    values       what each does to the score: below 0, the pair would be more alike without it
-    how          per measure: "left out", or "pointwise" where the measure has a score per input
-    labels, predictions  the true class of every input (n,) and what each network takes it for (m, n), -1 if unknown
-    pictures     of the inputs in `shown`, (shown, height, width, 1 or 3), or none; `texts` likewise
+    Attributes:
+        names: The networks.
+        measures: Keys of the measures.
+        how: Per measure "left out", or "pointwise" where the measure has a score per input.
+        rows: Indices of the inputs, `(measures, m, m, kept)`, the worst first; -1 where a pair has no score.
+        values: What each does to the score: below 0, the pair would be more alike without it.
+        labels: The true class of every input `(n,)`, -1 if unknown.
+        predictions: What each network takes the inputs for, `(m, n)`, -1 if unknown.
+        classes: Names of the classes.
+        shown: The inputs that come with a picture or a text.
+        pictures: Theirs, `(shown, height, width, 1 or 3)`.
+        texts: Theirs.
     """
 
     names: tuple[str, ...]
@@ -67,10 +74,16 @@ class Influence:
         return f"Influence({len(self.names)} networks, {len(self.measures)} measures, n={len(self.labels)})"
 
     def worst(self, a: str, b: str, measure: str) -> list[tuple[int, float]]:
-        """The inputs that pull the likeness of two networks down most, each with what it does to the score."""
-        for name, known in ((a, self.names), (b, self.names), (measure, self.measures)):
-            if name not in known:
-                raise InputError(f"{name!r} is not among {', '.join(known)}. Choose one of them.")
+        """The inputs that lower the similarity of two networks most, each with what it does to the score.
+
+        Args:
+            a: A network.
+            b: Another.
+            measure: The key of a measure.
+        """
+        for name, names in ((a, self.names), (b, self.names), (measure, self.measures)):
+            if name not in names:
+                raise InputError(f"{name!r} is not among {', '.join(names)}. Choose one of them.")
         at = self.measures.index(measure), self.names.index(a), self.names.index(b)
         both = zip(self.rows[at].tolist(), self.values[at].tolist(), strict=True)
         return [(row, value) for row, value in both if row >= 0]
@@ -105,7 +118,7 @@ def influence(
     seed: int = 0,
     **options: Any,
 ) -> Influence:
-    """Which inputs pull the similarity of each pair down most, by one measure or several.
+    """Which inputs lower the similarity of each pair most, by one measure or several.
 
     Args:
         views: An array `(n, d)`, a view, a module or an address; or a list or mapping of many, for all pairs.
@@ -170,21 +183,21 @@ def influence(
 
 
 def _of_measure(
-    measure: Measure, reps: Sequence[Representation], chosen: Array, most: int, progress: bool
+    measure: Measure, reps: Sequence[Representation], sample: Array, most: int, progress: bool
 ) -> tuple[Array, Array, str]:
     """The worst inputs of every pair, what they do to it, and how that was found."""
     if measure.name in _POINTS:
-        points, how = _pointwise(measure, reps)[..., chosen], POINTWISE
+        points, kind = _pointwise(measure, reps)[..., sample], POINTWISE
     else:
-        points, how = _left_out(measure, reps, chosen, progress), LEFT_OUT
+        points, kind = _left_out(measure, reps, sample, progress), LEFT_OUT
     if measure.info.larger_is == "less alike":
         points = -points
-    kept = min(most, len(chosen))
+    kept = min(most, len(sample))
     order = np.argsort(np.where(np.isnan(points), np.inf, points), axis=-1, kind="stable")[..., :kept]
     values = np.take_along_axis(points, order, axis=-1)
-    rows = np.where(np.isnan(values), -1, chosen[order])
+    rows = np.where(np.isnan(values), -1, sample[order])
     rows[np.arange(len(reps)), np.arange(len(reps))] = -1
-    return rows, np.nan_to_num(values), how
+    return rows, np.nan_to_num(values), kind
 
 
 def _pointwise(measure: Measure, reps: Sequence[Representation]) -> Array:
@@ -195,35 +208,35 @@ def _pointwise(measure: Measure, reps: Sequence[Representation]) -> Array:
     return points
 
 
-def _left_out(measure: Measure, reps: Sequence[Representation], chosen: Array, progress: bool) -> Array:
-    """Score of all inputs minus score without each, (m, m, chosen)."""
+def _left_out(measure: Measure, reps: Sequence[Representation], sample: Array, progress: bool) -> Array:
+    """Score of all inputs minus score without each, (m, m, sample)."""
     n, device = reps[0].n, reps[0].values.device
     whole = score_table(measure, reps, reps, {})
-    found = np.empty((*whole.shape, len(chosen)))
-    with Progress(len(chosen), f"leaving out inputs of {measure.key}", show=progress) as bar:
-        for place, row in enumerate(chosen.tolist()):
-            index = torch.cat([torch.arange(row), torch.arange(row + 1, n)]).to(device)
-            some: list[Representation] = [Subset(rep, index) for rep in reps]
-            found[..., place] = whole - score_table(measure_of_subset(measure, index), some, some, {})
+    changes = np.empty((*whole.shape, len(sample)))
+    with Progress(len(sample), f"leaving out inputs of {measure.key}", show=progress) as bar:
+        for index, row in enumerate(sample.tolist()):
+            others = torch.cat([torch.arange(row), torch.arange(row + 1, n)]).to(device)
+            subsets: list[Representation] = [Subset(rep, others) for rep in reps]
+            changes[..., index] = whole - score_table(measure_of_subset(measure, others), subsets, subsets, {})
             bar.advance()
-    return found
+    return changes
 
 
-def _with_pictures(found: Influence, data: Data) -> Influence:
+def _with_pictures(result: Influence, data: Data) -> Influence:
     """The inputs that were kept, as pictures or texts, and what the classes are called."""
-    shown = sorted(set(found.rows[found.rows >= 0].tolist()))
-    found = replace(found, classes=tuple(map(str, data.classes)), shown=tuple(shown))
+    rows = sorted(set(result.rows[result.rows >= 0].tolist()))
+    result = replace(result, classes=tuple(map(str, data.classes)), shown=tuple(rows))
     if data.domain == "text" and isinstance(data.inputs, list):
-        texts = [data.inputs[row] for row in shown]
+        texts = [data.inputs[row] for row in rows]
         return replace(
-            found, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts)
+            result, texts=tuple(text if isinstance(text, str) else " | ".join(map(str, text)) for text in texts)
         )
-    if data.domain != "image" or not shown:
-        return replace(found, shown=())
-    images = [small_picture(data[[row]].inputs[:][0]) for row in shown]
+    if data.domain != "image" or not rows:
+        return replace(result, shown=())
+    images = [small_picture(data[[row]].inputs[:][0]) for row in rows]
     if len({image.shape for image in images}) > 1:
-        return replace(found, shown=())
-    return replace(found, pictures=np.stack(images))
+        return replace(result, shown=())
+    return replace(result, pictures=np.stack(images))
 
 
 def small_picture(image: Tensor) -> Array:

@@ -144,7 +144,7 @@ def interval_matrices(
     progress: bool,
 ) -> dict[str, SimilarityMatrix]:
     """Matrices with the interval of every pair beside their values; measures of networks have none."""
-    found = dict(matrices)
+    widened = dict(matrices)
     named = dict(zip(next(iter(matrices.values())).names, views, strict=True))
     for measure in measures:
         if measure.info.on == "networks":
@@ -152,8 +152,8 @@ def interval_matrices(
         interval = bootstrap(named, measure=measure, seed=seed, progress=progress)
         matrix = matrices[measure.key]
         extra = {**matrix.extra, "low": interval.low, "high": interval.high}
-        found[measure.key] = replace(matrix, extra=extra)
-    return found
+        widened[measure.key] = replace(matrix, extra=extra)
+    return widened
 
 
 def _reasons(
@@ -164,13 +164,13 @@ def _reasons(
     split: Groups,
 ) -> dict[tuple[int, int], str]:
     """Which pairs have no interval, and why."""
-    found = {}
+    reasons = {}
     pairs = [(0, 1)] if len(reps) == 2 else permutations(range(len(reps)), 2)
     for i, j in pairs:
         pair = Pair(reps[i], reps[j])
         if why := no_interval(pair, measure, values[i, j], draws[:, i, j], split):
-            found[i, j] = why
-    return found
+            reasons[i, j] = why
+    return reasons
 
 
 def interval_of(

@@ -131,13 +131,13 @@ def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -
         score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
     beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
     below = (sign * nulls <= sign * values + slack).sum(axis=0)
-    known = ~np.isnan(values) & (defined > 0)
+    scored = ~np.isnan(values) & (defined > 0)
     grids = {
         "null_mean": average,
         "null_quantile": threshold,
         "calibrated": score,
-        "p": np.where(known, (1 + beyond) / (1 + defined), np.nan),
-        "p_less": np.where(known, (1 + below) / (1 + defined), np.nan),
+        "p": np.where(scored, (1 + beyond) / (1 + defined), np.nan),
+        "p_less": np.where(scored, (1 + below) / (1 + defined), np.nan),
     }
     for grid in grids.values():
         np.fill_diagonal(grid, np.nan)  # a network against itself has no null
@@ -287,16 +287,20 @@ def two_sided(value: float, null: np.ndarray, info: Info) -> tuple[float, float]
 def call_of(measure: Measure) -> str:
     """What to call for a null; a measure that has no name to look up is the caller's."""
     try:
-        known = get(measure.key).name == measure.name
+        registered = get(measure.key).name == measure.name
     except LikewiseError:
-        known = False
-    return f"likewise.compare(x, y, {measure.key!r}, calibrate=True)" if known else "The same call with calibrate=True"
+        registered = False
+    return (
+        f"likewise.compare(x, y, {measure.key!r}, calibrate=True)"
+        if registered
+        else "The same call with calibrate=True"
+    )
 
 
 def _labels_of(pair: Pair) -> np.ndarray | None:
     """The labels both views carry, if they do."""
     answers = [rep.view.outputs for rep in (pair.a, pair.b)]
-    labels = [each.labels.cpu().numpy() for each in answers if each and each.labels is not None]
+    labels = [outputs.labels.cpu().numpy() for outputs in answers if outputs and outputs.labels is not None]
     if len(labels) < 2:
         return None
     first, second = labels

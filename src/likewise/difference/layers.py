@@ -1,9 +1,9 @@
 """How far the layers of two networks have moved apart, in the order in which they answer.
 
-Layers of one name are held against each other where three quarters of names and sizes are the same: by debiased CKA,
-which ignores rotation and scale, and by the relative difference of the numbers themselves, which ignores nothing and
-so finds the first layer that any change shows in. Networks of different kinds have other layers, and then each is held
-against the one it is most like. Nothing is kept but sums, batch by batch.
+Layers of one name are compared where three quarters of names and sizes are the same: by debiased CKA, which ignores
+rotation and scale, and by the relative difference of the numbers themselves, which ignores nothing and so finds the
+first layer that any change shows in. Networks of different kinds have other layers, and then each is compared with the
+most similar one. Only sums are kept, batch by batch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ _SMALLEST, _LARGEST = 8, 512  # inputs in a batch
 class LayerChange:
     """One layer of the first network and its counterpart in the second.
 
-    likeness  debiased CKA; NaN where it is undefined, and `reason` says why
-    change    |X - Y| / |X| over all inputs; NaN where the widths differ
-    block     whether it is a block of the network, and no part of one
+    Attributes:
+        layer: Its name.
+        counterpart: The name of the other.
+        likeness: Debiased CKA; NaN where it is undefined.
+        change: |X - Y| / |X| over all inputs; NaN where the widths differ.
+        block: Whether it is a block of the network, and no part of one.
+        reason: Why debiased CKA is undefined.
     """
 
     layer: str
@@ -99,14 +103,14 @@ class _Sums:
 
     def changes(self, in_blocks: set[str]) -> list[LayerChange]:
         """The layers in the order in which they answered."""
-        found = []
+        changes = []
         for layer, sums in self._cka.items():
             apart, whole = self._squares[layer]
             change = math.sqrt(apart / whole) if whole else (math.inf if apart else 0.0)
             reason = next((f"{layer} {fault}" for (fault,) in sums.faults() if fault), "")
-            likeness = math.nan if reason else min(float(sums.values()[0, 0]), 1.0)
-            found.append(LayerChange(layer, layer, likeness, change, layer.partition("#")[0] in in_blocks, reason))
-        return found
+            similarity = math.nan if reason else min(float(sums.values()[0, 0]), 1.0)
+            changes.append(LayerChange(layer, layer, similarity, change, layer.partition("#")[0] in in_blocks, reason))
+        return changes
 
 
 def _nearest(

@@ -126,12 +126,12 @@ def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]
 
 def _measures(limits: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
     """The measures that have a threshold, all of them known."""
-    wanted = list(dict.fromkeys(name for _, each in limits for name in each))
-    for name in wanted:
-        found = select(name, on=("representation", "outputs"))
-        if len(found) > 1:
-            raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(found)}. Name them.")
-    return [select(name)[0].key for name in wanted]
+    names = list(dict.fromkeys(name for _, values in limits for name in values))
+    for name in names:
+        measures = select(name, on=("representation", "outputs"))
+        if len(measures) > 1:
+            raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(measures)}. Name them.")
+    return [select(name)[0].key for name in names]
 
 
 def _answered(views: Sequence[Activations]) -> bool:
@@ -140,9 +140,9 @@ def _answered(views: Sequence[Activations]) -> bool:
 
 def _scores(views: Sequence[Activations], measures: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
     a, b = (view.name for view in views)
-    found = compare({view.name: view for view in views}, list(dict.fromkeys(measures)), progress=False)
-    reasons = {key: matrix.reasons[a, b] for key, matrix in found.items() if (a, b) in matrix.reasons}
-    return {key: matrix[a, b] for key, matrix in found.items()}, reasons
+    comparison = compare({view.name: view for view in views}, list(dict.fromkeys(measures)), progress=False)
+    reasons = {key: matrix.reasons[a, b] for key, matrix in comparison.items() if (a, b) in matrix.reasons}
+    return {key: matrix[a, b] for key, matrix in comparison.items()}, reasons
 
 
 def _checks(

@@ -200,9 +200,9 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
 
 def _origin(module: nn.Module) -> dict[str, str]:
     """What is recorded of where a network came from: the commit of its repository, and the part that is looked at."""
-    made = recipe(module)
-    known = {} if made is None else {"commit": made.commit, "part": made.options.get("part")}
-    return {name: str(value) for name, value in known.items() if value is not None}
+    origin = recipe(module)
+    facts = {} if origin is None else {"commit": origin.commit, "part": origin.options.get("part")}
+    return {name: str(value) for name, value in facts.items() if value is not None}
 
 
 def data_name(data: Any) -> str:
@@ -224,8 +224,8 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
         return None
     asked = list(layers) if is_pattern(layers) and not isinstance(layers, str) else layers
     kinds = ("fingerprint", "reduction", "head", "precision", "transform", "commit")
-    known = {str(key): facts[key] for key in kinds if key in facts}
-    return {**known, "layers": asked, "probe": probe}
+    relevant = {str(key): facts[key] for key in kinds if key in facts}
+    return {**relevant, "layers": asked, "probe": probe}
 
 
 class Sink(Protocol):
@@ -248,36 +248,36 @@ class Answers:
     data: Any
     label: str
 
-    def labels(self, given: Tensor | None, n: int, count: int) -> tuple[Tensor | None, str]:
+    def labels(self, labels: Tensor | None, n: int, count: int) -> tuple[Tensor | None, str]:
         """The labels as the network counts its `count` outputs, or None and the reason."""
-        if given is None:
+        if labels is None:
             return None, f"{self.data.name!r} has no labels." if isinstance(self.data, Data) else ""
         what = f"the labels for {self.label}"
-        fault = labels_fault(given, n, None, what)
+        fault = labels_fault(labels, n, None, what)
         if not fault:
             try:
-                places = output_indices(self.data, self.network, count, self.label)
+                indices = output_indices(self.data, self.network, count, self.label)
             except InputError as error:
                 return None, str(error)
-            fault = labels_fault(given, n, count if places is None else len(places), what)
+            fault = labels_fault(labels, n, count if indices is None else len(indices), what)
         if not fault:
-            return output_labels(given, places), ""
+            return output_labels(labels, indices), ""
         warn(f"{fault}. Its outputs are kept without labels.")
         return None, f"{fault}."
 
     def facts(self, count: int, reason: str) -> dict[str, str]:
         """What is recorded of the answers: why they have no labels, what their columns are called."""
-        known = class_names(self.network, count)
-        named = known is not None and len(known) == count <= _MOST
-        classes = known.to_text() if known is not None and named else ""
+        names = class_names(self.network, count)
+        named = names is not None and len(names) == count <= _MOST
+        classes = names.to_text() if names is not None and named else ""
         return {UNLABELLED: reason[:_LONGEST], CLASSES: classes}
 
 
 def room(network: nn.Module) -> dict[str, str]:
     """Facts as long as those of a network's answers can become: a header cannot grow afterwards."""
-    known = declared_classes(network)
-    fits = known is not None and len(known) <= _MOST
-    return {UNLABELLED: " " * _LONGEST, CLASSES: known.to_text() if known and fits else " " * 16}
+    names = declared_classes(network)
+    fits = names is not None and len(names) <= _MOST
+    return {UNLABELLED: " " * _LONGEST, CLASSES: names.to_text() if names and fits else " " * 16}
 
 
 @dataclass
@@ -366,9 +366,9 @@ def _append(recorded: BatchRows, sinks: dict[str, Sink], new_sink: Callable[[str
 
 
 def _joined(labels: list[Tensor | None]) -> Tensor | None:
-    known = [torch.as_tensor(part).cpu() for part in labels if part is not None]
-    of_one_kind = len({part.shape[1:] for part in known if part.ndim}) == 1
-    return torch.cat(known) if of_one_kind and len(known) == len(labels) else None
+    chunks = [torch.as_tensor(chunk).cpu() for chunk in labels if chunk is not None]
+    of_one_kind = len({chunk.shape[1:] for chunk in chunks if chunk.ndim}) == 1
+    return torch.cat(chunks) if of_one_kind and len(chunks) == len(labels) else None
 
 
 class MemoryViews:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+import likewise
 from likewise import classes, wordnet
 from likewise.classes import (
     Inspector,
@@ -299,6 +300,62 @@ def test_a_network_and_data_give_the_class_means_of_what_its_classifier_is_given
     assert refused(InputError, from_features, net, [images]) == (
         "class means are of data whose classes have names, got list. Give likewise.data.Data or an address, such as "
         "'imagefolder:PATH', or features and labels."
+    )
+
+
+def test_networks_and_views_give_what_their_arrays_give() -> None:
+    images = torch.rand(9, 3, 2, 2, generator=torch.Generator().manual_seed(0))
+    data = Data("pets", "image", images, [0, 1, 2] * 3, NAMES, PATHS.wnids)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.Linear(5, 3)).eval()
+    view = likewise.extract(net, data, progress=False)
+    logits, labels = view.outputs.logits, [0, 1, 2] * 3
+    expected = {
+        from_logits: from_logits(logits),
+        from_confusion: from_confusion(labels, logits.argmax(dim=1)),
+        from_features: from_features(view.values, labels),
+    }
+    for function, by_arrays in expected.items():
+        by_network = function(net, data=data, progress=False)
+        np.testing.assert_allclose(by_network.values, by_arrays.values, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(function(view).values, by_arrays.values, rtol=0, atol=1e-6)
+    assert from_features(net, data=data, progress=False).classes == NAMES
+    assert from_confusion(net, data=data, classes=NAMES, progress=False).classes == NAMES
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "sentence"),
+    [
+        (
+            from_logits,
+            {},
+            "Flatten is a network, and from_logits needs to know what to show it. Pass data=, like "
+            "data='cifar10:test[:1000]'.",
+        ),
+        (from_logits, {"layers": "0"}, "from_logits has no use for layers. Leave it out."),
+        (from_features, {"batchsize": 2}, "from_features has no option 'batchsize'. Did you mean 'batch_size'?"),
+        (from_confusion, {"devise": "cpu"}, "from_confusion has no option 'devise'. Did you mean 'device'?"),
+        (from_weights, {"data": "digits"}, "from_weights has no use for data. Leave it out."),
+        (
+            from_weights,
+            {"head": {"a": "0"}},
+            "from_weights looks at one network, so head is the name of its classifier. Give head='name'.",
+        ),
+    ],
+)
+def test_an_option_that_cannot_be_honoured_is_one_sentence(
+    function: Callable[..., Any], options: dict[str, Any], sentence: str
+) -> None:
+    assert refused(LikewiseError, function, nn.Flatten(), **options) == sentence
+
+
+def test_answers_and_labels_are_asked_for_where_a_view_has_none() -> None:
+    assert refused(InputError, from_logits, likewise.views.Activations(drawn(4, 3), name="a")) == (
+        "'a' has no record of answers. Pass logits, or a network and data."
+    )
+    answers = likewise.views.Outputs(drawn(4, 3))
+    view = likewise.views.Activations(drawn(4, 3), name="a", outputs=answers)
+    assert refused(InputError, from_confusion, view) == (
+        "mistakes of 'a' cannot be counted without labels. Show the network labelled data."
     )
 
 

@@ -141,7 +141,8 @@ def test_without_data_the_class_layer_counts(networks: Path) -> None:
         (("--sense", "fish"), "--sense 'fish' does not say what a name means. Write NAME=SYNSET, as fish=fish.n.01."),
         (
             ("--data", "PHOTOS", "--layers", "blocks"),
-            "layers is 'blocks', and class means are of one layer. Name one, or leave it out.",
+            "from_features looks at one layer of each network, and layers='blocks' may mean several. Name one, as in "
+            "layers='penultimate' or layers={network: layer}, or use likewise.layerwise.",
         ),
         (
             ("--data", "FLAT"),

@@ -1,39 +1,46 @@
 """Class similarity from what there is: weights, mistakes, features, logits, or WordNet.
 
 Everything is computed in float64. Rows that have no direction (a zero weight row, a class without a
-sample) are NaN, with a warning; they are never filled in. Which layer of a network classifies is for
-`networks/anatomy/classifier.py` to say; what reads networks is imported when one is passed.
+sample) are NaN, with a warning; they are never filled in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from likewise import wordnet
 from likewise._base.arrays import as_array, check_labels
 from likewise._base.progress import warn
+from likewise.classes.network_sources import (
+    NOT_SHOWN,
+    Ids,
+    Names,
+    answers_of,
+    class_names,
+    classifier_rows,
+    features_of,
+    is_network,
+    one_head,
+    row_order,
+)
 from likewise.classes.similarity import ClassSimilarity, named, numbered
-from likewise.errors import InputError, NoClassifierError, quoted_list
-from likewise.wordnet import ClassNames, match
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from likewise.data import Data
-    from likewise.views.activations import Activations
+from likewise.errors import InputError, quoted_list
+from likewise.views.activations import Activations
+from likewise.views.show import Show, ShowOptions
+from likewise.wordnet import ClassNames
 
 
 def from_weights(
     weight: Any,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     *,
-    head: str | None = None,
     inputs: Any = None,
-    wnids: Sequence[str | None] | None = None,
+    wnids: Ids = None,
+    **show: Unpack[ShowOptions],
 ) -> ClassSimilarity:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
@@ -45,9 +52,9 @@ def from_weights(
         weight: The matrix, or a network or its address, whose classifier is found (of detectors and segmenters too).
         classes: The names of the classes. Those a network has by name need not be given; given in another order, its
             rows follow them.
-        head: The name of the classifier in the network.
         inputs: A batch for the network, where several of its layers could be the classifier.
         wnids: One WordNet id per class, None for a class that has none.
+        **show: `head`, the name of the classifier in the network.
 
     Returns:
         The class similarity.
@@ -61,14 +68,14 @@ def from_weights(
         [[1.0, 0.707], [0.707, 1.0]]
     """
     about: dict[str, Any] = {}
-    if _is_network(weight):
-        weight, network_classes, about = _classifier_rows(
-            weight, head, inputs, None if classes is None else len(classes)
-        )
+    head = one_head("from_weights", Show.only("from_weights", show, without=NOT_SHOWN))
+    if is_network(weight):
+        count = None if classes is None else len(classes)
+        weight, network_classes, about = classifier_rows(weight, head, inputs, count)
         if network_classes is not None and classes is None:
             classes, wnids = network_classes.names, wnids or network_classes.wnids
         elif network_classes is not None and classes is not None:
-            order = _row_order(classes, network_classes)
+            order = row_order(classes, network_classes)
             weight = weight if order is None else weight[order]
     rows = as_array(weight, "the matrix of weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim > 2 and set(rows.shape[2:]) == {1} else rows
@@ -79,66 +86,28 @@ def from_weights(
     return ClassSimilarity(values, names, "weights", wnids=wnids, about={"width": int(rows.shape[1])} | about)
 
 
-def _is_network(source: Any) -> bool:
-    return isinstance(source, str) or hasattr(source, "named_modules")
-
-
-def _classifier_rows(
-    network: Any, head: str | None, inputs: Any, count: int | None
-) -> tuple[Tensor, ClassNames | None, dict[str, Any]]:
-    """The classifier's weights `(classes, width)`, its classes where the network names them, and where they come from.
-
-    Outputs that are no classes are left out, unless as many classes as outputs were named.
-    """
-    from likewise.networks import head as find_head
-    from likewise.networks import network as load_network
-    from likewise.networks.anatomy.classifier import answering_call
-    from likewise.networks.class_names import class_rows
-    from likewise.networks.forward import call, eval_mode
-
-    net = load_network(network)
-    if head is None and inputs is not None:
-        with eval_mode(net) as resting:
-            head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
-    try:
-        classifier = find_head(net, layer=head, classes=count)
-    except NoClassifierError as error:
-        remedy = "Or take class means: from_features(net, data), on the command line --data."
-        raise NoClassifierError(f"{error} {remedy}") from error
-    about: dict[str, Any] = {"layer": classifier.layer_name}
-    rows, names = class_rows(net, len(classifier.weight))
-    left_out = len(classifier.weight) - len(rows)
-    if not left_out or count == len(classifier.weight):
-        return classifier.weight, None if left_out else names, about
-    return classifier.weight[rows], names, about | {"left_out": left_out}
-
-
-def _row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:
-    """The rows of the named classes, where the network has all of them in another order."""
-    if len(classes) != len(names):
-        return None
-    rows = [row for row in match(ClassNames(tuple(map(str, classes))), names) if row is not None]
-    return None if len(rows) < len(names) or rows == sorted(rows) else rows
-
-
 def from_confusion(
     confusion: Any,
     predictions: Any = None,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     *,
+    data: Any = None,
     split: str | None = "test",
-    wnids: Sequence[str | None] | None = None,
+    wnids: Ids = None,
+    **show: Unpack[ShowOptions],
 ) -> ClassSimilarity:
     """CCSM: the confusion matrix `(c, c)`, rows the true classes, each row summing to 1, then 1 on the diagonal.
 
     Not symmetric. A class without samples keeps zeros off the diagonal, with a warning.
 
     Args:
-        confusion: The confusion matrix, or the true labels.
+        confusion: The confusion matrix, or the true labels; or a view, a network or its address.
         predictions: With true labels, the predicted class of every input.
-        classes: The names of the classes.
+        classes: The names of the classes; by default those of the network.
+        data: What a network is shown; labelled.
         split: The data that was classified.
         wnids: One WordNet id per class, None for a class that has none.
+        **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
         The class similarity.
@@ -150,6 +119,10 @@ def from_confusion(
         >>> from_confusion([0, 0, 1, 1], [0, 1, 1, 1]).values.tolist()
         [[1.0, 0.5], [0.0, 1.0]]
     """
+    answers = answers_of("from_confusion", confusion, data, show, classes, wnids)
+    if answers is not None:
+        outputs, classes, wnids = answers
+        confusion, predictions = outputs.labels, outputs.predictions
     if predictions is not None:
         confusion = count_pairs(confusion, predictions, None if classes is None else len(classes))
     counts = as_counts(confusion)
@@ -165,34 +138,28 @@ def from_confusion(
 
 def from_features(
     features: Any,
-    labels: Any,
-    classes: Sequence[str] | None = None,
+    labels: Any = None,
+    classes: Names = None,
     *,
-    split: str | None = "test",
-    wnids: Sequence[str | None] | None = None,
+    data: Any = None,
     layers: str | None = None,
-    reduce: str | None = None,
-    head: str | None = None,
-    batch_size: int | None = None,
-    device: Any = None,
-    progress: bool = True,
+    split: str | None = "test",
+    wnids: Ids = None,
+    **show: Unpack[ShowOptions],
 ) -> ClassSimilarity:
     """TNCSM: cosine of the class means of features `(n, d)`; for networks without a classifier too.
 
     A class without samples has no mean: NaN, with a warning.
 
     Args:
-        features: Features of one layer, or a network or its address.
-        labels: The true class of every input; for a network, labelled data or its address (an image folder, say).
+        features: Features of one layer, as an array or a view; or a network or its address.
+        labels: The true class of every input, by default those of the view; for a network, its data.
         classes: The names of the classes; by default those of the data.
+        data: What a network is shown: labelled data or its address (an image folder, say).
+        layers: The layer of the network; by default the input of its classifier, or its embedding where it has none.
         split: The data the features come from.
         wnids: One WordNet id per class, None for a class that has none.
-        layers: The layer of the network; by default the input of its classifier, or its embedding where it has none.
-        reduce: How maps and tokens become one row per input.
-        head: The name of the classifier in the network.
-        batch_size: How many inputs the network is shown at once.
-        device: Where the network runs.
-        progress: Whether to show a progress bar.
+        **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
         The class similarity.
@@ -204,43 +171,21 @@ def from_features(
         >>> from_features([[1.0, 0.0], [1.0, 1.0], [3.0, 3.0]], [0, 1, 1])["0", "1"].__round__(3)
         0.707
     """
-    if _is_network(features):
-        options: dict[str, Any] = {"batch_size": batch_size, "device": device, "progress": progress}
-        view, data = _network_features(features, labels, layers, reduce, head=head, **options)
-        names, ids = classes or named(data.classes, len(data.classes)), wnids or data.wnids
-        similarity = from_features(view.values, data.labels, names, split=split, wnids=ids)
-        layer = view.about.get("embedding") or view.about["layer"]
-        return replace(similarity, about=dict(similarity.about) | {"network": view.name, "layer": layer})
+    about: dict[str, Any] = {}
+    options = Show.only("from_features", show, layers=layers)
+    if is_network(features):
+        view, labelled = features_of(features, labels if data is None else data, options)
+        features, labels = view.values, labelled.labels
+        classes, wnids = classes or named(labelled.classes, len(labelled.classes)), wnids or labelled.wnids
+        about = {"network": view.name, "layer": view.about.get("embedding") or view.about["layer"]}
+    elif labels is None and isinstance(features, Activations) and features.outputs is not None:
+        labels = features.outputs.labels
+        classes, wnids = class_names(features, features.outputs.logits.shape[1], classes, wnids)
     rows = feature_rows(features)
     truth = check_labels(labels, len(rows), None if classes is None else len(classes)).cpu().numpy()
     count = int(truth.max()) + 1 if classes is None else len(classes)
-    return from_sums(*class_sums(rows, truth, count), named(classes, count), split=split, wnids=wnids)
-
-
-def _network_features(
-    network: Any, data: Any, layers: str | None, reduce: str | None, **options: Any
-) -> tuple[Activations, Data]:
-    """What one layer of a network gives on labelled data, and the data."""
-    from likewise.data import Data, as_data
-    from likewise.views.extract import extract
-    from likewise.views.hooks import is_pattern
-
-    labelled = as_data(data)
-    if not isinstance(labelled, Data):
-        raise InputError(
-            f"class means are of data whose classes have names, got {type(data).__name__}. Give likewise.data.Data or "
-            "an address, such as 'imagefolder:PATH', or features and labels."
-        )
-    labelled.need_labels("know which inputs are of one class")
-    if is_pattern(layers):
-        raise InputError(f"layers is {layers!r}, and class means are of one layer. Name one, or leave it out.")
-    view = extract(network, labelled, layers, reduce=reduce, **options)
-    if len(view) != len(labelled):
-        raise InputError(
-            f"{layers or 'the layer'} of {view.name!r} gives {len(view)} rows for {len(labelled)} inputs. Choose a "
-            "reduction that gives one row per input: reduce='mean', 'cls' or 'last'."
-        )
-    return view, labelled
+    similarity = from_sums(*class_sums(rows, truth, count), named(classes, count), split=split, wnids=wnids)
+    return replace(similarity, about={**similarity.about, **about})
 
 
 def class_sums(rows: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -253,10 +198,10 @@ def class_sums(rows: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.nda
 def from_sums(
     sums: np.ndarray,
     counts: np.ndarray,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     *,
     split: str | None = "test",
-    wnids: Sequence[str | None] | None = None,
+    wnids: Ids = None,
 ) -> ClassSimilarity:
     """TNCSM from running sums: feature sums `(c, d)` and samples `(c,)` of each class."""
     names = named(classes, len(sums))
@@ -268,18 +213,22 @@ def from_sums(
 
 def from_logits(
     logits: Any,
-    classes: Sequence[str] | None = None,
+    classes: Names = None,
     *,
+    data: Any = None,
     split: str | None = "test",
-    wnids: Sequence[str | None] | None = None,
+    wnids: Ids = None,
+    **show: Unpack[ShowOptions],
 ) -> ClassSimilarity:
     """LCSM: correlation over inputs of the logits of two classes; needs neither weights nor labels.
 
     Args:
-        logits: What a network answers, (inputs, classes).
-        classes: The names of the classes.
+        logits: What a network answers, (inputs, classes); or a view, a network or its address.
+        classes: The names of the classes; by default those of the network.
+        data: What a network is shown.
         split: The data that was classified.
         wnids: One WordNet id per class, None for a class that has none.
+        **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
         The class similarity.
@@ -291,6 +240,10 @@ def from_logits(
         >>> from_logits([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])["0", "1"].__round__(3)
         1.0
     """
+    answers = answers_of("from_logits", logits, data, show, classes, wnids)
+    if answers is not None:
+        outputs, classes, wnids = answers
+        logits = outputs.logits
     rows = as_array(logits, "the matrix of logits")
     if rows.ndim != 2 or len(rows) < 2:
         raise InputError(f"logits must be (inputs, classes), at least two inputs; got {rows.shape}.")

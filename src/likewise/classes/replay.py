@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
 from likewise._base.files import is_folder
 from likewise._base.progress import tracked
 from likewise.classes.inspector import Inspector
+from likewise.classes.network_sources import one_head
 from likewise.data import Data, dataset
 from likewise.errors import InputError, MissingDataError
 from likewise.networks import network, unwrapped
@@ -18,6 +19,9 @@ from likewise.networks.address import is_network
 from likewise.networks.class_names import relabel
 from likewise.networks.forward import logits as answer
 from likewise.networks.forward import transform_for
+from likewise.views.show import Show, ShowOptions
+
+BATCH = 256  # inputs shown at a time by default
 
 
 def inspect(
@@ -27,11 +31,8 @@ def inspect(
     train: Data | str | None = None,
     reference: Any = None,
     out: str | Path | None = None,
-    head: str | None = None,
     adversarial_every: int | None = None,
-    batch_size: int = 256,
-    device: Any = None,
-    progress: bool = True,
+    **show: Unpack[ShowOptions],
 ) -> Inspector:
     """Inspect every epoch a training has kept: its folder, or the checkpoints themselves.
 
@@ -44,11 +45,8 @@ def inspect(
         train: Training data, or some of it, for indices that compare the two.
         reference: What the network is compared with (see `Inspector`).
         out: A folder in which every epoch is written; epochs that are there are not inspected again.
-        head: The name of the classifier, where it cannot be found.
         adversarial_every: Attack the test batches of every so many epochs too.
-        batch_size: How many inputs the network is shown at once.
-        device: Where the network runs.
-        progress: Whether to show a progress bar.
+        **show: How networks are shown the data: `head`, `batch_size`, `device` and `progress` of `likewise.Show`.
 
     Returns:
         The inspector with all epochs.
@@ -57,6 +55,8 @@ def inspect(
         InputError: The folder keeps no epochs, or the data have no labels.
         MissingDataError: There is no such folder or file.
     """
+    options = Show.only("inspect", show, without=("layers", "reduce", "transform", "dtype", "store"))
+    head, device = one_head("inspect", options), options.device
     test = dataset(data) if isinstance(data, str) else data
     seen = dataset(train, split="train") if isinstance(train, str) else train
     splits = {"test": test} if seen is None else {"train": seen, "test": test}
@@ -66,13 +66,13 @@ def inspect(
     splits = _relabel(next(iter(addresses.values())), splits, device)
     inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
     missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
-    for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=progress):
+    for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=options.progress):
         net = _network(address, splits["test"], device)
         inspector.begin(net, number)
         for split, labelled in splits.items():
             with torch.inference_mode():
                 inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))
-                for inputs, labels in inputs_for.batches(batch_size, device=device):
+                for inputs, labels in inputs_for.batches(options.batch_size or BATCH, device=device):
                     inspector.watch(net, split, inputs, answer(net, inputs), labels)
         inspector(net, {"epoch": number})
     return inspector

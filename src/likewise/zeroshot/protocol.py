@@ -156,7 +156,7 @@ class _Job:
 def _prepare(network: Any, data: Any, test: Any, preset: str, device: Any, changes: dict[str, Any]) -> _Job:
     check_network(network)
     training = preset_of(preset, network)
-    settings = training.settings.override(changes)
+    settings = training.settings.override(changes, list(run.__kwdefaults__ or ()))
     if test is None and isinstance(data, str):
         test = held_out(data)
     train_source = Source(_data_or_address(data), training.per_class)

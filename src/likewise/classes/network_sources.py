@@ -1,0 +1,125 @@
+"""What class similarities need of a network: the rows of its classifier, features, and answers with their classes.
+
+Which layer classifies is for `networks/anatomy/classifier.py` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from likewise.classes.similarity import named
+from likewise.data import Data, as_data
+from likewise.errors import InputError, NoClassifierError
+from likewise.networks import head as find_head
+from likewise.networks import network as load_network
+from likewise.networks.anatomy.classifier import answering_call
+from likewise.networks.class_names import class_rows
+from likewise.networks.forward import call, eval_mode
+from likewise.networks.names import address_of
+from likewise.views.activations import Activations, Outputs
+from likewise.views.extract import extract_network, warn_embedding_used
+from likewise.views.show import Show, ShowOptions
+from likewise.wordnet import ClassNames, match
+
+Names = Sequence[str] | None
+Ids = Sequence[str | None] | None
+NOT_SHOWN = ("data", "layers", "reduce", "transform", "batch_size", "device", "dtype", "store", "progress")
+
+
+def is_network(source: Any) -> bool:
+    """Whether this is a module or an address."""
+    return isinstance(source, str) or hasattr(source, "named_modules")
+
+
+def one_head(verb: str, show: Show) -> str | None:
+    """The classifier that is named, in a function of one network."""
+    if isinstance(show.head, Mapping):
+        raise InputError(f"{verb} looks at one network, so head is the name of its classifier. Give head='name'.")
+    return show.head
+
+
+def classifier_rows(
+    network: Any, head: str | None, inputs: Any, count: int | None
+) -> tuple[Tensor, ClassNames | None, dict[str, Any]]:
+    """The classifier's weights `(classes, width)`, its classes where the network names them, and where they come from.
+
+    Outputs that are no classes are left out, unless as many classes as outputs were named.
+    """
+    net = load_network(network)
+    if head is None and inputs is not None:
+        with eval_mode(net) as resting:
+            head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
+    try:
+        classifier = find_head(net, layer=head, classes=count)
+    except NoClassifierError as error:
+        remedy = "Or take class means: from_features(net, data), on the command line --data."
+        raise NoClassifierError(f"{error} {remedy}") from error
+    about: dict[str, Any] = {"layer": classifier.layer_name}
+    rows, names = class_rows(net, len(classifier.weight))
+    left_out = len(classifier.weight) - len(rows)
+    if not left_out or count == len(classifier.weight):
+        return classifier.weight, None if left_out else names, about
+    return classifier.weight[rows], names, about | {"left_out": left_out}
+
+
+def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:
+    """The rows of the named classes, where the network has all of them in another order."""
+    if len(classes) != len(names):
+        return None
+    rows = [row for row in match(ClassNames(tuple(map(str, classes))), names) if row is not None]
+    return None if len(rows) < len(names) or rows == sorted(rows) else rows
+
+
+def features_of(network: Any, data: Any, show: Show) -> tuple[Activations, Data]:
+    """What one layer of a network gives on labelled data, and the data."""
+    _check("from_features", network, replace(show, data=data))
+    labelled = as_data(data)
+    if not isinstance(labelled, Data):
+        raise InputError(
+            f"class means are of data whose classes have names, got {type(data).__name__}. Give likewise.data.Data or "
+            "an address, such as 'imagefolder:PATH', or features and labels."
+        )
+    labelled.need_labels("know which inputs are of one class")
+    view: Activations = extract_network(network, replace(show, data=labelled), None)
+    warn_embedding_used([view] if show.layers is None else [])
+    if len(view) != len(labelled):
+        raise InputError(
+            f"{show.layers or 'the layer'} of {view.name!r} gives {len(view)} rows for {len(labelled)} inputs. Choose "
+            "a reduction that gives one row per input: reduce='mean', 'cls' or 'last'."
+        )
+    return view, labelled
+
+
+def _check(verb: str, network: Any, show: Show) -> None:
+    one_head(verb, show)
+    show.check_data(verb, address_of(network))
+    show.check_one_layer(verb)
+
+
+def answers_of(
+    verb: str, source: Any, data: Any, options: ShowOptions, classes: Names, wnids: Ids
+) -> tuple[Outputs, Names, Ids] | None:
+    """What a network or a view answers, with names and WordNet ids of its classes; None for an array."""
+    show = Show.only(verb, options, without=("layers", "reduce"), data=data, layers="logits")
+    if is_network(source):
+        _check(verb, source, show)
+        source = extract_network(source, show, None)
+    if not isinstance(source, Activations):
+        return None
+    if source.outputs is None:
+        raise InputError(f"{source.label} has no record of answers. Pass logits, or a network and data.")
+    if verb == "from_confusion" and source.outputs.labels is None:
+        reason = source.unlabelled or "Show the network labelled data."
+        raise InputError(f"mistakes of {source.label} cannot be counted without labels. {reason}")
+    return source.outputs, *class_names(source, source.outputs.logits.shape[1], classes, wnids)
+
+
+def class_names(view: Activations, count: int, classes: Names, wnids: Ids) -> tuple[Names, Ids]:
+    """Names of classes and their WordNet ids: by default those of the network."""
+    if classes is not None or view.classes is None:
+        return named(classes, count), wnids
+    return named(view.classes.names, count), wnids or view.classes.wnids

@@ -1,7 +1,7 @@
 """Data: from an address to inputs, labels and what the classes are called.
 
 `likewise.dataset("cifar10:test[:1000]")` loads. Named datasets are declared by `@data_source`, one file per kind in
-`sources/`; where files are looked for and what is downloaded is in `locations.py`. The room imports `_base` and
+`sources/`; where files are looked for and what is downloaded is in `sources/locations.py`. The room imports `_base` and
 `wordnet`.
 """
 

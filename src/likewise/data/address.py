@@ -2,7 +2,7 @@
 
 An address is `name[:PATH][:split][[slice]][,option=value…]`. All images take `size`, `crop` and `interpolation`; the
 other options are those of the data source. A data source is a function of the split and the path, named
-by the decorator `data_source`; where files are looked for is in `likewise.data.locations`. A path alone is
+by the decorator `data_source`; where files are looked for is in `likewise.data.sources.locations`. A path alone is
 understood by what it is: sources declare the endings of their files and what marks their folders.
 """
 
@@ -20,8 +20,8 @@ from torch import Tensor
 from likewise._base.arrays import as_tensor
 from likewise._base.files import is_file, is_folder
 from likewise._base.registry import Registry, module_of, parse_value
-from likewise.data.division import ALL, DIVISION, Division
 from likewise.data.framing import FRAMING, Framing
+from likewise.data.held_out_split import ALL, DIVISION, Division
 from likewise.data.inputs import Data, Domain
 from likewise.data.objects import from_memory, is_numeric
 from likewise.errors import InputError, MissingDataError, UnknownNameError, brief, did_you_mean

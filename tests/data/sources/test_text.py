@@ -1,4 +1,4 @@
-"""Tables of texts on disk, and what is said where there are none."""
+"""Tables of texts on disk, what is said where there are none, and sentences made here."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import likewise
+from likewise.data.sources.text import make_sentences
 from likewise.errors import InputError, MissingDependencyError
 
 
@@ -82,3 +83,27 @@ def test_without_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest
 )
 def test_the_real_texts_have_their_published_counts(address: str, counts: list[int], real_data: Path) -> None:
     assert likewise.dataset(address).labels.bincount().tolist() == counts
+
+
+PRAISE = {"superb", "moving", "clever", "charming", "funny", "gripping", "warm", "honest", "fresh"}
+
+
+def test_the_label_of_a_sentence_is_that_of_its_main_clause() -> None:
+    texts, labels = make_sentences(300, seed=1)
+    for text, label in zip(texts, labels, strict=True):
+        words = text.split(" , ")[-1].split()
+        praised = not PRAISE.isdisjoint(words)
+        assert (praised != ("not" in words)) == bool(label), text
+
+
+def test_the_same_seed_makes_the_same_sentences_and_another_seed_others() -> None:
+    assert make_sentences(50, seed=3) == make_sentences(50, seed=3)
+    assert make_sentences(50, seed=3) != make_sentences(50, seed=4)
+
+
+def test_training_and_test_sentences_are_all_different() -> None:
+    training, test = likewise.dataset("sentences:train"), likewise.dataset("sentences")
+    assert (len(training), len(test)) == (2000, 500)
+    assert len({*training.inputs, *test.inputs}) == 2500
+    assert 0.45 < training.labels.float().mean() < 0.55
+    assert test.classes == ("negative", "positive")

@@ -8,13 +8,13 @@ from pathlib import Path
 from likewise._base.files import is_file
 from likewise.data.address import data_source
 from likewise.data.captions import Captioned
-from likewise.data.division import ALL
+from likewise.data.held_out_split import ALL
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.locations import existing_folder
+from likewise.data.sources.columns import check_texts, from_table, known
 from likewise.data.sources.folders import split_folders
+from likewise.data.sources.locations import existing_folder
 from likewise.data.sources.tables import read_table
-from likewise.data.tables import check_texts, from_table, known
 from likewise.errors import InputError, MissingDataError
 
 _LISTS = ("metadata.csv", "metadata.jsonl", "metadata.parquet")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from likewise._base.files import check_name
 from likewise.data.address import data_source
-from likewise.data.division import ALL
+from likewise.data.held_out_split import ALL
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.locations import existing_folder
+from likewise.data.sources.locations import existing_folder
 from likewise.errors import InputError, MissingDataError
 
 ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"}

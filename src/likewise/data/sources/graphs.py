@@ -22,8 +22,8 @@ from likewise._base.files import check_regular, reading
 from likewise._base.optional import geometric
 from likewise.data.address import data_source
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
-from likewise.data.locations import downloading, find
 from likewise.data.sources import planetoid
+from likewise.data.sources.locations import downloading, find
 from likewise.data.sources.small_images import digits
 
 _MOST_CLASSES = 10**6

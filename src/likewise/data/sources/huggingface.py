@@ -21,7 +21,7 @@ from likewise.data.address import data_source
 from likewise.data.captions import Captioned
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.tables import TEXTS, Table, from_table, known, read_labels
+from likewise.data.sources.columns import TEXTS, Table, from_table, known, read_labels
 from likewise.errors import InputError, LikewiseError, MissingDataError, quoted_list
 
 _BUFFER = 1000  # rows of a stream that are drawn from, at least

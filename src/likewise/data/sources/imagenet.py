@@ -12,10 +12,10 @@ from pathlib import Path
 
 from likewise._base.files import reading
 from likewise.data.address import data_source
-from likewise.data.division import ALL
+from likewise.data.held_out_split import ALL
 from likewise.data.inputs import Data
-from likewise.data.locations import existing_folder, find, missing
 from likewise.data.sources.folders import class_groups, from_groups, images_in, split_folders
+from likewise.data.sources.locations import existing_folder, find, missing
 from likewise.errors import InputError
 from likewise.wordnet import classes as class_list
 

@@ -17,7 +17,7 @@ from likewise._base.files import check_regular, reading
 from likewise._base.optional import prepare_torchvision, require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
-from likewise.data.locations import cache_folder, downloading, existing_folder, find, missing
+from likewise.data.sources.locations import cache_folder, downloading, existing_folder, find, missing
 from likewise.errors import InputError
 from likewise.wordnet import classes, lists
 

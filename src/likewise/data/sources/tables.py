@@ -1,7 +1,7 @@
 """Texts in files: tables (csv, tsv, parquet, JSON lines) and plain text, one text per line.
 
-Which column holds what is settled in `likewise.data.tables`. A file is read no further than memory can hold: a few
-kilobytes of gzip or parquet may unpack to any size.
+Which column holds what is settled in `likewise.data.sources.columns`. A file is read no further than memory can hold: a
+few kilobytes of gzip or parquet may unpack to any size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likewise._base.machine import free_memory
 from likewise._base.optional import require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
-from likewise.data.tables import Table, from_table
+from likewise.data.sources.columns import Table, from_table
 from likewise.errors import InputError
 
 _OBJECT = 64  # bytes that Python takes for a text beside its letters

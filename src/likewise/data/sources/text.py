@@ -1,14 +1,17 @@
 """Text: sentences, or pairs of them, with a label; tokens are made by the network's own tokenizer.
 
 SST-2 and MNLI are looked for as tables (`sst2/train.tsv.gz`), then asked of `datasets`, which looks
-into its own cache before it downloads.
+into its own cache before it downloads. `sentences` are made here, so that everything on text can be tried without a
+download.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import random
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,7 @@ from likewise._base.files import reading
 from likewise._base.optional import require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
-from likewise.data.locations import downloading, find
-from likewise.data.sources.synthetic_text import sentences as make_sentences
+from likewise.data.sources.locations import downloading, find
 from likewise.data.sources.tables import unpacked
 from likewise.errors import InputError
 
@@ -34,6 +36,19 @@ _MNLI = {
     "train": ("nli/mnli_train", "train"),
     "mismatched": ("nli/mnli_validation_mismatched", "validation_mismatched"),
 }
+
+# Made-up sentences praise or blame something. Some grant the opposite first and some deny, so that counting good and
+# bad words is not quite enough, and lengths differ. The label is that of the main clause.
+_NOUNS = """
+acting story plot score camera dialogue ending cast pacing humour script music scenery opening finale editing voice
+lighting
+"""
+_THINGS = tuple(_NOUNS.split())
+_DEGREES = ("", "quite ", "truly ", "rather ", "often ", "simply ")
+_PRAISE = ("superb", "moving", "clever", "charming", "funny", "gripping", "warm", "honest", "fresh")
+_BLAME = ("dull", "clumsy", "tedious", "shallow", "stale", "bleak", "awkward", "muddled", "noisy")
+_WORDS = (_BLAME, _PRAISE)  # by label
+_FRAMES = ("the {} was {} .", "i found the {} {} .", "what {} : {} !", "its {} is {} .")
 
 
 @data_source(name="sst2", domain="text", splits=tuple(_SST2))
@@ -100,3 +115,28 @@ def _label(row: Mapping[str, str], path: Path, line: int) -> int:
         return int(row["label"])
     except (TypeError, ValueError) as error:
         raise InputError(f"line {line} of {path} has the label {row['label']!r}. Labels are whole numbers.") from error
+
+
+def make_sentences(n: int, seed: int) -> tuple[list[str], list[int]]:
+    """`n` different made-up sentences and their labels (1 praises, 0 blames), drawn by the seed.
+
+    >>> texts, labels = make_sentences(3, seed=0)
+    >>> texts[0], labels[0]
+    ('i found the voice clumsy .', 0)
+    """
+    draw = random.Random(seed)
+    plain = list(product(_THINGS, _DEGREES, (0, 1), range(9), _FRAMES))
+    labels: dict[str, int] = {}
+    while len(labels) < n:
+        thing, degree, label, word, frame = draw.choice(plain)
+        kind = draw.random()
+        if kind < 0.15:  # denial turns the word's sense round
+            text = frame.format(thing, f"not {_WORDS[1 - label][word]}")
+        elif kind < 0.35:
+            other, against = draw.choice(_THINGS), draw.choice(_WORDS[1 - label])
+            main = f"the {thing} was {degree}{_WORDS[label][word]} ."
+            text = f"although the {other} was {against} , {main}"
+        else:
+            text = frame.format(thing, degree + _WORDS[label][word])
+        labels[text] = label
+    return list(labels), list(labels.values())

@@ -8,7 +8,7 @@ import likewise
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups
 from likewise.measures.algebra import svd
-from likewise.measures.pair import level_peak, pair_of, polar, polar_of
+from likewise.measures.pair import pair_of
 from likewise.views import Activations
 from perf import coverage
 from tests.helpers import sentence
@@ -101,49 +101,6 @@ def test_canonical_correlations_follow_from_the_directions_where_these_are_known
     assert (left * rho @ right.T).numpy() == pytest.approx(pair.overlap.numpy(), abs=1e-12)
     assert pair.swapped.canonical == (right, rho, left)
     assert len(decompositions) == 1
-
-
-@pytest.mark.parametrize("peaks", [(1e3,), (1e3, 999.0), (1e3, 500.0), ()])
-def test_a_direction_that_towers_is_brought_down_and_the_nearest_rotation_stays(
-    peaks: tuple[float, ...],
-) -> None:
-    rng = np.random.default_rng(1)
-    left, right = (np.linalg.qr(rng.normal(size=(20, 20)))[0] for _ in range(2))
-    sizes = np.linspace(2, 0.5, 20)
-    sizes[: len(peaks)] = peaks
-    matrix = torch.from_numpy(left * sizes @ right.T)
-    found = level_peak(matrix)
-    assert polar(found).numpy() == pytest.approx(left @ right.T, abs=1e-9)
-    assert bool(torch.linalg.matrix_norm(found, 2) < 10) == (len(peaks) == 1 or not peaks)
-
-
-def test_a_matrix_of_zeros_or_of_rank_one_is_left_as_it_is() -> None:
-    for matrix in (torch.zeros(5, 5), torch.ones(5, 5), torch.eye(1)):
-        assert torch.equal(level_peak(matrix.double()), matrix.double())
-
-
-def spread_out(weakest: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """A matrix with singular values from 1 down, and its polar factor."""
-    rng = np.random.default_rng(0)
-    u, v = (np.linalg.qr(rng.normal(size=(50, 50)))[0] for _ in range(2))
-    return torch.from_numpy(u * np.geomspace(1, weakest, 50) @ v.T), torch.from_numpy(u @ v.T)
-
-
-def test_weak_directions_found_from_squares_are_refined() -> None:
-    for weakest in (1e-5, 6e-5, 2e-3):
-        matrix, exact = spread_out(weakest)
-        squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-        refined = polar_of(matrix, squares.sqrt(), vectors)
-        assert refined is not None
-        off = float((refined - exact).abs().max())
-        assert off < 3e-17 / weakest + 1e-12  # rounding over it, as of a decomposition, and what is left alone
-        assert float((refined.T @ refined - torch.eye(50)).abs().max()) < 1e-11
-
-
-def test_directions_too_weak_to_be_refined_are_given_up() -> None:
-    matrix, _ = spread_out(1e-7)
-    squares, vectors = torch.linalg.eigh(matrix.T @ matrix)
-    assert polar_of(matrix, squares.abs().sqrt(), vectors) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ of the matrices at a time, so the matrices never have to stand in memory togethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -83,26 +83,13 @@ class Gaussian:
         return squares.mul_(-0.5 / width**2).expm1_()
 
 
-class Vectors(dict[int, np.ndarray]):
-    """One vector per network, by its key; of some there is only what makes it, until it is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.makers: dict[int, Callable[[], np.ndarray]] = {}
-
-    def __missing__(self, key: int) -> np.ndarray:
-        self[key] = vector = self.makers[key]()
-        return vector
-
-
 @dataclass
 class InnerProducts:
-    """Inner products of one kernel: of pairs, and each network's row sums and diagonal."""
+    """Inner products of one kernel: of pairs, and each network's row sums and diagonal, by the networks' keys."""
 
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
-    sums: Vectors = field(default_factory=Vectors)
-    diagonals: Vectors = field(default_factory=Vectors)
-    _margins: dict[int, tuple[np.ndarray, np.ndarray, float]] = field(default_factory=dict, init=False, repr=False)
+    sums: dict[int, np.ndarray] = field(default_factory=dict)
+    diagonals: dict[int, np.ndarray] = field(default_factory=dict)
 
     def dot(self, a: Representation, b: Representation) -> float:
         """The inner product of two kernel matrices, in either order."""
@@ -117,16 +104,9 @@ class InnerProducts:
 
     def unbiased(self, a: Representation, b: Representation) -> float:
         """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
-        (p, r, all_r), (q, s, all_s) = self._margins_of(a.key), self._margins_of(b.key)
-        return hsic1(self.dot(a, b) - float(p.dot(q)), float(r.dot(s)), all_r * all_s, a.n)
-
-    def _margins_of(self, key: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """A network's diagonal, and with zeros in its place the row sums of its matrix and the sum of all of it."""
-        if key not in self._margins:
-            diagonal = self.diagonals[key]
-            sums = self.sums[key] - diagonal
-            self._margins[key] = diagonal, sums, float(np.add.reduce(sums))
-        return self._margins[key]
+        p, q = self.diagonals[a.key], self.diagonals[b.key]
+        r, s = self.sums[a.key] - p, self.sums[b.key] - q
+        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), float(r.sum()) * float(s.sum()), a.n)
 
 
 def inner_products(kernels: Iterable[Kernel], reps: Sequence[Representation]) -> dict[Kernel, InnerProducts]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,8 +25,6 @@ from likewise.views import Activations, Outputs
 from likewise.views.activations import check_same_probe
 
 T = TypeVar("T")
-WEAK = 2e-5  # share of the largest square below which products of two singular values cost their vectors digits
-SLANT = 1e-6  # cosines between columns that should be orthogonal, whose squares are lost in a score
 __all__ = ["Kernel", "Pair", "pair_of"]
 
 
@@ -211,8 +208,8 @@ class Pair:
         float32 = not kernel.exact and a.uses_float32 and b.uses_float32
         for rep in (a, b):
             table.inner[rep.key, rep.key] = (rep.float32_energy if float32 else rep.energy) ** 2
-            table.diagonals.makers[rep.key] = partial(_squares, rep, float32)
-            table.sums[rep.key] = np.zeros(rep.n)
+            squares = rep.float32_squares if float32 else rep.squares
+            table.diagonals[rep.key], table.sums[rep.key] = squares.cpu().double().numpy(), np.zeros(rep.n)
         both = float32_product_norm(a.float32_centred, b.float32_centred) if float32 else frobenius(self.cross)
         table.inner[a.key, b.key] = both**2
 
@@ -220,11 +217,6 @@ class Pair:
         """Refuse a pair in which all rows of one network are the same."""
         self.a.refuse_constant()
         self.b.refuse_constant()
-
-
-def _squares(rep: Representation, float32: bool) -> np.ndarray:
-    """Squared norms of the centred rows, the diagonal of their inner products."""
-    return (rep.float32_squares if float32 else rep.squares).cpu().double().numpy()
 
 
 def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = None, on: str = "") -> Pair:
@@ -282,55 +274,5 @@ def nuclear_norm(matrix: Tensor) -> float:
 
 def polar(matrix: Tensor) -> Tensor:
     """U Vᵀ of the singular value decomposition: the orthogonal matrix nearest to this one."""
-    if matrix.shape[0] < matrix.shape[1]:
-        return polar(matrix.T).T
-    squares, vectors = torch.linalg.eigh(symmetric(matrix.T))
-    turn = polar_of(matrix, squares.sqrt(), vectors) if float(squares[0]) > 1e-12 * float(squares[-1]) else None
-    if turn is not None:
-        return turn
     left, _, right = svd(matrix)
     return left @ right
-
-
-def polar_of(matrix: Tensor, sizes: Tensor, right: Tensor) -> Tensor | None:
-    """`polar` from singular values S, the smallest first, and right vectors V that were found from squares.
-
-    None where squares left too little of them.
-
-    Weak directions come out of squares as columns B = A V / S that are not quite orthonormal, BᵀB = I + E. To first
-    order in E, the polar factor of B S is B (I - K) with K_ij = E_ij s_i / (s_i + s_j), at a fifth of the cost
-    of a singular value decomposition. E_ij is about eps s² / s_i s_j with s the largest: of strong directions it is
-    left alone.
-    """
-    left = matrix @ (right / sizes)
-    weak = int((sizes * sizes[0] < WEAK * sizes[-1] ** 2).sum())
-    if weak:
-        columns, s = left[:, :weak], sizes[:weak]
-        error = symmetric(columns.T)
-        error.diagonal().sub_(1)
-        if not float(error.abs().max()) < SLANT:
-            return None
-        columns -= columns @ error.mul_(s[:, None] / (s[:, None] + s))
-    return left @ right.T
-
-
-def level_peak(matrix: Tensor) -> Tensor:
-    """The matrix with its largest singular value, where that towers above the rest, brought down to them.
-
-    Activations are mostly positive, so uncentred products have one direction, that of the means, many times
-    larger than all others. The singular vectors stay, and so does the nearest rotation, but squares of
-    the rest keep more of their digits.
-    """
-    right = matrix.sum(dim=0)
-    for _ in range(8):
-        left = matrix @ right
-        left /= torch.linalg.vector_norm(left)
-        right = matrix.T @ left
-        peak = torch.linalg.vector_norm(right)
-        right /= peak
-    gap = float(torch.linalg.vector_norm(matrix @ right - peak * left))
-    square = float(torch.linalg.vector_norm(matrix)) ** 2 - float(peak) ** 2
-    level = math.sqrt(max(square, 0.0) / max(min(matrix.shape) - 1, 1))  # of the rest, on average
-    if not 0 < level < float(peak) / 4 or not gap < 1e-13 * float(peak):
-        return matrix  # nothing towers, or not one direction alone
-    return torch.addr(matrix, left, right, alpha=level - float(peak))

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from likewise.measures.function import Measure
-from likewise.measures.kernels import InnerProducts, Kernel, Linear, Vectors
+from likewise.measures.kernels import InnerProducts, Kernel, Linear
 from likewise.measures.ranks import CorrelationRanks, rank_matrix
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Quantity, derive, quantity
@@ -234,27 +234,17 @@ def _table(
     k: int,
 ) -> InnerProducts:
     """The table for the k-th order."""
-    table = InnerProducts(sums=_PermutedVectors(whole.sums, moved), diagonals=_PermutedVectors(whole.diagonals, moved))
-    for rep in left:
-        if rep.key in whole.sums:
-            table.inner[rep.key, rep.key] = whole.inner[rep.key, rep.key]
+    table = InnerProducts()
+    origins = [(rep, rep, slice(None)) for rep in left] + [(b, b.parent, b.index.cpu().numpy()) for b in moved]
+    for rep, parent, rows in origins:
+        if parent.key in whole.sums:
+            table.inner[rep.key, rep.key] = whole.inner[parent.key, parent.key]
+            table.sums[rep.key], table.diagonals[rep.key] = (
+                whole.sums[parent.key][rows],
+                whole.diagonals[parent.key][rows],
+            )
     for b in moved:
-        if b.parent.key in whole.sums:
-            table.inner[b.key, b.key] = whole.inner[b.parent.key, b.parent.key]
-            for a in left:
-                if (a.key, b.parent.key) in products:
-                    table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
+        for a in left:
+            if (a.key, b.parent.key) in products:
+                table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
     return table
-
-
-class _PermutedVectors(Vectors):
-    """Vectors of networks; those of shuffled ones are put in order when asked for."""
-
-    def __init__(self, whole: Vectors, moved: Sequence[Permuted]) -> None:
-        super().__init__()
-        self._whole, self._moved = whole, {b.key: b for b in moved}
-
-    def __missing__(self, key: int) -> np.ndarray:
-        b = self._moved.get(key)
-        self[key] = vector = self._whole[key] if b is None else self._whole[b.parent.key][b.index.cpu().numpy()]
-        return vector

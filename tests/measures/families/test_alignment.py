@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from likewise import measures
 from likewise.errors import UndefinedError
+from likewise.measures.families.alignment import _level_peak, _turn_from_squares
 from tests.measures.families.oracles import X, Y, centred, network, related, with_a_large_row
 
 
@@ -80,3 +82,36 @@ def test_neurons_whose_squares_vanish_still_correlate() -> None:
     for name in ("hard-correlation", "soft-correlation"):
         measure = measures.get(name)
         assert measure(tiny, other) == pytest.approx(measure(x, y), rel=1e-9)
+
+
+def turned(sizes: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    """A matrix with these singular values, and its polar factor."""
+    rng = np.random.default_rng(1)
+    left, right = (np.linalg.qr(rng.normal(size=(sizes.size, sizes.size)))[0] for _ in range(2))
+    return torch.from_numpy(left * sizes @ right.T), torch.from_numpy(left @ right.T)
+
+
+@pytest.mark.parametrize("peaks", [(1e3,), (1e3, 999.0), (1e3, 500.0), ()])
+def test_a_direction_that_towers_is_brought_down_and_the_nearest_rotation_stays(peaks: tuple[float, ...]) -> None:
+    matrix, exact = turned(np.array([*peaks, *np.linspace(2, 0.5, 20 - len(peaks))]))
+    level = _level_peak(matrix)
+    turn = _turn_from_squares(level, 0.0)
+    assert turn is not None
+    torch.testing.assert_close(turn, exact, rtol=0, atol=1e-9)
+    assert bool(torch.linalg.matrix_norm(level, 2) < 10) == (len(peaks) < 2)
+
+
+def test_a_matrix_of_zeros_or_of_rank_one_is_left_as_it_is() -> None:
+    for matrix in (torch.zeros(5, 5), torch.ones(5, 5), torch.eye(1)):
+        assert torch.equal(_level_peak(matrix.double()), matrix.double())
+
+
+def test_weak_directions_found_from_squares_are_refined_or_given_up() -> None:
+    for weakest in (1e-5, 6e-5, 2e-3):
+        matrix, exact = turned(np.geomspace(1, weakest, 50))
+        turn = _turn_from_squares(matrix, 0.0)
+        assert turn is not None
+        # rounding over it, as of a decomposition, and what is left alone
+        torch.testing.assert_close(turn, exact, rtol=0, atol=3e-17 / weakest + 1e-12)
+        torch.testing.assert_close(turn.T @ turn, torch.eye(50).double(), rtol=0, atol=1e-11)
+    assert _turn_from_squares(turned(np.geomspace(1, 1e-7, 50))[0], 0.0) is None

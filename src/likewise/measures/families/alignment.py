@@ -13,13 +13,15 @@ from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.algebra import inverse_of, lengths, svd, symmetric
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.pair import Pair, level_peak, polar_of
+from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import second_wide
 from likewise.measures.values import CONSTANT
 from likewise.measures.workspace import quantity
 
+WEAK = 2e-5  # share of the largest square below which products of two singular values cost their vectors digits
+SLANT = 1e-6  # cosines between columns that should be orthogonal, whose squares are lost in a score
 LOST = 1e-5  # the error of a mean cosine above which it is not given
 OT = Library("ot", extra="measures", to="compute soft-matching between different widths")
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
@@ -66,15 +68,10 @@ def _unit_rows(rep: Representation) -> Tensor:
 
 def _turn(pair: Pair, directed: Tensor) -> Tensor:
     """The rotation of X nearest to Y, refused if it is lost for the directions of the inputs."""
-    cross = level_peak(pair.raw_cross)
-    noise = torch.finfo(cross.dtype).eps * pair.a.norm * pair.b.norm
-    if cross.shape[0] == cross.shape[1]:
-        squares, vectors = torch.linalg.eigh(symmetric(cross.T))
-        weakest, strongest = float(squares[0]), float(squares[-1])
-        if weakest > max(1e-13 * strongest, (1e6 * noise) ** 2):
-            turn = polar_of(cross, squares.sqrt(), vectors)
-            if turn is not None:
-                return turn
+    noise = torch.finfo(pair.raw_cross.dtype).eps * pair.a.norm * pair.b.norm
+    turn = _turn_from_squares(_level_peak(pair.raw_cross), (1e6 * noise) ** 2)
+    if turn is not None:
+        return turn
     left, sizes, right = svd(pair.raw_cross)
     if float(sizes[-1]) < 1e6 * noise:
         # turning i into j is off by noise / (size i + size j); how much do inputs have of both?
@@ -87,6 +84,50 @@ def _turn(pair: Pair, directed: Tensor) -> Tensor:
                 "that rounding decides how the others are turned. Scale the rows, or leave those out."
             )
     return left @ right
+
+
+def _turn_from_squares(cross: Tensor, noise: float) -> Tensor | None:
+    """The rotation nearest to a matrix, by the eigenvectors V of its squares S²; None where squares left too little.
+
+    Weak directions come out of squares as columns B = A V / S that are not quite orthonormal, BᵀB = I + E. To first
+    order in E, the polar factor of B S is B (I - K) with K_ij = E_ij s_i / (s_i + s_j). E_ij is about
+    eps s² / s_i s_j with s the largest: of strong directions it is left alone.
+    """
+    squares, right = torch.linalg.eigh(symmetric(cross.T))
+    if cross.shape[0] != cross.shape[1] or float(squares[0]) <= max(1e-13 * float(squares[-1]), noise):
+        return None
+    sizes = squares.sqrt()
+    left = cross @ (right / sizes)
+    weak = int((sizes * sizes[0] < WEAK * sizes[-1] ** 2).sum())
+    columns, s = left[:, :weak], sizes[:weak]
+    error = symmetric(columns.T)
+    error.diagonal().sub_(1)
+    if weak and not float(error.abs().max()) < SLANT:
+        return None
+    columns -= columns @ error.mul_(s[:, None] / (s[:, None] + s))
+    return left @ right.T
+
+
+def _level_peak(matrix: Tensor) -> Tensor:
+    """The matrix with its largest singular value, where that towers above the rest, brought down to them.
+
+    Activations are mostly positive, so uncentred products have one direction, that of the means, many times
+    larger than all others. The singular vectors stay, and so does the nearest rotation, but squares of
+    the rest keep more of their digits.
+    """
+    right = matrix.sum(dim=0)
+    for _ in range(8):
+        left = matrix @ right
+        left /= torch.linalg.vector_norm(left)
+        right = matrix.T @ left
+        peak = torch.linalg.vector_norm(right)
+        right /= peak
+    gap = float(torch.linalg.vector_norm(matrix @ right - peak * left))
+    square = float(torch.linalg.vector_norm(matrix)) ** 2 - float(peak) ** 2
+    level = math.sqrt(max(square, 0.0) / max(min(matrix.shape) - 1, 1))  # of the rest, on average
+    if not 0 < level < float(peak) / 4 or not gap < 1e-13 * float(peak):
+        return matrix  # nothing towers, or not one direction alone
+    return torch.addr(matrix, left, right, alpha=level - float(peak))
 
 
 @measure(

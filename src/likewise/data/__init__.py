@@ -44,7 +44,14 @@ lazy(__name__)
 def names(pattern: str = "*") -> list[str]:
     """The datasets an address may start with.
 
-    >>> names("cifar*")
-    ['cifar10', 'cifar100']
+    Args:
+        pattern: Such as "cifar*".
+
+    Returns:
+        Names, in the order of the sources.
+
+    Example:
+        >>> names("cifar*")
+        ['cifar10', 'cifar100']
     """
     return DATASETS.names(pattern)

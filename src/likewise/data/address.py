@@ -33,10 +33,21 @@ _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]
 
 @dataclass(frozen=True)
 class DataSource:
-    """One named dataset: how it is loaded, and its splits (the first is the default).
+    """One named dataset: how it is loaded, and its splits.
 
     A path alone is for the source that declares its ending or, of a folder, a file in it (`marks`); objects of a
     library are for the source that declares it (`libraries`), and are handed to it in place of the path.
+
+    Attributes:
+        name: What addresses call it.
+        domain: The kind of its inputs.
+        load: The function that loads a split, `f(split, root, **options) -> Data`.
+        splits: Names of its splits, the default first.
+        summary: One sentence for lists.
+        needs_path: Whether an address has to name a file or folder.
+        libraries: Libraries whose objects it reads.
+        endings: Endings of its files.
+        marks: Files that mark its folders.
     """
 
     name: str
@@ -50,7 +61,11 @@ class DataSource:
     marks: tuple[str, ...] = ()
 
     def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing | None, Division | None]:
-        """Options of the loader, the size that images are asked for at, and how they are divided; no others."""
+        """Options of the loader, the size that images are asked for at, and how they are divided; no others.
+
+        Args:
+            options: Options of an address or a call.
+        """
         known = inspect.signature(self.load).parameters
         own = list(known)[2:]  # after the split and the path
         open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
@@ -80,7 +95,21 @@ def data_source(
     endings: tuple[str, ...] = (),
     marks: tuple[str, ...] = (),
 ) -> Callable[[Loader], Loader]:
-    """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary."""
+    """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary.
+
+    Args:
+        name: What addresses call it.
+        domain: The kind of its inputs.
+        splits: Names of its splits, the default first.
+        needs_path: Whether an address has to name a file or folder.
+        aliases: Other names.
+        libraries: Libraries whose objects it reads.
+        endings: Endings of its files.
+        marks: Files that mark its folders.
+
+    Returns:
+        A decorator; the loader stays as it is.
+    """
 
     def declare(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
@@ -93,7 +122,15 @@ def data_source(
 
 @dataclass(frozen=True)
 class DataAddress:
-    """The parts of a data address."""
+    """The parts of a data address.
+
+    Attributes:
+        source: The source that is named.
+        path: A file, a folder or an object, None for data that is found by name.
+        split: The split, None for the default.
+        part: Which inputs of it.
+        options: Options of the source and of the size of images.
+    """
 
     source: DataSource
     path: Any
@@ -154,16 +191,30 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     """The data that an address names, or that an object of another library holds.
 
     An address is `name[:PATH][:split][[slice]][,option=value…]`, a path alone is understood by what it is, and an
-    object is a data frame or a column of texts of pandas, or a dataset of Hugging Face. `split` is used where the
-    address names none. Options may be given here or in the address. Images are shown to every network by its own
+    object is a data frame or a column of texts of pandas, or a dataset of Hugging Face. Options may be given here or in
+    the address. Images are shown to every network by its own
     transform, and at their own size to one that has none; `size`, `crop` and `interpolation` go before both. With
     `by="images"`, `held_out` images of every class (or a share of them), drawn by `seed`, are the splits `val` and
     `test`, and all others are `train`. Other options go to the data source.
 
-    >>> dataset("digits:test[:100]")
-    Data('digits:test[:100]', n=100, classes=10)
-    >>> dataset("digits:test[:100]", size=28).inputs.shape
-    (100, 1, 28, 28)
+    Args:
+        address: An address such as "cifar10:test[:1000]", a path or an object.
+        split: The split, where the address names none.
+        **options: Options of the data source, and how images are brought to size or divided.
+
+    Returns:
+        The data.
+
+    Raises:
+        UnknownNameError: There is no data of that name.
+        InputError: The address cannot be read, or the data has no such split or option.
+        MissingDataError: The files are not there and cannot be fetched.
+
+    Example:
+        >>> dataset("digits:test[:100]")
+        Data('digits:test[:100]', n=100, classes=10)
+        >>> dataset("digits:test[:100]", size=28).inputs.shape
+        (100, 1, 28, 28)
     """
     parts = parse(address) if isinstance(address, str) else _of_object(address)
     source = parts.source
@@ -181,10 +232,17 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
 def as_data(given: Any) -> Any:
     """Data for an address, a path and objects of other libraries, numbers as a tensor; anything else as it is.
 
-    >>> as_data("digits:test[:100]")
-    Data('digits:test[:100]', n=100, classes=10)
-    >>> as_data(["a text", "another"])
-    Data('texts', n=2)
+    Args:
+        given: An address, a path, a list of texts or images, an array, data, or an object of another library.
+
+    Returns:
+        Data, a tensor, or the object itself.
+
+    Example:
+        >>> as_data("digits:test[:100]")
+        Data('digits:test[:100]', n=100, classes=10)
+        >>> as_data(["a text", "another"])
+        Data('texts', n=2)
     """
     if isinstance(given, (Data, Tensor)):
         return given
@@ -240,8 +298,15 @@ def _place(address: str) -> Path | None:
 def held_out(address: str) -> str | None:
     """The address of the split to validate on, where this one names no split of its own.
 
-    >>> held_out("digits"), held_out("digits:train[:100]")
-    ('digits:test', None)
+    Args:
+        address: An address to train on.
+
+    Returns:
+        An address, or None where there is nothing held out.
+
+    Example:
+        >>> held_out("digits"), held_out("digits:train[:100]")
+        ('digits:test', None)
     """
     parts = parse(address)
     splits = [name for name in ("val", "dev", "test") if name in parts.source.splits]

@@ -19,10 +19,14 @@ from likewise.errors import InputError
 class Captioned(Data):
     """Images as `inputs`, and the `texts` that belong to them.
 
-    >>> import torch
-    >>> both = Captioned("both", "image", torch.zeros(2, 3, 8, 8), texts=["a cat", "a dog"])
-    >>> both.of_kind("text").inputs, both.of_kind("text").probe == both.of_kind("image").probe
-    (['a cat', 'a dog'], True)
+    Attributes:
+        texts: One text per image.
+
+    Example:
+        >>> import torch
+        >>> both = Captioned("both", "image", torch.zeros(2, 3, 8, 8), texts=["a cat", "a dog"])
+        >>> both.of_kind("text").inputs, both.of_kind("text").probe == both.of_kind("image").probe
+        (['a cat', 'a dog'], True)
     """
 
     texts: Sequence[str] = ()
@@ -48,7 +52,11 @@ class Captioned(Data):
         yield from map(repr, self.texts)
 
     def of_kind(self, takes: str | None) -> Data:
-        """The texts for a network that takes text, the images for any other; both are one probe."""
+        """The texts for a network that takes text, the images for any other; both are one probe.
+
+        Args:
+            takes: What a network takes: "text" or anything else.
+        """
         side: Domain = "text" if takes == "text" else "image"
         inputs = list(self.texts) if side == "text" else self.inputs
         return Side(self.name, side, inputs, self.labels, self.classes, self.wnids, whole=self)

@@ -37,9 +37,21 @@ def randomise_labels(data: Data, share: float, seed: int = 0) -> Data:
     gets, with probability `share`, any label, which may be its own. A share of the texts gets one of five new
     classes.
 
-    >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
-    >>> randomise_labels(tiny, 0.5, seed=1)
-    Data('tiny,random_labels=0.5,seed=1', n=2, classes=7)
+    Args:
+        data: Labelled graph nodes, images or texts.
+        share: How many of them, from 0 to 1.
+        seed: Of what is drawn.
+
+    Returns:
+        The changed data, whose name says what was done.
+
+    Raises:
+        InputError: The data has no labels, or the share is not from 0 to 1.
+
+    Example:
+        >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
+        >>> randomise_labels(tiny, 0.5, seed=1)
+        Data('tiny,random_labels=0.5,seed=1', n=2, classes=7)
     """
     return _changed(data, _LABELS, share, seed, "random_labels")
 
@@ -61,9 +73,21 @@ def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
     network that is built for this data, as `likewise.train` does with an address, has one new row of embeddings for
     each of these tokens (`class_tokens`), and its weights file brings it back with them.
 
-    >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
-    >>> add_shortcut(tiny, 1.0).inputs
-    ['[CLASS1] good', '[CLASS0] bad']
+    Args:
+        data: Labelled graph nodes, images or texts.
+        share: How many of the inputs show their own class, from 0 to 1.
+        seed: Of what is drawn.
+
+    Returns:
+        The changed data, whose name says what was done.
+
+    Raises:
+        InputError: The data has no labels, or the share is not from 0 to 1.
+
+    Example:
+        >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
+        >>> add_shortcut(tiny, 1.0).inputs
+        ['[CLASS1] good', '[CLASS0] bad']
     """
     return _changed(data, _SHORTCUTS, share, seed, "shortcut")
 

@@ -22,18 +22,31 @@ SPLITS = ("test", "train", "val", "all")
 
 
 class GraphBatch(dict[str, Tensor]):
-    """The whole graph as a network takes it (`net(**batch)`), and the nodes that are asked for."""
+    """The whole graph as a network takes it (`net(**batch)`), and the nodes that are asked for.
+
+    Args:
+        graph: What the network takes, by name: "x" and "edge_index".
+        nodes: The numbers of the nodes that are asked for.
+    """
 
     def __init__(self, graph: dict[str, Tensor], nodes: Tensor) -> None:
         super().__init__(graph)
         self.nodes = nodes
 
     def rows(self, values: Tensor) -> Tensor:
-        """The rows of the nodes asked for, out of one row for every node."""
+        """The rows of the nodes asked for, out of one row for every node.
+
+        Args:
+            values: One row per node of the graph.
+        """
         return values[self.nodes]
 
     def to(self, device: Any) -> GraphBatch:
-        """The batch on another device."""
+        """The batch on another device.
+
+        Args:
+            device: Such as "cuda:0".
+        """
         return GraphBatch({k: v.to(device) for k, v in self.items()}, self.nodes.to(device))
 
 
@@ -72,16 +85,32 @@ class GraphData(Data):
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
     ) -> Iterator[tuple[GraphBatch, Tensor]]:
-        """One batch, whatever `batch_size` is: the whole graph and the chosen nodes' labels."""
+        """One batch, whatever `batch_size` is: the whole graph and the chosen nodes' labels.
+
+        Args:
+            batch_size: Has no effect.
+            shuffle: Has no effect.
+            device: Where the batch is put.
+        """
         batch, labels = self.inputs[:], self.labels
         yield (batch, labels) if device is None else (batch.to(device), labels.to(device))
 
 
 def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()) -> GraphData:
-    """The nodes of a split (`train`, `val`, `test` by the graph's masks, or `all`) as data.
+    """The nodes of a split as data.
 
-    `graph` is any `torch_geometric` Data with `x`, `edge_index` and `y`, so a graph of your own
-    works as the named ones do.
+    Args:
+        graph: A `torch_geometric` Data with `x`, `edge_index` and `y`, so a graph of your own works as the named ones
+            do.
+        split: "train", "val" or "test" by the graph's masks, or "all".
+        name: What the data is called.
+        classes: Names of the classes; their numbers by default.
+
+    Returns:
+        The nodes with their labels.
+
+    Raises:
+        InputError: The graph lacks a field or a mask.
     """
     _check(graph, name)
     if split == "all":

@@ -98,7 +98,12 @@ class ImageFiles:
     """Images in files, decoded when asked for, and kept for the next network where memory allows.
 
     Where all files are squares of one size that is their own size, else it is 224 after 256; `size` sets another.
-    `asked` is the size the person asked for, which goes before the transforms of networks.
+
+    Args:
+        paths: One file per image.
+        size: The side that images are shown at; by default as described.
+        asked: The size the person asked for, which goes before the transforms of networks.
+        decoded: The cache of decoded images; one of its own by default.
     """
 
     def __init__(
@@ -113,7 +118,12 @@ class ImageFiles:
 
     @classmethod
     def from_pil(cls, count: int, give: Callable[[int], Any]) -> ImageFiles:
-        """So many PIL images, of any mode and size, which are asked for by number."""
+        """So many PIL images, of any mode and size, which are asked for by number.
+
+        Args:
+            count: How many images.
+            give: Gives the image of a number.
+        """
         numbers = range(count)
         return cls(numbers, decoded=Decoded(numbers, give=give))
 
@@ -148,16 +158,28 @@ class ImageFiles:
         return found
 
     def only(self, index: Any) -> ImageFiles:
-        """Some of the files, by slice or numbers."""
+        """Some of the files, by slice or numbers.
+
+        Args:
+            index: A slice, or numbers.
+        """
         paths = self.paths[index] if isinstance(index, slice) else [self.paths[i] for i in index]
         return ImageFiles(paths, self.size, self.asked, self._decoded)
 
     def framed(self, framing: Framing) -> ImageFiles:
-        """The same images, to be shown at another size."""
+        """The same images, to be shown at another size.
+
+        Args:
+            framing: Size, crop and interpolation.
+        """
         return ImageFiles(self.paths, self.size, framing.over(self.asked), self._decoded)
 
     def pictures(self, index: Any) -> list[Any]:
-        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, RGB."""
+        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, RGB.
+
+        Args:
+            index: A slice, or numbers.
+        """
         if self.asked:
             return self._squares(index)
         return [self._decoded.image(path) for path in self.only(index).paths]

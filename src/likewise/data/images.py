@@ -25,11 +25,14 @@ USUAL = Framing(224, 0.875, "bilinear")  # of ImageNet's validation images
 class Images:
     """Images held as bytes (or floats) `(n, c, h, w)`; indexing gives floats in [0, 1].
 
-    `asked` is the size the person asked for, which goes before the transforms of networks.
+    Args:
+        stored: The images, bytes or floats in [0, 1].
+        asked: The size the person asked for, which goes before the transforms of networks.
 
-    >>> two = Images(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
-    >>> two.shape, two[:].flatten().tolist()
-    ((2, 1, 1, 1), [0.0, 1.0])
+    Example:
+        >>> two = Images(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
+        >>> two.shape, two[:].flatten().tolist()
+        ((2, 1, 1, 1), [0.0, 1.0])
     """
 
     def __init__(self, stored: Tensor, asked: Framing = AS_THEY_ARE) -> None:
@@ -65,15 +68,27 @@ class Images:
         return as_tensor([self._framing.image(image, "an image") for image in as_pil(stored)], self.shape)
 
     def only(self, index: Any) -> Images:
-        """Some of the images, still as they are held."""
+        """Some of the images, still as they are held.
+
+        Args:
+            index: A slice, or numbers.
+        """
         return Images(self.stored[index], self.asked)
 
     def framed(self, framing: Framing) -> Images:
-        """The same images, to be shown at another size."""
+        """The same images, to be shown at another size.
+
+        Args:
+            framing: Size, crop and interpolation.
+        """
         return Images(self.stored, framing.over(self.asked))
 
     def pictures(self, index: Any) -> Any:
-        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, or floats."""
+        """Some of the images for a transform, at the size that was asked for, else at their own: PIL, or floats.
+
+        Args:
+            index: A slice, or numbers.
+        """
         if self.stored.is_floating_point():
             return self[index]
         found = as_pil(self.stored[index])

@@ -30,15 +30,23 @@ Domain = Literal["image", "graph", "text"]
 class Data:
     """Inputs of one kind, in a fixed order, with labels or without.
 
-    `class_tokens` counts the tokens beyond any vocabulary that texts may start with (`likewise.data.add_shortcut`).
+    Attributes:
+        name: What it is called in tables and messages.
+        domain: "image", "graph" or "text".
+        inputs: A tensor, a list of texts, or anything with a length that gives a batch when indexed.
+        labels: One class number per input, None where there are none.
+        classes: Names of the classes.
+        wnids: One WordNet id per class, None where it is unknown.
+        class_tokens: How many tokens beyond any vocabulary texts may start with (see `likewise.data.add_shortcut`).
 
-    >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
-    >>> len(tiny), tiny[:2].name, tiny[1:].labels.tolist()
-    (3, 'tiny[:2]', [0, 1])
-    >>> [(texts, labels.tolist()) for texts, labels in tiny.batches(2)]
-    [(['good', 'bad'], [1, 0]), (['fine'], [1])]
-    >>> Data("unlabelled", "text", ["good", "bad"])
-    Data('unlabelled', n=2)
+    Example:
+        >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
+        >>> len(tiny), tiny[:2].name, tiny[1:].labels.tolist()
+        (3, 'tiny[:2]', [0, 1])
+        >>> [(texts, labels.tolist()) for texts, labels in tiny.batches(2)]
+        [(['good', 'bad'], [1, 0]), (['fine'], [1])]
+        >>> Data("unlabelled", "text", ["good", "bad"])
+        Data('unlabelled', n=2)
     """
 
     name: str
@@ -97,18 +105,30 @@ class Data:
         return (self.domain,)
 
     def of_kind(self, takes: str | None) -> Data:
-        """What a network is shown that takes images, text, ...: this, unless it holds more than one kind."""
+        """What a network is shown that takes images, text, ...: this, unless it holds more than one kind.
+
+        Args:
+            takes: What the network takes, such as "image" or "text".
+        """
         return self
 
     def framed(self, framing: Framing) -> Data:
-        """The same images, shown to every network at the size that is asked for."""
+        """The same images, shown to every network at the size that is asked for.
+
+        Args:
+            framing: Size, crop and interpolation.
+        """
         if self.domain != "image":
             raise InputError(f"{self.name!r} holds {self.domain} inputs, and a size is for images. Leave it out.")
         images = Images(self.inputs) if isinstance(self.inputs, Tensor) else self.inputs
         return replace(self, name=self.name + framing.text, inputs=images.framed(framing))
 
     def need_labels(self, to: str) -> Tensor:
-        """The labels, or a sentence that says what needs them."""
+        """The labels, or a sentence that says what needs them.
+
+        Args:
+            to: What they are needed for, as in "they are needed to train".
+        """
         if self.labels is None:
             raise InputError(
                 f"{self.name!r} has no labels, and they are needed to {to}. Give one per input: images in one folder "
@@ -130,7 +150,13 @@ class Data:
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
     ) -> Iterator[tuple[Any, Any]]:
-        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`; None where there are no labels."""
+        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`; None where there are no labels.
+
+        Args:
+            batch_size: Inputs per batch; the last may have fewer.
+            shuffle: The seed of another order; by default their own order.
+            device: Where batches are put.
+        """
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}. Give at least 1.")
         order: Tensor | None = None

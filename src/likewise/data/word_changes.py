@@ -46,11 +46,23 @@ def augment_text(data: Data, share: float, seed: int = 0) -> Data:
     give no synonyms, and a text is left as it was only where no operation changes it. What becomes of a text depends on
     it and the seed alone, so texts that are the same are changed the same.
 
-    >>> reviews = Data("reviews", "text", ["The story is dull.", "a moving and superb film"])
-    >>> augment_text(reviews, 0.5, seed=4)
-    Data('reviews,augmented=0.5,seed=4', n=2)
-    >>> [*augment_text(reviews, 0.5, seed=1).inputs, *augment_text(reviews, 0.5, seed=6).inputs]
-    ['The history is mute.', 'a moving and superb take film brilliant', 'The dull is story.', 'a and superb']
+    Args:
+        data: Texts, with labels or without.
+        share: How many of a text's words are changed, from 0 to 1.
+        seed: Of what is drawn.
+
+    Returns:
+        The changed data, whose name says what was done.
+
+    Raises:
+        InputError: The data holds no texts, or the share is not from 0 to 1.
+
+    Example:
+        >>> reviews = Data("reviews", "text", ["The story is dull.", "a moving and superb film"])
+        >>> augment_text(reviews, 0.5, seed=4)
+        Data('reviews,augmented=0.5,seed=4', n=2)
+        >>> [*augment_text(reviews, 0.5, seed=1).inputs, *augment_text(reviews, 0.5, seed=6).inputs]
+        ['The history is mute.', 'a moving and superb take film brilliant', 'The dull is story.', 'a and superb']
     """
     check_change(data, ("text",), share, seed)
     texts = texts_of(data)

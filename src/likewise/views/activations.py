@@ -335,7 +335,11 @@ def _shape(values: Tensor) -> str:
 
 
 class Views(Mapping[str, Activations]):
-    """Views of one network by layer, in the order of the request; a view is opened when it is first looked up."""
+    """Views of one network by layer, in the order of the request; a view is opened when it is first looked up.
+
+    Args:
+        openers: By layer, what opens its view.
+    """
 
     def __init__(self, openers: Mapping[str, Callable[[], Activations]]) -> None:
         self._openers = dict(openers)

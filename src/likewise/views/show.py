@@ -141,7 +141,12 @@ class Show:
         return show
 
     def check_data(self, verb: str, network: str) -> None:
-        """Refuse a network without data to show it."""
+        """Refuse a network without data to show it.
+
+        Args:
+            verb: The function that was called.
+            network: What the network is called in the message.
+        """
         if self.data is None:
             raise InputError(
                 f"{network} is a network, and {verb} needs to know what to show it. Pass data=, like "
@@ -149,7 +154,11 @@ class Show:
             )
 
     def check_one_layer(self, verb: str) -> None:
-        """Refuse several layers of one network."""
+        """Refuse several layers of one network.
+
+        Args:
+            verb: The function that was called.
+        """
         from likewise.views.hooks import is_pattern
 
         for layer in self.layers.values() if isinstance(self.layers, Mapping) else [self.layers]:
@@ -160,7 +169,13 @@ class Show:
                 )
 
     def recorder(self, network: nn.Module, name: str, *, automatic: bool = True) -> Recorder:
-        """What records layers of a network, past its own normalisation where `transform` is given."""
+        """What records layers of a network, past its own normalisation where `transform` is given.
+
+        Args:
+            network: The network.
+            name: What it is called in messages.
+            automatic: Whether the size of batches is found here, and not given.
+        """
         from likewise.networks import unwrapped
         from likewise.views.recorder import Recorder
 

@@ -18,7 +18,12 @@ from likewise.errors import UnknownNameError, did_you_mean
 
 @dataclass(frozen=True)
 class ClassList:
-    """The classes of a dataset in the order of its labels."""
+    """The classes of a dataset in the order of its labels.
+
+    Attributes:
+        names: One name per class.
+        wnids: One WordNet 3.0 id per class.
+    """
 
     names: tuple[str, ...]
     wnids: tuple[str, ...]
@@ -30,9 +35,19 @@ class ClassList:
 def classes(dataset: str) -> ClassList:
     """The names and WordNet 3.0 ids of a dataset's classes.
 
-    >>> cifar10 = classes("cifar10")
-    >>> cifar10.names[5], cifar10.wnids[5]
-    ('dog', 'n02084071')
+    Args:
+        dataset: The name of a list, such as "cifar10"; `lists` gives all.
+
+    Returns:
+        Names and ids, in the order of the labels.
+
+    Raises:
+        UnknownNameError: There is no list of that name.
+
+    Example:
+        >>> cifar10 = classes("cifar10")
+        >>> cifar10.names[5], cifar10.wnids[5]
+        ('dog', 'n02084071')
     """
     known = _lists()
     found = known.get(dataset.lower().replace("_", "-"))
@@ -46,8 +61,12 @@ def classes(dataset: str) -> ClassList:
 def lists() -> list[str]:
     """The datasets whose classes are known.
 
-    >>> lists()
-    ['cifar10', 'cifar100', 'coco80', 'fashion-mnist', 'imagenet1k', 'mini-imagenet', 'tiny-imagenet', 'voc20']
+    Returns:
+        Names that `classes` takes.
+
+    Example:
+        >>> lists()
+        ['cifar10', 'cifar100', 'coco80', 'fashion-mnist', 'imagenet1k', 'mini-imagenet', 'tiny-imagenet', 'voc20']
     """
     return list(_lists())
 

@@ -23,10 +23,19 @@ from likewise.wordnet.nouns import senses as senses_of
 def depicted(own: ClassNames, senses: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The WordNet id of every class: its own, that of a known list, or that of a noun with one sense.
 
-    `senses` says for classes what they mean, by id or synset name, whatever else is known.
+    Args:
+        own: The names of the classes, with ids where they are known.
+        senses: What classes mean, by id or synset name, whatever else is known.
 
-    >>> [find(wnid).name for wnid in depicted(ClassNames(("cat", "hot_dog", "n02084071")))]
-    ['cat.n.01', 'hotdog.n.02', 'dog.n.01']
+    Returns:
+        One id per class.
+
+    Raises:
+        InputError: The name of a class does not tell what is meant.
+
+    Example:
+        >>> [find(wnid).name for wnid in depicted(ClassNames(("cat", "hot_dog", "n02084071")))]
+        ['cat.n.01', 'hotdog.n.02', 'dog.n.01']
     """
     meant = {name: find(sense).wnid for name, sense in (senses or {}).items()}
     for name in meant:

@@ -38,10 +38,21 @@ def similarity(synsets: Sequence[str], measure: str = "path") -> Floats:
     above it, a synset may be less than 1 like itself (107 of ImageNet's 1,000, most of them dogs), and
     a pair with its own ancestor may depend on which is the row.
 
-    >>> similarity(["dog.n.01", "cat.n.01", "n02958343"]).round(3).tolist()
-    [[1.0, 0.2, 0.077], [0.2, 1.0, 0.056], [0.077, 0.056, 1.0]]
-    >>> similarity(["dog.n.01", "cat.n.01"], "wup")[0, 1].round(3).item()
-    0.857
+    Args:
+        synsets: Ids, names and words with one sense, mixed as they come.
+        measure: "path", "wup" or "lch".
+
+    Returns:
+        A matrix (c, c).
+
+    Raises:
+        UnknownNameError: There is no such measure, or no such noun.
+
+    Example:
+        >>> similarity(["dog.n.01", "cat.n.01", "n02958343"]).round(3).tolist()
+        [[1.0, 0.2, 0.077], [0.2, 1.0, 0.056], [0.077, 0.056, 1.0]]
+        >>> similarity(["dog.n.01", "cat.n.01"], "wup")[0, 1].round(3).item()
+        0.857
     """
     if measure not in MEASURES:
         raise UnknownNameError(

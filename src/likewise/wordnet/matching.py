@@ -25,7 +25,12 @@ _SAME_LIST = 0.95  # published lists differ in a few spellings
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The classes of data or of a network in the order of its labels, with WordNet ids where known."""
+    """The classes of data or of a network in the order of its labels, with WordNet ids where known.
+
+    Attributes:
+        names: One name per class.
+        wnids: One WordNet id per class, None where it is unknown.
+    """
 
     names: tuple[str, ...]
     wnids: tuple[str | None, ...] | None = None
@@ -51,8 +56,12 @@ class ClassNames:
     def from_text(cls, text: Any) -> ClassNames | None:
         """Read what `to_text` gave; None for anything else.
 
-        >>> ClassNames.from_text(ClassNames(("cat", "dog")).to_text())
-        ClassNames(names=('cat', 'dog'), wnids=None)
+        Args:
+            text: The text.
+
+        Example:
+            >>> ClassNames.from_text(ClassNames(("cat", "dog")).to_text())
+            ClassNames(names=('cat', 'dog'), wnids=None)
         """
         if text in lists():
             return listed(text)
@@ -69,7 +78,11 @@ class ClassNames:
 
 @cache
 def listed(dataset: str) -> ClassNames:
-    """The classes of a known list, as `classes` gives them."""
+    """The classes of a known list, as `classes` gives them.
+
+    Args:
+        dataset: The name of the list.
+    """
     known = classes(dataset)
     return ClassNames(known.names, known.wnids)
 
@@ -81,9 +94,17 @@ def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
     and then other words for the class (WordNet's, or those after a comma). A class that fits two
     places, or a place that two classes fit, is not matched.
 
-    >>> imagenet = ClassNames(("goldfish", "tabby, tabby cat"), ("n01443537", None))
-    >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
-    [1, 0, None]
+    Args:
+        wanted: The classes to look for.
+        known: The classes to look among.
+
+    Returns:
+        One place per wanted class, or None.
+
+    Example:
+        >>> imagenet = ClassNames(("goldfish", "tabby, tabby cat"), ("n01443537", None))
+        >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
+        [1, 0, None]
     """
     if wanted.names == known.names and not any(map(_apart, wanted.ids, known.ids)):
         return list(range(len(wanted)))  # also where a name comes twice
@@ -97,7 +118,16 @@ def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
 def locate(wanted: ClassNames, known: ClassNames, refusal: Callable[[str], str]) -> list[int]:
     """The place of every wanted class among the known ones, as `match` finds it.
 
-    Where some have none, an `InputError` with the sentence that `refusal` makes of their names.
+    Args:
+        wanted: The classes to look for.
+        known: The classes to look among.
+        refusal: Makes the sentence of the error from the names that have no place.
+
+    Returns:
+        One place per wanted class.
+
+    Raises:
+        InputError: Some have none.
     """
     places = match(wanted, known)
     missing = [name for name, place in zip(wanted.names, places, strict=True) if place is None]
@@ -109,8 +139,12 @@ def locate(wanted: ClassNames, known: ClassNames, refusal: Callable[[str], str])
 def recognised(names: Sequence[str]) -> ClassNames:
     """The classes with these names, with the WordNet ids of a known list that reads the same.
 
-    >>> recognised(classes("cifar10").names).ids[3]
-    'n02121620'
+    Args:
+        names: One name per class, in the order of the labels.
+
+    Example:
+        >>> recognised(classes("cifar10").names).ids[3]
+        'n02121620'
     """
     return _recognised(tuple(names))
 

@@ -25,7 +25,14 @@ _NAME = re.compile(r"(.+)\.([nvasr])\.(\d+)")
 
 @dataclass(frozen=True)
 class Synset:
-    """One sense of a noun: its id, its name, all words for it, and the names of its parents."""
+    """One sense of a noun.
+
+    Attributes:
+        wnid: Its id, such as "n02084071".
+        name: Its name, such as "dog.n.01".
+        words: All words for it.
+        parents: The names of the synsets above it.
+    """
 
     wnid: str
     name: str
@@ -116,10 +123,20 @@ def _file() -> Any:
 def find(name: str) -> Synset:
     """The synset of an id, of a name, or of a word that has one noun sense only.
 
-    >>> find("n02123045")
-    Synset(wnid='n02123045', name='tabby.n.01', words=('tabby', 'tabby cat'), parents=('domestic_cat.n.01',))
-    >>> find("tabby cat").name, find("dog.n.01").parents
-    ('tabby.n.01', ('canine.n.02', 'domestic_animal.n.01'))
+    Args:
+        name: An id, a name such as "dog.n.01", or a word.
+
+    Returns:
+        The synset.
+
+    Raises:
+        UnknownNameError: There is no such noun.
+
+    Example:
+        >>> find("n02123045")
+        Synset(wnid='n02123045', name='tabby.n.01', words=('tabby', 'tabby cat'), parents=('domestic_cat.n.01',))
+        >>> find("tabby cat").name, find("dog.n.01").parents
+        ('tabby.n.01', ('canine.n.02', 'domestic_animal.n.01'))
     """
     return synset(row_of(name))
 
@@ -127,8 +144,18 @@ def find(name: str) -> Synset:
 def senses(word: str) -> list[Synset]:
     """All noun senses of a word, WordNet's first sense first; an id or a name is one sense already.
 
-    >>> [sense.name for sense in senses("mouse")]
-    ['mouse.n.01', 'shiner.n.01', 'mouse.n.03', 'mouse.n.04']
+    Args:
+        word: A noun; spaces or underscores between its words.
+
+    Returns:
+        One synset per sense.
+
+    Raises:
+        UnknownNameError: There is no such noun.
+
+    Example:
+        >>> [sense.name for sense in senses("mouse")]
+        ['mouse.n.01', 'shiner.n.01', 'mouse.n.03', 'mouse.n.04']
     """
     if _ID.fullmatch(word) or _NAME.fullmatch(word):
         return [find(word)]

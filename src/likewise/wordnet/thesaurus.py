@@ -84,10 +84,17 @@ def synonyms(word: str) -> tuple[str, ...]:
     in turn. The word itself and its base forms are left out. A word without synonyms, or that WordNet does not have,
     gives none.
 
-    >>> synonyms("films")[:4], synonyms("superb")
-    (('movie', 'picture', 'moving picture', 'moving-picture show'), ('brilliant',))
-    >>> synonyms("better")[:3], synonyms("the")
-    (('full', 'easily', 'estimable'), ())
+    Args:
+        word: A word or phrase of any part of speech.
+
+    Returns:
+        Other words for it.
+
+    Example:
+        >>> synonyms("films")[:4], synonyms("superb")
+        (('movie', 'picture', 'moving picture', 'moving-picture show'), ('brilliant',))
+        >>> synonyms("better")[:3], synonyms("the")
+        (('full', 'easily', 'estimable'), ())
     """
     known, form = thesaurus(), word.strip().lower().replace(" ", "_")
     bases = list(known.bases(form))

@@ -22,8 +22,16 @@ def order(synsets: Sequence[str], groups: Sequence[str] | None = None) -> list[i
     Ancestors come before what is under them, siblings in the order of their ids. With `groups`, a
     label for each class such as `branches` gives, groups stay together, the earliest first.
 
-    >>> order(["dog.n.01", "truck.n.01", "cat.n.01", "car.n.01"])
-    [0, 2, 3, 1]
+    Args:
+        synsets: One id, name or word per class.
+        groups: One label per class, such as `branches` gives; groups stay together, the earliest first.
+
+    Returns:
+        Positions in the list of classes.
+
+    Example:
+        >>> order(["dog.n.01", "truck.n.01", "cat.n.01", "car.n.01"])
+        [0, 2, 3, 1]
     """
     ways = _ways(rows_of(synsets))
     found = sorted(range(len(ways)), key=lambda i: ways[i])
@@ -42,8 +50,16 @@ def branches(synsets: Sequence[str], most: int = 8) -> list[str]:
     is named that brings the classes under it most steps nearer to their group's name, in sum. A group
     has at least three classes, except for what is left over at the root.
 
-    >>> branches(["cat.n.01", "ship.n.01", "dog.n.01", "frog.n.01", "car.n.01", "truck.n.01"])
-    ['vertebrate.n.01', 'vehicle.n.01', 'vertebrate.n.01', 'vertebrate.n.01', 'vehicle.n.01', 'vehicle.n.01']
+    Args:
+        synsets: One id, name or word per class.
+        most: The largest number of groups.
+
+    Returns:
+        One synset name per class.
+
+    Example:
+        >>> branches(["cat.n.01", "ship.n.01", "dog.n.01", "frog.n.01", "car.n.01", "truck.n.01"])
+        ['vertebrate.n.01', 'vehicle.n.01', 'vertebrate.n.01', 'vertebrate.n.01', 'vehicle.n.01', 'vehicle.n.01']
     """
     if most < 1:
         raise InputError(f"most is {most}. Give at least 1 group.")

@@ -364,45 +364,9 @@ class Views(Mapping[str, Activations]):
         return f"Views({list(self._openers)})"
 
 
-def known_of_answers(answers: Mapping[str, str]) -> dict[str, str]:
-    """What is recorded of the answers, without what is empty."""
-    return {key: answers[key] for key in (CLASSES, UNLABELLED) if answers.get(key)}
-
-
-# Rows as they come, batch by batch.
-
-
-class MemorySink:
-    """Rows in memory, in one piece from the start: a second copy is never made."""
-
-    def __init__(self, label: str, n: int | None) -> None:
-        self.label = label
-        self._expected = n
-        self._values: Tensor | None = None
-        self.n = 0
-
-    def append(self, rows: Tensor) -> None:
-        """Take the rows of one batch."""
-        end = self.n + len(rows)
-        if self._values is None:
-            size = max(end, self._expected or 0)
-            self._values = torch.empty(size, rows.shape[1], dtype=stored_dtype(rows))
-        check_width(self.label, self._values.shape[1], rows)
-        if end > len(self._values):
-            grown = self._values.new_empty(max(end, 2 * self.n), rows.shape[1])
-            grown[: self.n] = self._values[: self.n]
-            self._values = grown
-        self._values[self.n : end] = rows
-        self.n = end
-
-    def finish(self) -> Tensor:
-        """All rows as one tensor."""
-        assert self._values is not None  # a pass without batches was refused before
-        return self._values if self.n == len(self._values) else self._values[: self.n].clone()
-
-    def abort(self) -> None:
-        """Drop what was taken."""
-        self._values = None
+def output_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    """What is recorded of the outputs, without what is empty."""
+    return {key: facts[key] for key in (CLASSES, UNLABELLED) if facts.get(key)}
 
 
 def stored_dtype(rows: Tensor) -> torch.dtype:

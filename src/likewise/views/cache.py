@@ -24,11 +24,11 @@ from likewise._base.hashing import facts_digest
 from likewise._base.progress import warn
 from likewise._base.sealed import Stream, Writer
 from likewise.errors import DamagedStoreWarning
-from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, known_of_answers, stored_dtype
+from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, output_facts, stored_dtype
 from likewise.work.store import Artifacts, intact, read
 
 if TYPE_CHECKING:
-    from likewise.views.extract import Pass
+    from likewise.views.passes import Pass
 
 Title = Callable[[str], str]
 StoredOutputs = tuple[Outputs | None, Mapping[str, str]]  # with what is recorded of them
@@ -195,7 +195,7 @@ def _view(path: Path, outputs_file: Path | None, stored_outputs: StoredOutputs, 
         name=facts.get("name", "") if name is None else name,
         probe=facts["probe"] or None,
         outputs=outputs,
-        about=json.loads(facts["about"]) if "about" in facts else facts | known_of_answers(recorded),
+        about=json.loads(facts["about"]) if "about" in facts else facts | output_facts(recorded),
     )
     return view.stored_in((path,) if outputs_file is None else (path, outputs_file))
 

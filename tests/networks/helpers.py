@@ -62,8 +62,9 @@ def named(count: int, names: tuple[str, ...], favourite: int = 0) -> nn.Module:
     return net
 
 
-def refused(act: Any) -> str:
-    with pytest.raises(InputError) as error:
+def refused(act: Any, kind: type[Exception] = InputError) -> str:
+    """The sentence that a call is refused with."""
+    with pytest.raises(kind) as error:
         act()
     return str(error.value)
 

@@ -15,7 +15,7 @@ from likewise.errors import (
 )
 from likewise.networks import Normalised, list_networks, recipe
 from likewise.networks.address import find_source, parse
-from tests.networks.helpers import same
+from tests.networks.helpers import refused, same
 
 KNOWN = (
     "An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or a "
@@ -86,17 +86,15 @@ def test_options_may_stand_in_the_address() -> None:
     ],
 )
 def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
-    with pytest.raises(kind) as error:
-        likewise.network(address)
-    assert str(error.value) == sentence
+    assert refused(lambda: likewise.network(address), kind) == sentence
 
 
 def test_a_prefix_is_written_as_it_is_declared() -> None:
     assert find_source("zoo") is not None
     assert find_source("ZOO") is None
-    with pytest.raises(UnknownNameError) as error:
-        parse("ZOO:lenet")
-    assert str(error.value) == (f"no networks come from 'ZOO'. Did you mean 'zoo'? {KNOWN}")
+    assert refused(lambda: parse("ZOO:lenet"), UnknownNameError) == (
+        f"no networks come from 'ZOO'. Did you mean 'zoo'? {KNOWN}"
+    )
 
 
 @pytest.mark.usefixtures("vision")
@@ -115,9 +113,7 @@ def test_a_module_passes_through() -> None:
 
 
 def test_a_module_takes_no_options() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.network(nn.Linear(2, 2), classes=3)
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(nn.Linear(2, 2), classes=3)) == (
         "Linear is built already: classes cannot be chosen any more. Give the options where it is built."
     )
 

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 import likewise
 from likewise.errors import InputError, LikewiseError, MissingDataError
 from likewise.networks import save
+from tests.networks.helpers import refused
 
 
 def file_with(path: Path, **header: Any) -> Path:
@@ -259,9 +260,7 @@ def test_a_network_of_transformers_named_by_a_header_is_not_downloaded(
     calls: list[Any] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: calls.append(a) or [])
     path = file_with(tmp_path / "w.safetensors", network="hf:nobody/nothing-here")
-    with pytest.raises(MissingDataError) as error:
-        likewise.network(str(path))
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(str(path)), MissingDataError) == (
         f"{path} belongs to hf:nobody/nothing-here, which is not on this disk, and a file may not "
         f"choose what is fetched. Where you trust it: 'hf:nobody/nothing-here@{path}'."
     )

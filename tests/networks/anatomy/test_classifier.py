@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,10 @@ import torch
 from torch import nn
 
 import likewise
-from likewise._base.optional import prepare_torchvision
-from likewise.errors import InputError
 from likewise.networks import Normalised, head
+from tests.networks.helpers import refused
+
+pytestmark = pytest.mark.usefixtures("vision")
 
 REMEDY = "Name the layer yourself: head='name' where it is asked for, or net.head_layer = 'name'."
 
@@ -36,12 +36,6 @@ OF_TRANSFORMERS = {
     "levit": ("classifier.linear", 3, ""),
     "gpt2": ("lm_head", 30, "logits"),
 }
-
-
-def refused(act: Callable[[], Any]) -> str:
-    with pytest.raises(InputError) as error:
-        act()
-    return str(error.value)
 
 
 def answer_of(net: nn.Module, layer: str, field: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -78,14 +72,12 @@ def test_the_head_is_found_within_wrappers() -> None:
         ("torchvision:mobilenet_v3_small,pretrained=false", "classifier.3"),
     ],
 )
-@pytest.mark.usefixtures("vision")
 def test_networks_of_the_libraries_have_heads(address: str, layer: str) -> None:
     assert head(likewise.network(address)).layer_name == layer
 
 
 @pytest.mark.parametrize("kind", OF_TRANSFORMERS)
 def test_the_class_layer_of_transformers_is_the_one_that_answers(kind: str) -> None:
-    prepare_torchvision()
     pytest.importorskip("transformers")
     from tests.fuzz.tiny_transformers import build
 
@@ -102,7 +94,6 @@ def test_the_class_layer_of_transformers_is_the_one_that_answers(kind: str) -> N
 
 
 def test_of_a_detector_that_proposes_regions_the_class_layer_is_the_decoders() -> None:
-    prepare_torchvision()
     transformers = pytest.importorskip("transformers")
     from tests.fuzz.tiny_transformers import DETR, MULTI_SCALE, config
 
@@ -150,7 +141,6 @@ TINY_RT_DETR = {
 def test_later_detectors_and_segmenters_of_transformers_are_found(
     name: str, sizes: dict[str, Any], layer: str, rows: int
 ) -> None:
-    prepare_torchvision()
     transformers = pytest.importorskip("transformers")
     from tests.fuzz.tiny_transformers import config
 
@@ -168,7 +158,6 @@ def test_later_detectors_and_segmenters_of_transformers_are_found(
     ],
 )
 def test_a_bare_encoder_of_transformers_has_no_class_layer(kind: str, reason: str) -> None:
-    prepare_torchvision()
     pytest.importorskip("transformers")
     from tests.fuzz.tiny_transformers import build
 
@@ -179,7 +168,6 @@ def test_a_bare_encoder_of_transformers_has_no_class_layer(kind: str, reason: st
 
 
 def test_where_two_layers_answer_both_are_named_and_each_can_be_chosen() -> None:
-    prepare_torchvision()
     transformers = pytest.importorskip("transformers")
     from tests.fuzz.tiny_transformers import config
 
@@ -193,7 +181,6 @@ def test_where_two_layers_answer_both_are_named_and_each_can_be_chosen() -> None
         assert torch.equal(head(net, layer=layer).weight, net.get_submodule(layer).weight)
 
 
-@pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
     ("name", "layer"),
     [
@@ -214,7 +201,6 @@ def test_timms_heads_of_every_kind_are_found(name: str, layer: str) -> None:
     assert len(head(net).weight) == 64
 
 
-@pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
     ("name", "layers"),
     [
@@ -238,7 +224,6 @@ def test_heads_of_timm_that_answer_together_are_named(name: str, layers: tuple[s
         assert head(net, layer=layer).weight.shape == net.get_submodule(layer).weight.shape
 
 
-@pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
     ("name", "layer"),
     [
@@ -260,14 +245,12 @@ def test_the_class_layers_of_torchvision_are_found(name: str, layer: str) -> Non
     assert head(net).weight.shape == net.get_submodule(layer).weight.flatten(1).shape
 
 
-@pytest.mark.usefixtures("vision")
 def test_a_part_that_holds_the_class_layer_can_be_named_too() -> None:
     net = of_torchvision("fasterrcnn_resnet50_fpn", classes=5)
     assert head(net, layer="roi_heads").layer_name == "roi_heads.box_predictor.cls_score"  # not bbox_pred
     assert head(of_torchvision("vgg11", classes=5), layer="classifier").layer_name == "classifier.6"
 
 
-@pytest.mark.usefixtures("vision")
 def test_the_two_class_layers_of_lraspp_are_named_and_each_can_be_chosen() -> None:
     net = of_torchvision("lraspp_mobilenet_v3_large", classes=5)
     assert refused(lambda: head(net)) == (
@@ -279,7 +262,6 @@ def test_the_two_class_layers_of_lraspp_are_named_and_each_can_be_chosen() -> No
         assert head(net, layer=layer).weight.shape == (5, width)
 
 
-@pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
     "name", ["retinanet_resnet50_fpn", "fcos_resnet50_fpn", "ssd300_vgg16", "ssdlite320_mobilenet_v3_large"]
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from torch import nn
 
 import likewise
-from likewise.errors import InputError
 from likewise.networks.anatomy.outputs import output_kind
+from tests.networks.helpers import refused
 
 
 def test_a_network_that_says_nothing_answers_with_logits() -> None:
@@ -25,9 +24,7 @@ def test_capsules_answer_with_lengths_however_they_are_wrapped() -> None:
 def test_another_word_is_refused_with_the_known_ones() -> None:
     net = nn.Linear(2, 2)
     net.answers = "probability"
-    with pytest.raises(InputError) as error:
-        output_kind(net)
-    assert str(error.value) == (
+    assert refused(lambda: output_kind(net)) == (
         "networks do not answer with 'probability'. Did you mean 'probabilities'? Give logits, probabilities or "
         "lengths."
     )

@@ -21,6 +21,7 @@ from likewise.errors import (
 from likewise.networks import list_networks
 from likewise.networks.address import is_network, parse
 from likewise.networks.sources.base import SOURCES, Loaded, NetworkInfo, Request, Source, source
+from tests.networks.helpers import refused
 
 
 class Linear(Source):
@@ -68,9 +69,7 @@ def test_a_source_is_all_that_a_prefix_needs(declare, tmp_path: Path) -> None:
 def test_no_header_names_a_source_that_does_not_allow_it(declare, tmp_path: Path) -> None:
     declare(Linear)
     path = weights(tmp_path / "w.safetensors", network="mine:linear")
-    with pytest.raises(InputError) as error:
-        likewise.network(str(path))
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(str(path))) == (
         f"{path} belongs to 'mine:linear', which is built only where you type it. "
         f"Where you trust it: 'mine:linear@{path}'."
     )
@@ -80,9 +79,7 @@ def test_no_header_names_a_source_that_does_not_allow_it(declare, tmp_path: Path
 def test_a_source_without_options_for_headers_is_handed_numbers_alone(declare, tmp_path: Path) -> None:
     declare(Linear)
     path = weights(tmp_path / "w.safetensors", network="mine:linear", options={"width": 2, "device": "cpu"})
-    with pytest.raises(InputError) as error:
-        likewise.network(f"mine:linear@{path}")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"mine:linear@{path}")) == (
         f"{path} asks for the option device='cpu', which a file may not choose. "
         f"Where you trust it, type it: 'mine:linear,device=VALUE@{path}'."
     )
@@ -98,9 +95,7 @@ def test_an_error_of_a_library_is_told_with_the_address(declare) -> None:
 
 
 def test_one_prefix_has_one_source() -> None:
-    with pytest.raises(InputError) as error:
-        source("timm")(Linear)
-    assert str(error.value) == "the source name 'timm' is taken by 'timm'. Choose another name."
+    assert refused(lambda: source("timm")(Linear)) == "the source name 'timm' is taken by 'timm'. Choose another name."
 
 
 def test_the_sources_declare_which_of_them_a_header_may_name() -> None:
@@ -153,6 +148,4 @@ def test_a_plug_in_is_found_by_its_entry_point(tmp_path: Path) -> None:
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, address: str, sentence: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
-    with pytest.raises(MissingDependencyError) as error:
-        likewise.network(address)
-    assert str(error.value) == sentence
+    assert refused(lambda: likewise.network(address), MissingDependencyError) == sentence

@@ -15,7 +15,7 @@ from likewise.errors import (
     OptionError,
     UnknownNameError,
 )
-from tests.networks.helpers import same
+from tests.networks.helpers import refused, same
 
 WITH_DATACLASS = """
 from __future__ import annotations
@@ -93,9 +93,7 @@ def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_an_option_that_a_function_does_not_have_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(WITH_DATACLASS)
-    with pytest.raises(OptionError) as error:
-        likewise.network(f"{tmp_path}/mine.py:build,depth=3")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"{tmp_path}/mine.py:build,depth=3"), OptionError) == (
         f"build of {tmp_path}/mine.py cannot be called so: got an unexpected keyword argument "
         "'depth'. Its options are (width: 'int' = 4)."
     )
@@ -134,11 +132,10 @@ def test_a_function_of_a_python_file_is_an_address(tmp_path: Path) -> None:
 def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def build():\n    return 3\n")
-    with pytest.raises(UnknownNameError) as unknown:
-        likewise.network(f"{file}:built")
-    assert str(unknown.value) == (
+    assert refused(lambda: likewise.network(f"{file}:built"), UnknownNameError) == (
         f"{file} has no function 'built'. Did you mean 'build'? It should return a torch.nn.Module."
     )
-    with pytest.raises(InputError) as wrong:
-        likewise.network(f"{file}:build")
-    assert str(wrong.value) == f"build of {file} returned int. It should return a torch.nn.Module."
+    assert (
+        refused(lambda: likewise.network(f"{file}:build"))
+        == f"build of {file} returned int. It should return a torch.nn.Module."
+    )

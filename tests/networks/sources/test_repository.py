@@ -18,6 +18,7 @@ from likewise.cli import main
 from likewise.errors import InputError, MissingDataError
 from likewise.networks import recipe, unwrapped
 from tests.fuzz.tiny_transformers import KINDS, build, save, tokenizer
+from tests.networks.helpers import refused
 from tests.networks.sources.helpers import NAME, commit, hub_cache, publish, seeded_bert
 
 __all__ = ["hub_cache"]
@@ -96,9 +97,7 @@ def test_one_address_with_several_revisions_is_a_list_of_networks(two_steps: Pat
     listed = likewise.compare([f"hf:{NAME}@step1000,step2000"], "cka", **options)
     alone = likewise.compare(f"hf:{NAME}@step1000,step2000", "cka", **options)
     assert listed.names == alone.names == ("step1000", "step2000")
-    with pytest.raises(InputError) as error:
-        likewise.network(f"hf:{NAME}@step1000,step2000")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"hf:{NAME}@step1000,step2000")) == (
         f"'hf:{NAME}@step1000,step2000' names 2 networks, one per revision ('step1000', 'step2000'). Name one, or "
         "compare them: likewise.compare([address], data=...)."
     )
@@ -121,9 +120,7 @@ def test_layers_of_two_revisions_are_recorded_with_both_commits(two_steps: Path)
 
 
 def test_a_revision_that_is_not_there_is_refused_with_those_that_are(two_steps: Path) -> None:
-    with pytest.raises(MissingDataError) as error:
-        likewise.network(f"hf:{NAME}@step200")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"hf:{NAME}@step200"), MissingDataError) == (
         "revision 'step200' of org/tiny is not on this disk and cannot be downloaded. Did you mean 'step2000'? On this "
         "disk are main, step1000, step2000. Name one that the repository has: 'hf:org/tiny@main'."
     )
@@ -131,9 +128,7 @@ def test_a_revision_that_is_not_there_is_refused_with_those_that_are(two_steps: 
 
 def test_a_folder_has_no_revisions(tmp_path: Path) -> None:
     save("bert", tmp_path / "net")
-    with pytest.raises(InputError) as error:
-        likewise.network(f"hf:{tmp_path}/net@step1000")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"hf:{tmp_path}/net@step1000")) == (
         f"{tmp_path}/net is a folder, which has no revisions such as 'step1000'. Name the folder of that revision, or "
         "a network of the hub."
     )
@@ -219,9 +214,7 @@ def test_a_torch_file_that_is_more_than_tensors_is_not_unpickled(
     monkeypatch.chdir(tmp_path)
     build("bert").config.save_pretrained(tmp_path / "net")
     torch.save({"weight": Harm()}, tmp_path / "net" / "pytorch_model.bin")
-    with pytest.raises(InputError) as error:
-        likewise.network(f"hf:{tmp_path}/net")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"hf:{tmp_path}/net")) == (
         f"the weights of hf:{tmp_path}/net are a pickle of more than tensors, and nothing is unpickled here. Where you "
         "trust them, load them with transformers and save_pretrained them anew."
     )
@@ -230,9 +223,7 @@ def test_a_torch_file_that_is_more_than_tensors_is_not_unpickled(
 
 def test_a_folder_without_weights_says_so(tmp_path: Path) -> None:
     build("bert").config.save_pretrained(tmp_path)
-    with pytest.raises(MissingDataError) as error:
-        likewise.network(f"hf:{tmp_path}")
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network(f"hf:{tmp_path}"), MissingDataError) == (
         f"hf:{tmp_path} has a config.json but no weights that can be read (model.safetensors or pytorch_model.bin, "
         "whole or in shards), nor can they be downloaded. Fetch them, or take it untrained: "
         f"'hf:{tmp_path},pretrained=false'."

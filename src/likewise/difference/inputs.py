@@ -16,7 +16,7 @@ from likewise.data import Data
 Preview = str | Array | None
 
 
-def shown_inputs(data: Any, rows: Sequence[int]) -> list[Preview]:
+def previews(data: Any, rows: Sequence[int]) -> list[Preview]:
     """The inputs of these rows: texts as they are, images (height, width, 3) in [0, 1], None for anything else."""
     return [_preview(data, row) for row in rows]
 

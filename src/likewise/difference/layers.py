@@ -1,9 +1,9 @@
-"""How far the layers of two networks have moved apart, in the order in which they answer.
+"""How far the layers of two networks have moved apart, in the order of the forward pass.
 
-Layers of one name are compared where three quarters of names and sizes are the same: by debiased CKA, which ignores
-rotation and scale, and by the relative difference of the numbers themselves, which ignores nothing and so finds the
-first layer that any change shows in. Networks of different kinds have other layers, and then each is compared with the
-most similar one. Only sums are kept, batch by batch.
+Layers of the same name are compared if the networks share three quarters of names and sizes: by debiased CKA, which
+ignores rotation and scale, and by the relative difference of the numbers, which ignores nothing and so finds the first
+layer that changes at all. In networks of different kinds, each layer is compared with the most similar one of the other
+network. Only sums are kept, batch by batch.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class LayerChange:
     """One layer of the first network and its counterpart in the second.
 
     Attributes:
-        layer: Its name.
-        counterpart: The name of the other.
-        likeness: Debiased CKA; NaN where it is undefined.
-        change: |X - Y| / |X| over all inputs; NaN where the widths differ.
-        block: Whether it is a block of the network, and no part of one.
-        reason: Why debiased CKA is undefined.
+        layer: The layer.
+        counterpart: The layer of the second network that it is compared with.
+        likeness: Debiased CKA, NaN where undefined.
+        change: |X - Y| / |X| over all inputs, NaN where the widths differ.
+        block: Whether it is a block of the network.
+        reason: Why debiased CKA is undefined, if so.
     """
 
     layer: str
@@ -59,7 +59,7 @@ class LayerChange:
 def layer_changes(
     nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str] | None, seed: int
 ) -> list[LayerChange]:
-    """Every layer that both networks have; of networks of different kinds, each block with its nearest."""
+    """Every layer that both networks have; of networks of different kinds, each block with the most similar one."""
     data, show = shows[0].data, shows[0]
     listed = [layers(net, data, name=name) for name, net in nets.items()]
     calls = [{(layer.name, layer.shape) for layer in side} for side in listed]
@@ -75,7 +75,7 @@ def layer_changes(
         replace(side, **changes).recorder(net, name) for (name, net), side in zip(nets.items(), shows, strict=True)
     ]
     sums = _Sums()
-    size = show.batch_size or _fitting(listed[0])
+    size = show.batch_size or _batch_size(listed[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\d+ layers of .* are left out")  # none of them was asked for
         for rows, _, number in paired_rows(recorders, inputs, size, seed, show.progress):
@@ -87,7 +87,7 @@ def layer_changes(
 
 
 class _Sums:
-    """What is kept of layers: sums for debiased CKA, and for the relative difference."""
+    """Per layer, sums for debiased CKA and for the relative difference."""
 
     def __init__(self) -> None:
         self._cka: dict[str, MinibatchCKA] = {}
@@ -102,7 +102,7 @@ class _Sums:
         self._squares[layer] = before[0] + apart, before[1] + float(x.double().square().sum())
 
     def changes(self, in_blocks: set[str]) -> list[LayerChange]:
-        """The layers in the order in which they answered."""
+        """The layers in the order of the forward pass."""
         changes = []
         for layer, sums in self._cka.items():
             apart, whole = self._squares[layer]
@@ -133,7 +133,7 @@ def _nearest(
     return changes
 
 
-def _fitting(listed: Sequence[Layer]) -> int:
-    """How many inputs a batch may have, by what all layers give for one of them."""
+def _batch_size(listed: Sequence[Layer]) -> int:
+    """How many inputs a batch may have, by the size of all layers for one of them."""
     numbers = sum(math.prod(layer.shape) for layer in listed if layer.shape is not None)
     return max(_SMALLEST, min(_LARGEST, _ROOM // max(8 * numbers, 1)))

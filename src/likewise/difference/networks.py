@@ -1,7 +1,7 @@
 """`diff`: what changed between a network and a fine-tuned, quantised, pruned or re-trained copy of it.
 
-Both are shown the same inputs. Layers, weights, answers and attacks are looked at in turn, each in a file of its own,
-and `Diff` puts them into words. Thresholds make it a regression test: what misses one is in `failures`.
+Both are shown the same inputs. Layers, weights, answers and attacks are compared, each in its own file, and `Diff` puts
+the results into words. Thresholds make it a regression test: what misses one is in `failures`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from likewise.data import Data, as_data
 from likewise.data.inputs import domain_of
 from likewise.data.objects import read_once
 from likewise.difference.answers import answer_changes
-from likewise.difference.inputs import shown_inputs
+from likewise.difference.inputs import previews
 from likewise.difference.layers import layer_changes
 from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
@@ -30,9 +30,9 @@ from likewise.views.extract import data_name, extract_network
 from likewise.views.show import Show, ShowOptions
 
 MEASURES = ("cka-debiased", "disagreement")
-ATTACKED, STEPS = 100, 10  # inputs that are attacked where nobody says how many, and steps of the attack
-SMALL = 64  # pixels of a side, up to which an attack takes seconds
-SHOWN = 12  # flips that are kept with their inputs
+ATTACKED, STEPS = 100, 10  # inputs that are attacked by default, and steps of the attack
+SMALL = 64  # pixels per side up to which an attack takes seconds
+PREVIEWS = 12  # flips that are kept with their inputs
 
 
 def diff(
@@ -91,7 +91,7 @@ def diff(
     scores, reasons = _scores(views, [m for m in (*MEASURES, *limited) if m != "disagreement" or _answered(views)])
     changes = layer_changes(nets, shows, layers, seed)
     fooled = _transfer(nets, options, inputs, transfer, seed)
-    flips = () if isinstance(answers, str) else answers.flips[:SHOWN]
+    flips = () if isinstance(answers, str) else answers.flips[:PREVIEWS]
     return Diff(
         names=(views[0].name, views[1].name),
         data=data_name(inputs),
@@ -103,7 +103,7 @@ def diff(
         weights=weight_changes(*nets.values()),
         answers=answers,
         transfer=fooled,
-        inputs=tuple(shown_inputs(inputs, [flip.row for flip in flips])),
+        inputs=tuple(previews(inputs, [flip.row for flip in flips])),
         checks=tuple(_checks(limits, scores, reasons)),
     )
 
@@ -125,13 +125,14 @@ def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]
 
 
 def _measures(limits: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
-    """The measures that have a threshold, all of them known."""
-    names = list(dict.fromkeys(name for _, values in limits for name in values))
-    for name in names:
+    """The keys of the measures that have a threshold."""
+    keys = {}
+    for name in (name for _, thresholds in limits for name in thresholds):
         measures = select(name, on=("representation", "outputs"))
         if len(measures) > 1:
             raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(measures)}. Name them.")
-    return [select(name)[0].key for name in names]
+        keys[name] = measures[0].key
+    return list(keys.values())
 
 
 def _answered(views: Sequence[Activations]) -> bool:
@@ -140,47 +141,47 @@ def _answered(views: Sequence[Activations]) -> bool:
 
 def _scores(views: Sequence[Activations], measures: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
     a, b = (view.name for view in views)
-    comparison = compare({view.name: view for view in views}, list(dict.fromkeys(measures)), progress=False)
-    reasons = {key: matrix.reasons[a, b] for key, matrix in comparison.items() if (a, b) in matrix.reasons}
-    return {key: matrix[a, b] for key, matrix in comparison.items()}, reasons
+    matrices = compare({view.name: view for view in views}, list(dict.fromkeys(measures)), progress=False)
+    reasons = {key: matrix.reasons[a, b] for key, matrix in matrices.items() if (a, b) in matrix.reasons}
+    return {key: matrix[a, b] for key, matrix in matrices.items()}, reasons
 
 
 def _checks(
     limits: Sequence[tuple[str, Mapping[str, float]]], scores: Mapping[str, float], reasons: Mapping[str, str]
 ) -> Iterator[Check]:
-    for side, wanted in limits:
-        for name, limit in wanted.items():
+    for side, thresholds in limits:
+        for name, limit in thresholds.items():
             key = select(name)[0].key
             yield Check(key, side, float(limit), scores[key], reasons.get(key, ""))
 
 
 def _transfer(
-    nets: Mapping[str, nn.Module], show: Show, data: Any, asked: bool | int | None, seed: int
+    nets: Mapping[str, nn.Module], show: Show, data: Any, count: bool | int | None, seed: int
 ) -> Transfer | str:
-    """How far examples made from the first fool both, or why that was not looked at."""
-    reason = "images are shown by a transform of yours" if show.transform is not None else _unfit(data, asked)
+    """How far adversarial examples made from the first fool both, or why that was not computed."""
+    reason = "images are shown by a transform of yours" if show.transform is not None else _no_attack(data, count)
     if reason:
         return reason
-    count = ATTACKED if asked is None or asked is True else int(asked)
+    images = data[: ATTACKED if count is None or count is True else int(count)]
     options: dict[str, Any] = {"seed": seed, "device": show.device, "progress": show.progress, "iterations": STEPS}
     try:
-        rates = one_sided({"attacked": next(iter(nets.values()))}, dict(nets), data[:count], "pgd", **options)
+        rates = one_sided({"attacked": next(iter(nets.values()))}, dict(nets), images, "pgd", **options)
     except InputError as error:
-        if asked is not None:
+        if count is not None:
             raise
         return str(error).rstrip(".")
     itself, other = (rate / 100 for rate in rates.percent)
     return Transfer("pgd", STEPS, itself, other, rates.counts[1])
 
 
-def _unfit(data: Any, asked: bool | int | None) -> str:
-    if asked is False or asked == 0:
+def _no_attack(data: Any, count: bool | int | None) -> str:
+    if count is False or count == 0:
         return "it was not asked for"
     if not isinstance(data, Data) or domain_of(data) != "image":
         return "the data is no labelled images"
     if data.labels is None:
         return "the images have no labels"
     width = max(getattr(data.inputs, "shape", (0, 0, 0))[2:], default=0)
-    if asked is None and not 0 < width <= SMALL:
+    if count is None and not 0 < width <= SMALL:
         return f"images wider than {SMALL} pixels take minutes; transfer=True or --transfer 100 asks for it"
     return ""

@@ -13,6 +13,7 @@ from likewise.cli._words import by_network, one_by_network
 from likewise.views.show import Show
 
 LEFT_OUT = ("transform", "progress")  # a function, and what a command always shows
+FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks answer as a whole
 
 
 def option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
@@ -57,7 +58,7 @@ def show_options(
     return decorate
 
 
-def show_keywords(show: dict[str, Any], networks: Collection[str], *, several: bool = False) -> dict[str, Any]:
+def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, several: bool = False) -> dict[str, Any]:
     """The options of `Show` as a person typed them, for a function: layers and heads by network.
 
     Args:

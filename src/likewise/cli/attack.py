@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from likewise.cli._options import FOR_LAYERS, show_keywords, show_options
 from likewise.cli._words import attack_options
 
 
+@show_options(without=["data", "store", *FOR_LAYERS], batch_size="Images attacked at a time; by default 64.")
 def attack(
     network: Annotated[str, typer.Argument(help="Address of the network.")],
     data: Annotated[str, typer.Option(help="Labelled images, like cifar10:test[:500].")],
@@ -18,17 +20,16 @@ def attack(
     eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for pictures, and for examples to resume from.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Images attacked at a time.")] = 64,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Attack a network. Says which share of images fools it, with an interval, and keeps pictures of some."""
     from likewise.transfer import success
 
     name, options = attack_options(attack, eps, iterations)
-    store = out and out / "store"
-    result = success(network, data, name, store=store, seed=seed, device=device, batch_size=batch_size, **options)
+    options |= show_keywords(show) | {"store": out and out / "store"}
+    result = success(network, data, name, seed=seed, **options)
     if out is not None:
         result.plot(out / "examples.png")
     if as_json:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._options import FOR_LAYERS, show_keywords, show_options
 from likewise.cli._words import attack_options
 
 if TYPE_CHECKING:
@@ -17,19 +18,22 @@ if TYPE_CHECKING:
     from likewise.transfer import TransferMatrix
 
 
+@show_options(
+    without=["store", *FOR_LAYERS],
+    data="Labelled images, like cifar10:test[:500].",
+    batch_size="Images attacked at a time; by default 64.",
+)
 def transfer(
     networks: Annotated[list[str] | None, typer.Argument(help="Addresses of networks of the same classes.")] = None,
-    data: Annotated[str | None, typer.Option(help="Labelled images, like cifar10:test[:500].")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
     attack: Annotated[str, typer.Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
     eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
     preset: Annotated[str | None, typer.Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
-    batch_size: Annotated[int, typer.Option(help="Images attacked at a time, and kept at once.")] = 64,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Score how far networks are fooled by the same attacks. This is similarity by attack transferability (SAT)."""
     from likewise import transfer as room
@@ -38,13 +42,14 @@ def transfer(
     if bool(networks) == bool(preset):
         raise InputError("likewise transfer takes networks, or --preset paper. Give one of them.")
     name, options = attack_options(attack, eps, iterations)
+    options |= show_keywords(show)
     if plan:
-        _print_plan(room.plan(networks, data, name, preset=preset, device=device, **options), as_json)
+        _print_plan(room.plan(networks, attack=name, preset=preset, **options), as_json)
         return
-    if data is None:
+    if show["data"] is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
-    options |= {"seed": seed, "device": device, "batch_size": batch_size}
-    matrix = room.sat(networks or room.preset(str(preset)), data, attack=name, store=out and out / "store", **options)
+    options |= {"seed": seed, "store": out and out / "store"}
+    matrix = room.sat(networks or room.preset(str(preset)), attack=name, **options)
     if out is not None:
         matrix.save_run(out)
         matrix.plot(out / "sat.png")

@@ -13,6 +13,8 @@ from likewise.cli._words import by_network, one_by_network
 from likewise.views.show import Show
 
 LEFT_OUT = ("transform", "progress")  # a function, and what a command always shows
+ONE_LAYER = "The layer to look at; NETWORK:LAYER for one network. May be repeated."
+ROWS = "How maps and tokens become rows; by default flatten, mean for text."
 FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks answer as a whole
 
 
@@ -76,3 +78,12 @@ def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, sever
         else:
             options[name] = one_by_network(options[name], f"--{name}", networks)
     return options
+
+
+def keywords_by_network(show: dict[str, Any], networks: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The same for a function of one network: its keywords, by network."""
+    options = show_keywords(show, networks)
+    return {
+        network: {name: value.get(network) if isinstance(value, dict) else value for name, value in options.items()}
+        for network in networks
+    }

@@ -8,38 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._options import ONE_LAYER, keywords_by_network, show_options
+
 if TYPE_CHECKING:
     from likewise.classes import Alignment, ClassSimilarity
 
 
+@show_options(
+    data="Labelled data, such as imagefolder:PATH; by default, the weights of the classifier.", layers=ONE_LAYER
+)
 def classes(
     networks: Annotated[list[str], typer.Argument(help="Addresses, such as timm:resnet18 or hf:PATH.")],
-    data: Annotated[
-        str | None,
-        typer.Option(help="Labelled data, such as imagefolder:PATH; by default, the weights of the classifier."),
-    ] = None,
     only: Annotated[str | None, typer.Option(help="A known list of classes to keep, such as coco80.")] = None,
     sense: Annotated[list[str] | None, typer.Option(help="What a name means, as in fish=fish.n.01.")] = None,
     metric: Annotated[str, typer.Option(help="cosine, ssim, mse, mae, pearson or spearman.")] = "cosine",
-    layers: Annotated[str | None, typer.Option(help="The layer to look at in each network.")] = None,
-    reduce: Annotated[str | None, typer.Option(help="For tokens and maps: mean, cls, last or flatten.")] = None,
-    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the matrices and a picture.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs shown at a time; without it, what fits.")] = None,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Compare the classes that networks find alike with WordNet. SAI is of class means on data, or of classifiers."""
     from likewise.classes import alignment, from_features, from_weights, from_wordnet
     from likewise.networks.names import named_networks
 
     alignments: dict[str, Alignment] = {}
-    for name, address in named_networks(networks).items():
-        if data is None:
-            matrix = from_weights(address, head=head)
-        else:
-            options: dict[str, Any] = {"batch_size": batch_size, "device": device}
-            matrix = from_features(address, data, layers=layers, reduce=reduce, head=head, **options)
+    named, similarity = named_networks(networks), from_weights if show["data"] is None else from_features
+    for name, options in keywords_by_network(show, named).items():
+        matrix = similarity(named[name], **options)
         matrix = matrix if only is None else matrix.only(only)
         alignments[name] = alignment(matrix, from_wordnet(matrix, senses=_senses(sense)), metric)
     first = next(iter(alignments.values()))

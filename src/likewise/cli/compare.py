@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._options import show_keywords, show_options
+from likewise.cli._options import ONE_LAYER, show_keywords, show_options
 from likewise.cli._words import folder_for, groups, measures_of, views
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from likewise.matrices.similarity import Comparison
 
 
-@show_options(without=["store"], layers="The layer to look at; NETWORK:LAYER for one network. May be repeated.")
+@show_options(without=["store"], layers=ONE_LAYER)
 def compare(
     files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[

@@ -8,14 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from likewise.cli._options import show_keywords, show_options
+from likewise.cli._options import ROWS, show_keywords, show_options
 from likewise.cli._words import thresholds
 
 
-@show_options(
-    without=["data", "layers"],
-    reduce="How maps and tokens become rows; flatten, mean for text.",
-)
+@show_options(without=["data", "layers"], reduce=ROWS)
 def diff(
     a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.safetensors.")],
     b: Annotated[str, typer.Argument(help="Address of the changed one.")],

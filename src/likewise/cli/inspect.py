@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from likewise.cli._options import keywords_by_network, show_options
 
+
+@show_options(without=["data", "layers", "reduce", "dtype", "store"], head="The classifier, if it cannot be found.")
 def inspect(
     run: Annotated[list[str], typer.Argument(help="A training's folder, or its checkpoints in order.")],
     data: Annotated[str, typer.Option(help="What mistakes are counted on, such as cifar10:test.")],
     out: Annotated[Path, typer.Option(help="Folder for epochs, curves and pictures.")],
-    train_data: Annotated[str | None, typer.Option(help="Training data, for what is asked of both splits.")] = None,
-    reference: Annotated[str | None, typer.Option(help="A known class list, if the data does not say its own.")] = None,
-    head: Annotated[str | None, typer.Option(help="The classifier, if it cannot be found.")] = None,
+    train_data: Annotated[str | None, typer.Option(help="Training data, for indices that compare both splits.")] = None,
+    reference: Annotated[str | None, typer.Option(help="A known class list, if the data names none.")] = None,
     adversarial_every: Annotated[int | None, typer.Option(help="Attack the data too, every so many epochs.")] = None,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    **show: Any,
 ) -> None:
     """Look at class similarity epoch by epoch. Gives curves, matrices, phases, pictures and a film."""
     from likewise.classes import animate, inspect
     from likewise.classes.epoch_report import headlines
 
-    inspector = inspect(
-        run,
-        data,
-        train=train_data,
-        reference=reference,
-        out=out,
-        head=head,
-        adversarial_every=adversarial_every,
-        device=device,
-    )
+    [options] = keywords_by_network(show, [""]).values()
+    options |= {"train": train_data, "reference": reference, "adversarial_every": adversarial_every}
+    inspector = inspect(run, data, out=out, **options)
     inspector.plot(out / "curves.png")
     animate(inspector, out / "film.html")
     frame = inspector.curves()

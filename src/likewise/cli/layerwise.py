@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from likewise.cli._options import show_keywords, show_options
+from likewise.cli._options import ROWS, show_keywords, show_options
 
 
 @show_options(
     without=["data"],
     layers="Names or globs, all or blocks; or NETWORK:NAME. May be repeated.",
-    reduce="How maps and tokens become rows; flatten, mean for text.",
+    reduce=ROWS,
     batch_size="Inputs in one batch; debiased CKA takes 512.",
 )
 def layerwise(

@@ -9,7 +9,7 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.measures.kernels import Distance
+from likewise.measures.numerics.kernels import Distance
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation

@@ -11,7 +11,7 @@ from likewise import measures
 from likewise.comparison.pairs import score_items
 from likewise.comparison.schedule import MANY, prepare
 from likewise.errors import FailedMeasureWarning, MeasureError
-from likewise.measures.kernels import Linear
+from likewise.measures.numerics.kernels import Linear
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 from likewise.work.engines import Local

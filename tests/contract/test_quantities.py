@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from likewise.measures import Pair, Representation
-from likewise.measures.kernels import Gaussian
+from likewise.measures.numerics.kernels import Gaussian
 from likewise.measures.registry import MEASURES
 from likewise.measures.resampling import Permuted, Subset
 from likewise.measures.workspace import Quantity, Workspace, quantity

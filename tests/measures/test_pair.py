@@ -7,7 +7,7 @@ import torch
 import likewise
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups
-from likewise.measures.algebra import svd
+from likewise.measures.numerics.algebra import svd
 from likewise.measures.pair import pair_of
 from likewise.views import Activations
 from perf import coverage

@@ -9,7 +9,7 @@ import torch
 import likewise
 from likewise import measures
 from likewise.comparison.null import null_draws
-from likewise.measures.kernels import Distance, Gaussian, InnerProducts
+from likewise.measures.numerics.kernels import Distance, Gaussian, InnerProducts
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation

@@ -37,7 +37,7 @@ from likewise.comparison.pairs import (
 )
 from likewise.errors import InputError, WorkerError
 from likewise.measures.function import Measure
-from likewise.measures.kernels import inner_products
+from likewise.measures.numerics.kernels import inner_products
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations

@@ -24,7 +24,7 @@ from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.matrices.layers import LayerMatrix
 from likewise.measures.function import Measure
-from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
+from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated

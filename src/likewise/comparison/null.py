@@ -24,9 +24,9 @@ from torch import Tensor
 from likewise._base.arrays import plain_tensor
 from likewise.comparison.pairs import attempt
 from likewise.errors import InputError, UndefinedError
-from likewise.measures.algebra import svd
 from likewise.measures.function import Measure
-from likewise.measures.kernels import InnerProducts, Kernel
+from likewise.measures.numerics.algebra import svd
+from likewise.measures.numerics.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import orders_at_once, permuted_products

@@ -15,7 +15,7 @@ from likewise._base.arrays import Array
 from likewise._base.machine import is_out_of_memory
 from likewise.errors import InputError, LikewiseError, MeasureError, UndefinedError
 from likewise.measures.function import Measure
-from likewise.measures.kernels import Distance, InnerProducts, Kernel, Linear
+from likewise.measures.numerics.kernels import Distance, InnerProducts, Kernel, Linear
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace

@@ -35,7 +35,7 @@ from likewise.comparison.pairs import (
 from likewise.errors import FailedMeasureWarning, InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.function import Measure
-from likewise.measures.kernels import Kernel, can_prepare, groups_in_memory, inner_products
+from likewise.measures.numerics.kernels import Kernel, can_prepare, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import saturated

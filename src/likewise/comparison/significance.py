@@ -28,7 +28,7 @@ from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Calibration
 from likewise.measures.facts import SCALE, Info
 from likewise.measures.function import Measure
-from likewise.measures.kernels import InnerProducts, Kernel
+from likewise.measures.numerics.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation

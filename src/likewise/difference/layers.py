@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_rows
-from likewise.measures.minibatch import MinibatchCKA
+from likewise.measures.numerics.minibatch import MinibatchCKA
 from likewise.networks.forward import transform_for
 from likewise.views.layers import Layer, layers
 from likewise.views.show import Show

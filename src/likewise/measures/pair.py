@@ -17,8 +17,8 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import float32_product_norm, frobenius, svd, symmetric
-from likewise.measures.kernels import InnerProducts, Kernel, Linear, fill
+from likewise.measures.numerics.algebra import float32_product_norm, frobenius, svd, symmetric
+from likewise.measures.numerics.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
 from likewise.views import Activations, Outputs

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import (
+from likewise.measures.numerics.algebra import (
     float32_product_norm,
     frobenius,
     inverse_of,

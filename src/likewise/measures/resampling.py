@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from likewise.measures.function import Measure
-from likewise.measures.kernels import InnerProducts, Kernel, Linear
-from likewise.measures.ranks import CorrelationRanks, rank_matrix
+from likewise.measures.numerics.kernels import InnerProducts, Kernel, Linear
+from likewise.measures.numerics.ranks import CorrelationRanks, rank_matrix
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Quantity, derive, quantity
 from likewise.views import Activations, Outputs

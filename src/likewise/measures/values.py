@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import lengths
+from likewise.measures.numerics.algebra import lengths
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import Subject, column_means, scaled

@@ -7,7 +7,7 @@ import pytest
 
 import likewise
 from likewise import measures
-from likewise.measures.neighbor_lists import neighbor_lists
+from likewise.measures.numerics.neighbor_lists import neighbor_lists
 from likewise.measures.representation import Representation
 from likewise.views import Activations
 from tests.measures.families.oracles import X, Y, unit

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths, svd, symmetric
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.numerics.algebra import inverse_of, lengths, svd, symmetric
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

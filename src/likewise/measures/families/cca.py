@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import numpy_svd
 from likewise.measures.facts import LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
+from likewise.measures.numerics.algebra import numpy_svd
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

@@ -10,8 +10,8 @@ from typing import Any
 
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.kernels import Gaussian, Linear
-from likewise.measures.minibatch import SMALLEST_BATCH, MinibatchCKA
+from likewise.measures.numerics.kernels import Gaussian, Linear
+from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.pair import Pair, pair_of
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

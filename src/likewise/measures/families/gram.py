@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import inverse_of, lengths, svd
 from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
+from likewise.measures.numerics.algebra import inverse_of, lengths, svd
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

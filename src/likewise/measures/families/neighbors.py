@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.algebra import hsic1
 from likewise.measures.facts import ROTATION, SCALE
-from likewise.measures.neighbor_lists import inner_rows, neighbor_lists
+from likewise.measures.numerics.algebra import hsic1
+from likewise.measures.numerics.neighbor_lists import inner_rows, neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

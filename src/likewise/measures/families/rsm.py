@@ -16,9 +16,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.kernels import Distance
+from likewise.measures.numerics.kernels import Distance
+from likewise.measures.numerics.ranks import CorrelationRanks
 from likewise.measures.pair import Pair
-from likewise.measures.ranks import CorrelationRanks
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
-from likewise.measures.distances import ROUNDING
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.neighbor_lists import neighbor_lists
+from likewise.measures.numerics.distances import ROUNDING
+from likewise.measures.numerics.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.measures.distances import ROUNDING, directions, distinct, squares_by_difference
+from likewise.measures.numerics.distances import ROUNDING, directions, distinct, squares_by_difference
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, quantity
 from likewise.views import Activations

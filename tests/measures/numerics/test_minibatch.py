@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from likewise import measures
-from likewise.measures.minibatch import MinibatchCKA, centred_gram
+from likewise.measures.numerics.minibatch import MinibatchCKA, centred_gram
 
 
 def test_inputs_that_are_equally_alike_are_undefined() -> None:

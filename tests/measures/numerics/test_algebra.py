@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from likewise.measures.algebra import LARGE, numpy_svd, svd, symmetric
+from likewise.measures.numerics.algebra import LARGE, numpy_svd, svd, symmetric
 
 
 @pytest.mark.parametrize(("size", "large"), [((20, 30), False), ((500, 450), True)])

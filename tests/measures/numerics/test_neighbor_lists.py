@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from likewise import measures
-from likewise.measures.neighbor_lists import neighbor_lists
+from likewise.measures.numerics.neighbor_lists import neighbor_lists
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from likewise.errors import LikewiseError
-from likewise.measures.algebra import hsic1
-from likewise.measures.distances import careful_squares, median_distance
+from likewise.measures.numerics.algebra import hsic1
+from likewise.measures.numerics.distances import careful_squares, median_distance
 from likewise.measures.representation import Representation
 
 

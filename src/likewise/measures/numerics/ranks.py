@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.distances import directions, distinct, squares_by_difference, upper_triangle
+from likewise.measures.numerics.distances import directions, distinct, squares_by_difference, upper_triangle
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likewise.measures.ranks import average_ranks
+from likewise.measures.numerics.ranks import average_ranks
 
 
 @pytest.mark.parametrize("kind", ["tied", "apart", "equal", "crowded", "last digits"])

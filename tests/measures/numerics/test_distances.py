@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from likewise.measures.distances import median_distance
+from likewise.measures.numerics.distances import median_distance
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations

@@ -1,0 +1,1 @@
+"""Arithmetic that measures share: products and decompositions, distances, ranks, nearest neighbours, minibatches."""

@@ -1,70 +1,52 @@
-"""Batches added up: what is counted, refused and left out."""
+"""Batches: the features that reach the classifier, and what is counted, refused and left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch import Tensor
 
-from likewise.classes import (
-    Inspector,
-)
-from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import (
-    LABELS,
-    LOGITS,
-    NAMES,
-    WEIGHTS,
-    confused,
-    refused,
-    reported,
-    warned,
-)
+from likewise.classes import Inspector
+from likewise.classes.batches import Tap
+from likewise.errors import InputError
+from tests.classes.helpers import LABELS, LOGITS, NAMES, WEIGHTS, confused, refusals, refused, reported, warned
+from tests.views.helpers import NETS, ROWS, WRAPPERS, Backwards, TwoHeads
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 2) and (4,).": (
-        InputError,
+test_an_error_is_a_sentence = refusals(
+    (
         lambda: confused(LOGITS[:, :2], LABELS),
+        "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 2) and (4,).",
     ),
-    "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 3) and (3,).": (
-        InputError,
+    (
         lambda: confused(LOGITS, LABELS[:3]),
+        "a batch is logits (n, 3) or predictions (n,) with labels (n,), got (4, 3) and (3,).",
     ),
-    "predictions must be 4 whole numbers from 0 to 2, got float64 of shape (4,). Give one class index per input.": (
-        InputError,
+    (
         lambda: confused(LABELS / 2, LABELS),
+        "predictions must be 4 whole numbers from 0 to 2, got float64 of shape (4,). Give one class index per input.",
     ),
-    "labels must be 4 whole numbers from 0 to 2, got numbers from 1 to 4. Give one class index per input.": (
-        InputError,
+    (
         lambda: confused(LOGITS, [1, 2, 4, 1]),
+        "labels must be 4 whole numbers from 0 to 2, got numbers from 1 to 4. Give one class index per input.",
     ),
-    "predictions must be 4 whole numbers from 0 to 2, got numbers from 0 to 5. Give one class index per input.": (
-        InputError,
+    (
         lambda: confused([0, 1, 2, 5], LABELS),
+        "predictions must be 4 whole numbers from 0 to 2, got numbers from 0 to 5. Give one class index per input.",
     ),
-    "features must be (inputs, width) with one row per label, got (3, 2) for 4 labels.": (
-        InputError,
+    (
         lambda: confused(LOGITS, LABELS, np.ones((3, 2))),
+        "features must be (inputs, width) with one row per label, got (3, 2) for 4 labels.",
     ),
-}
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
+)
 
 
 @pytest.mark.parametrize(
     "batch",
-    [
-        (LOGITS, LABELS + 1),
-        (LOGITS, LABELS[:2]),
-        (LOGITS, LABELS, np.ones((3, 2))),
-    ],
+    [(LOGITS, LABELS + 1), (LOGITS, LABELS[:2]), (LOGITS, LABELS, np.ones((3, 2)))],
     ids=["labels", "lengths", "rows of features"],
 )
 def test_a_refused_batch_leaves_no_trace(batch: tuple[Any, ...]) -> None:
@@ -119,3 +101,67 @@ def test_arrays_that_cannot_be_written_are_counted() -> None:
     logits.setflags(write=False)
     inspector.update(logits, LABELS)
     assert inspector.report()["accuracy"] == 0.75
+
+
+@pytest.fixture(params=NETS)
+def net(request: pytest.FixtureRequest) -> Any:
+    torch.manual_seed(1)
+    return NETS[request.param]().eval()
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("wrap", ["bare", "DataParallel"])
+def test_the_tap_takes_the_same_from_the_first_batch_on(net: Any, training: bool, wrap: str) -> None:
+    wrapped = WRAPPERS[wrap](net).train(training)
+    tap = Tap(wrapped)
+    state = torch.get_rng_state()
+    for batch in (ROWS[:5], ROWS[5:], ROWS):
+        with torch.no_grad():
+            wrapped(batch)
+            torch.testing.assert_close(tap.take(), net.features(batch))
+    assert tap.layer == "fc"
+    assert net.training is training
+    assert torch.equal(torch.get_rng_state(), state)
+    tap.close()
+    assert not any(part._forward_hooks or part._forward_pre_hooks for part in net.modules())
+
+
+def test_a_compiled_network_gives_the_tap_the_right_features_or_none() -> None:
+    net = Backwards().eval()
+    compiled: Any = torch.compile(net, backend="eager")
+    tap = Tap(compiled)
+    for batch in (ROWS[:5], ROWS):
+        with torch.no_grad():
+            compiled(batch)
+            seen = tap.take(compiled(batch))
+            assert seen is None or torch.equal(seen, net.features(batch))
+    tap.close()
+
+
+def test_a_step_that_calls_parts_of_the_network_tells_the_answer() -> None:
+    net = TwoHeads()
+    tap = Tap(net, trusts_network=False)
+    for batch in (ROWS, ROWS[:3]):
+        tap.start()
+        features = net.features(batch)
+        net.aux(features)
+        logits = net.fc(features)
+        torch.testing.assert_close(tap.take(logits), features.detach())
+    assert tap.layer == "fc"
+
+
+def test_a_network_that_returns_features_is_not_taken_for_its_answer() -> None:
+    class Embeds(Backwards):
+        def forward(self, rows: Tensor) -> Any:
+            return self.features(rows)
+
+    net = Embeds()
+    tap = Tap(net, trusts_network=False)
+    logits = net.fc(net(ROWS))
+    torch.testing.assert_close(tap.take(logits), net.features(ROWS).detach())
+    assert tap.layer == "fc"

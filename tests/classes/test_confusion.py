@@ -1,36 +1,32 @@
-"""Indices of mistakes: IDM, steps through WordNet, intervals over samples."""
+"""Indices of mistakes: IDM, steps through WordNet, intervals over samples, and templates of classes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import classes
-from likewise.classes import (
-    from_wordnet,
-    hierarchical_distance,
-    idm,
-    interval,
-    ranks,
+from likewise.classes import from_wordnet, hierarchical_distance, idm, interval, ranks, templates
+from tests.classes.helpers import (
+    EYE,
+    LABELS,
+    LOGITS,
+    NET,
+    PATHS,
+    cosine_loop,
+    few,
+    matrix,
+    mean,
+    noise,
+    refusals,
+    seeds,
 )
-from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import EYE, LABELS, LOGITS, NET, PATHS, matrix, noise, refused
-
-few = settings(deadline=None, max_examples=30)
-
-
-seeds = st.integers(0, 10**6)
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
 
 
 def rank_loop(row: np.ndarray, truth: int, answer: int) -> float:
@@ -47,32 +43,30 @@ def accuracy(table: np.ndarray) -> float:
     return float(np.trace(table) / table.sum())
 
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "the similarity is over 3 classes and the confusion matrix over 2. Both must hold the same classes.": (
-        InputError,
+test_an_error_is_a_sentence = refusals(
+    (
         lambda: classes.idm(NET, [[1, 1], [1, 1]]),
+        "the similarity is over 3 classes and the confusion matrix over 2. Both must hold the same classes.",
     ),
-    "steps can be counted in a path similarity only, and this is NCSM. Give from_wordnet(..., measure='path').": (
-        InputError,
+    (
         lambda: classes.hierarchical_distance(LOGITS, LABELS, NET),
+        "steps can be counted in a path similarity only, and this is NCSM. Give from_wordnet(..., measure='path').",
     ),
-    "logits must be (inputs, 3), got (4, 2). Give one row per input.": (
-        InputError,
+    (
         lambda: classes.hierarchical_distance(LOGITS[:, :2], LABELS, PATHS),
+        "logits must be (inputs, 3), got (4, 2). Give one row per input.",
     ),
-    "k is 4. Give 1 to 3, the number of classes.": (
-        InputError,
-        lambda: classes.hierarchical_distance(LOGITS, LABELS, PATHS, k=4),
-    ),
-    "no sample was counted, so there is nothing to draw from.": (
-        InputError,
-        lambda: classes.interval(np.zeros((2, 2)), np.trace),
-    ),
-    "level is 1.5 and resamples 500. Give 0 < level < 1 and at least 1.": (
-        InputError,
+    (lambda: classes.hierarchical_distance(LOGITS, LABELS, PATHS, k=4), "k is 4. Give 1 to 3, the number of classes."),
+    (lambda: classes.interval(np.zeros((2, 2)), np.trace), "no sample was counted, so there is nothing to draw from."),
+    (
         lambda: classes.interval(EYE, np.trace, level=1.5),
+        "level is 1.5 and resamples 500. Give 0 < level < 1 and at least 1.",
     ),
-}
+    (
+        lambda: classes.templates(LOGITS, LABELS, LABELS[:3]),
+        "predictions must be 4 whole numbers from 0, got int64 of shape (3,). Give one class index per input.",
+    ),
+)
 
 
 @few
@@ -197,7 +191,38 @@ def test_an_interval_of_what_is_undefined_is_undefined() -> None:
     assert found.low <= found.value <= found.high
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
+@few
+@given(seeds, st.integers(1, 4))
+def test_templates_are_those_of_a_plain_loop(seed: int, count: int) -> None:
+    draw = np.random.default_rng(seed)
+    rows, labels = draw.normal(size=(25, 3)) + 0.5, draw.integers(0, count, 25)
+    answers = np.where(draw.random(25) < 0.5, labels, draw.integers(0, 4, 25))
+
+    def template(c: int, of: tuple[bool, ...]) -> list[float] | None:
+        own = [r for r, y, a in zip(rows, labels, answers, strict=True) if y == c and (y == a) in of]
+        return [mean(list(column)) for column in zip(*own, strict=True)] if own else None
+
+    cosines = {True: [], False: []}
+    for c, right in product(range(count), (True, False)):
+        whole, part = template(c, (True, False)), template(c, (right,))
+        if whole is not None and part is not None:
+            cosines[right].append(cosine_loop(part, whole))
+    away = [
+        cosine_loop(list(r), template(y, (True, False)))
+        for r, y, a in zip(rows, labels, answers, strict=True)
+        if y != a
+    ]
+    found = templates(rows, labels, answers)
+    for value, expected in ((found.right, cosines[True]), (found.wrong, cosines[False])):
+        assert value == pytest.approx(mean(expected) if expected else math.nan, nan_ok=True)
+    assert found.cosines.tolist() == pytest.approx(away)
+    assert found.mistakes == len(away)
+    tensors = [torch.from_numpy(part) for part in (rows, labels, answers)]
+    assert templates(*tensors).wrong == pytest.approx(found.wrong, nan_ok=True)
+
+
+def test_hard_samples_lie_away_from_their_template() -> None:
+    found = templates([[1.0, 0.0]] * 9 + [[0.0, 1.0]], [0] * 10, [0] * 9 + [1])
+    assert found.right == pytest.approx(9 / math.sqrt(82))  # the template is (0.9, 0.1)
+    assert found.wrong == pytest.approx(1 / math.sqrt(82))
+    assert math.isnan(templates([[1.0, 0.0]], [0], [0]).wrong)

@@ -6,7 +6,6 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,9 @@ import pytest
 from PIL import Image
 
 from likewise import classes
-from likewise.classes import (
-    Inspector,
-    from_wordnet,
-)
-from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import NAMES, refused, reported, warned, watched
-
-TEN = from_wordnet("cifar10")
-
-
-ORDER = TEN.order()
-
-
-def drawn(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
-
-
-def hollow(values: np.ndarray) -> np.ndarray:
-    values = np.array(values)
-    np.fill_diagonal(values, np.nan)
-    return values
+from likewise.classes import Inspector
+from likewise.errors import InputError
+from tests.classes.helpers import NAMES, ORDER, TEN, drawn, hollow, refusals, refused, reported, warned, watched
 
 
 def film_of(page: Path) -> dict[str, Any]:
@@ -56,12 +37,9 @@ def entries(film: dict[str, Any], size: int, power: int = 1) -> np.ndarray:
     return np.where(steps == 0, np.nan, low + (steps - 1) / 254 * (high - low)) ** power
 
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "no epoch was reported yet, so there is nothing to animate.": (
-        InputError,
-        lambda: classes.animate(Inspector(3), "film.html"),
-    ),
-}
+test_an_error_is_a_sentence = refusals(
+    (lambda: classes.animate(Inspector(3), "film.html"), "no epoch was reported yet, so there is nothing to animate.")
+)
 
 
 def test_a_film_holds_the_matrices_of_every_epoch(tmp_path: Path) -> None:
@@ -158,12 +136,6 @@ def test_a_gif_has_a_picture_an_epoch_in_one_order_and_on_one_scale(tmp_path: Pa
         assert gaps[:, : wide // 20].max() < 40  # the names of the classes stay where they are
         assert gaps[:, -wide // 16 :].max() < 40  # and so does the scale
         assert gaps.max() > 100
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
 
 
 def test_a_film_ends_in_html_or_gif(tmp_path: Path) -> None:

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import classes
-from likewise.classes import (
-    ClassSimilarity,
-    from_weights,
-    wsi,
-)
-from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import NET, refused
-
-few = settings(deadline=None, max_examples=30)
-
-
-seeds = st.integers(0, 10**6)
-
-
-def noise(count: int, seed: int = 0, width: int = 64, like: ClassSimilarity | None = None) -> ClassSimilarity:
-    rows = np.random.default_rng(seed).normal(size=(count, width))
-    return from_weights(rows, None if like is None else like.classes)
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+from likewise.classes import wsi
+from tests.classes.helpers import NET, few, mean, noise, refusals, seeds
 
 
 def quantile(values: list[float], q: float) -> float:
@@ -43,9 +21,7 @@ def quantile(values: list[float], q: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "quantile is 0.05. Give one from 0.5 to 1.": (InputError, lambda: classes.wsi(NET, 0.05)),
-}
+test_an_error_is_a_sentence = refusals((lambda: classes.wsi(NET, 0.05), "quantile is 0.05. Give one from 0.5 to 1."))
 
 
 @few
@@ -61,9 +37,3 @@ def test_wsi_is_that_of_a_plain_loop(seed: int, count: int, q: float) -> None:
         ends.append(mean([v for v in row if v <= low + 1e-12]))
     found = wsi(similarity, q)
     assert found == pytest.approx((mean(upper), mean(tops), mean(ends)), abs=1e-9)
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,12 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from likewise import classes
-from likewise.classes import (
-    from_confusion,
-    from_weights,
-    from_wordnet,
-    ranks,
-)
+from likewise.classes import from_confusion, from_weights, from_wordnet, ranks
 from likewise.data import Data
-from likewise.errors import InputError, LikewiseError
-from tests.classes.helpers import IMAGES, NET, TEXTS, refused, watched
-
-TEN = from_wordnet("cifar10")
-
-
-ORDER = TEN.order()
-
+from likewise.errors import InputError
+from tests.classes.helpers import IMAGES, NET, ORDER, TEN, TEXTS, drawn, hollow, refusals, refused, watched
 
 GREY = "#dddddd"
-
-
-def drawn(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def panels(figure: Figure) -> list[Axes]:
@@ -49,12 +33,6 @@ def panels(figure: Figure) -> list[Axes]:
 def shown(axis: Axes) -> np.ndarray:
     """What an image holds, NaN where it is masked."""
     return np.ma.filled(axis.images[0].get_array(), np.nan)
-
-
-def hollow(values: np.ndarray) -> np.ndarray:
-    values = np.array(values)
-    np.fill_diagonal(values, np.nan)
-    return values
 
 
 def texts(labels: Any) -> list[str]:
@@ -87,31 +65,28 @@ def frames(film: dict[str, Any], size: int) -> np.ndarray:
     return stored.reshape(film["frames"]["count"], size, size)
 
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "there are no templates to draw. Give at least one.": (InputError, lambda: classes.histogram({})),
-    "there is no matrix to draw. Give at least one.": (InputError, lambda: classes.matrices({})),
-    "none of the curves asked for was reported. See inspector.curves().columns.": (
-        InputError,
+test_an_error_is_a_sentence = refusals(
+    (lambda: classes.histogram({}), "there are no templates to draw. Give at least one."),
+    (lambda: classes.matrices({}), "there is no matrix to draw. Give at least one."),
+    (
         lambda: classes.curves({"": pd.DataFrame({"loss": [1.0]})}, columns=["accurcy"]),
+        "none of the curves asked for was reported. See inspector.curves().columns.",
     ),
-    "no image of 'three' is misclassified: there is nothing to show.": (
-        InputError,
+    (
         lambda: classes.mistakes(IMAGES, [0, 1, 2], NET),
+        "no image of 'three' is misclassified: there is nothing to show.",
     ),
-    "count is 0. Give at least 1.": (InputError, lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0)),
-    "predictions must be 3 whole numbers from 0 to 2, got int64 of shape (2,). Give one class index per input.": (
-        InputError,
+    (lambda: classes.mistakes(IMAGES, [0, 1, 1], NET, count=0), "count is 0. Give at least 1."),
+    (
         lambda: classes.mistakes(IMAGES, [0, 1], NET),
+        "predictions must be 3 whole numbers from 0 to 2, got int64 of shape (2,). Give one class index per input.",
     ),
-    "'words' holds no images but text data. Give image data.": (
-        InputError,
-        lambda: classes.mistakes(TEXTS, [0, 1, 1], NET),
-    ),
-    "'three' has 3 classes and the similarity 2. Both must hold the same classes.": (
-        InputError,
+    (lambda: classes.mistakes(TEXTS, [0, 1, 1], NET), "'words' holds no images but text data. Give image data."),
+    (
         lambda: classes.mistakes(IMAGES, [0, 1, 1], NET.only(["cat", "dog"])),
+        "'three' has 3 classes and the similarity 2. Both must hold the same classes.",
     ),
-}
+)
 
 
 def test_matrices_are_side_by_side_in_the_order_of_meaning(three: Any) -> None:
@@ -180,8 +155,7 @@ def test_undefined_classes_and_perfect_classifiers_can_be_drawn(tmp_path: Path) 
 
 def test_curves_are_drawn_as_reported_with_chance_dotted() -> None:
     frame = pd.DataFrame(
-        {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "loss": [3.0, 2.0, 1.0]},
-        index=EPOCHS,
+        {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "loss": [3.0, 2.0, 1.0]}, index=EPOCHS
     )
     figure = classes.curves({"": frame}, chance={"nidm_errors": 0.44})
     one, two = panels(figure)
@@ -294,9 +268,3 @@ def test_mistakes_are_ranked_by_the_rows_of_their_own_classes() -> None:
         "more. Classes are matched by WordNet id or by name, never by position: name them as it does, "
         "or give one WordNet id per class."
     )
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from likewise.classes import (
-    Inspector,
-)
-from likewise.errors import InputError, LikewiseError, StoreError
-from tests.classes.helpers import (
-    NAMES,
-    PATHS,
-    WEIGHTS,
-    refused,
-    reported,
-    warned,
-)
+from likewise.classes import Inspector
+from likewise.errors import InputError, StoreError
+from tests.classes.helpers import NAMES, PATHS, WEIGHTS, refusals, refused, reported, warned
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "epoch 7 was not kept. There are: none.": (InputError, lambda: Inspector(3).matrices(7)),
-}
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
+test_an_error_is_a_sentence = refusals((lambda: Inspector(3).matrices(7), "epoch 7 was not kept. There are: none."))
 
 
 def test_a_folder_with_another_inspection_is_left_alone(tmp_path: Path) -> None:

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from likewise import classes
-from likewise.errors import InputError, LikewiseError, MissingDataError
-from tests.classes.helpers import (
-    IMAGES,
-    refused,
-)
+from likewise.errors import InputError, MissingDataError
+from tests.classes.helpers import IMAGES, refusals, refused
 
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "no checkpoint was given. Give a training's folder, or its checkpoints in order.": (
-        InputError,
+test_an_error_is_a_sentence = refusals(
+    (
         lambda: classes.inspect([], IMAGES),
+        "no checkpoint was given. Give a training's folder, or its checkpoints in order.",
     ),
-    "there is no folder or file nothere. Give a training's folder, its checkpoints in order, or a network's address.": (
-        MissingDataError,
+    (
         lambda: classes.inspect("nothere", IMAGES),
+        "there is no folder or file nothere. Give a training's folder, its checkpoints in order, or a network's "
+        "address.",
+        MissingDataError,
     ),
-}
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
+)
 
 
 def test_a_folder_without_epochs_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,49 +10,38 @@ import pytest
 from safetensors.numpy import save_file
 
 from likewise import wordnet
-from likewise.classes import (
-    ClassSimilarity,
-    Inspector,
-    from_weights,
-    from_wordnet,
-)
-from likewise.errors import InputError, LikewiseError, StoreError, UnknownNameError
-from tests.classes.helpers import NET, refused
+from likewise.classes import ClassSimilarity, Inspector, from_weights, from_wordnet
+from likewise.errors import StoreError, UnknownNameError
+from tests.classes.helpers import NET, SYNSETS, drawn, refusals, refused
 
 NAMES = ("cat", "dog", "frog", "ship", "truck")
-
-
-SYNSETS = ("cat.n.01", "dog.n.01", "frog.n.01", "ship.n.01", "truck.n.01")
 
 
 PATHS = from_wordnet(SYNSETS, names=NAMES)
 
 
-def drawn(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
-
-
-SENTENCES: dict[str, tuple[type[LikewiseError], Callable[[], Any]]] = {
-    "a class similarity matrix is square, one row and one column per class, at least two; got (2, 3).": (
-        InputError,
+test_an_error_is_a_sentence = refusals(
+    (
         lambda: ClassSimilarity(np.zeros((2, 3))),
+        "a class similarity matrix is square, one row and one column per class, at least two; got (2, 3).",
     ),
-    "a class similarity matrix is square, one row and one column per class, at least two; got (1, 1).": (
-        InputError,
+    (
         lambda: ClassSimilarity([[1.0]]),
+        "a class similarity matrix is square, one row and one column per class, at least two; got (1, 1).",
     ),
-    "no kind of class similarity named 'weigths'. Did you mean 'weights'?": (
-        UnknownNameError,
+    (
         lambda: ClassSimilarity(np.eye(2), kind="weigths"),
+        "no kind of class similarity named 'weigths'. Did you mean 'weights'?",
+        UnknownNameError,
     ),
-    "3 classes need as many WordNet ids, got 1. Give None for a class that has none.": (
-        InputError,
+    (
         lambda: ClassSimilarity(np.eye(3), wnids=["n02084071"]),
+        "3 classes need as many WordNet ids, got 1. Give None for a class that has none.",
     ),
-    "3 classes need 3 names, got 2.": (InputError, lambda: ClassSimilarity(np.eye(3), ["a", "b"])),
-    "no class named 'catt'. Did you mean 'cat'?": (UnknownNameError, lambda: NET["catt", "dog"]),
-    "no class named 'horse'.": (UnknownNameError, lambda: NET.only(["cat", "horse"])),
-}
+    (lambda: ClassSimilarity(np.eye(3), ["a", "b"]), "3 classes need 3 names, got 2."),
+    (lambda: NET["catt", "dog"], "no class named 'catt'. Did you mean 'cat'?", UnknownNameError),
+    (lambda: NET.only(["cat", "horse"]), "no class named 'horse'.", UnknownNameError),
+)
 
 
 def test_imagenets_two_cranes_have_different_names() -> None:
@@ -156,12 +144,6 @@ def test_ids_are_not_laid_over_the_same_ids_in_another_order() -> None:
     inspector = Inspector(wnids, reference=wnids[::-1])
     assert inspector.reference is not None
     np.testing.assert_array_equal(inspector.reference.values, wordnet.similarity(wnids))
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_an_error_is_a_sentence(sentence: str) -> None:
-    error, act = SENTENCES[sentence]
-    assert refused(error, act) == sentence
 
 
 def test_a_file_that_holds_no_class_similarity(tmp_path: Path) -> None:

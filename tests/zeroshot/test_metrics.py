@@ -244,10 +244,7 @@ PART = [[[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.5]]]
     [
         ([[0.5, np.nan]], "have NaN or infinite entries. Drop or repair them."),
         ([[np.inf, 0.0]], "have NaN or infinite entries. Drop or repair them."),
-        (
-            [[1.5, -0.5]],
-            "have negative entries, which probabilities have not. If they are logits, say so.",
-        ),
+        ([[1.5, -0.5]], "have negative entries, which probabilities have not. If they are logits, say so."),
         (
             [[0.5, 0.5], [0.5, 0.25]],
             "do not sum to one: one row misses it by 0.25. Say answers='lengths', or 'logits', or scale them.",

@@ -1,4 +1,4 @@
-"""The classifier of a network: its rows, its classes, and what it is given in a training."""
+"""What is read of networks: the rows of a classifier, its classes, and features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from likewise import wordnet
 from likewise._base.optional import prepare_torchvision
@@ -17,17 +17,7 @@ from likewise.classes.batches import Tap
 from likewise.errors import InputError, UnknownNameError
 from likewise.networks import head, train
 from likewise.views.extract import extract
-from tests.views.helpers import (
-    NETS,
-    ROWS,
-    WRAPPERS,
-    Backwards,
-    Imaged,
-    TwoHeads,
-    images,
-    refused,
-    rows_of,
-)
+from tests.views.helpers import NETS, ROWS, Backwards, Imaged, TwoHeads, images, refused, rows_of
 
 
 @pytest.fixture(params=NETS)
@@ -39,35 +29,6 @@ def net(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     torch.manual_seed(0)
-
-
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("wrap", ["bare", "DataParallel"])
-def test_the_tap_takes_the_same_from_the_first_batch_on(net: Any, training: bool, wrap: str) -> None:
-    wrapped = WRAPPERS[wrap](net).train(training)
-    tap = Tap(wrapped)
-    state = torch.get_rng_state()
-    for batch in (ROWS[:5], ROWS[5:], ROWS):
-        with torch.no_grad():
-            wrapped(batch)
-            torch.testing.assert_close(tap.take(), net.features(batch))
-    assert tap.layer == "fc"
-    assert net.training is training
-    assert torch.equal(torch.get_rng_state(), state)
-    tap.close()
-    assert not any(part._forward_hooks or part._forward_pre_hooks for part in net.modules())
-
-
-def test_a_compiled_network_gives_the_tap_the_right_features_or_none() -> None:
-    net = Backwards().eval()
-    compiled: Any = torch.compile(net, backend="eager")
-    tap = Tap(compiled)
-    for batch in (ROWS[:5], ROWS):
-        with torch.no_grad():
-            compiled(batch)
-            seen = tap.take(compiled(batch))
-            assert seen is None or torch.equal(seen, net.features(batch))
-    tap.close()
 
 
 def test_weights_are_those_of_the_layer_that_answers(net: Any) -> None:
@@ -144,13 +105,7 @@ def test_an_inspection_afterwards_finds_the_same(tmp_path: Path) -> None:
     )
     data, watching = images(), Inspector(images())
     train(
-        f"{module}:build",
-        data,
-        epochs=2,
-        validation=data,
-        out=tmp_path / "run",
-        keep_epochs=True,
-        callbacks=[watching],
+        f"{module}:build", data, epochs=2, validation=data, out=tmp_path / "run", keep_epochs=True, callbacks=[watching]
     )
     epochs = [f"{module}:build@{tmp_path}/run/epochs/000{number}.safetensors" for number in (1, 2)]
     afterwards = inspect(epochs, data, progress=False)
@@ -193,30 +148,6 @@ def test_classifiers_of_transformers_are_found_either_way(kind: str) -> None:
         net(**words)
     assert tap.layer == layer
     tap.close()
-
-
-def test_a_step_that_calls_parts_of_the_network_tells_the_answer() -> None:
-    net = TwoHeads()
-    tap = Tap(net, trusts_network=False)
-    for batch in (ROWS, ROWS[:3]):
-        tap.start()
-        features = net.features(batch)
-        net.aux(features)
-        logits = net.fc(features)
-        torch.testing.assert_close(tap.take(logits), features.detach())
-    assert tap.layer == "fc"
-
-
-def test_a_network_that_returns_features_is_not_taken_for_its_answer() -> None:
-    class Embeds(Backwards):
-        def forward(self, rows: Tensor) -> Any:
-            return self.features(rows)
-
-    net = Embeds()
-    tap = Tap(net, trusts_network=False)
-    logits = net.fc(net(ROWS))
-    torch.testing.assert_close(tap.take(logits), net.features(ROWS).detach())
-    assert tap.layer == "fc"
 
 
 def test_the_inspector_refuses_a_network_that_counts_its_classes_otherwise() -> None:

@@ -13,6 +13,7 @@ time (`getattr`, `eval`); compiled code; state elsewhere, as in files and enviro
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import inspect
@@ -37,6 +38,7 @@ NOTES = "_likewise_notes"  # the attribute of a network for what is known of it 
 _OF_TORCH = set(vars(nn.Module())) - {"forward"} | {NOTES}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _PLAIN = (str, bytes, bool, int, float, complex, type(None), type(Ellipsis), torch.dtype)
+_WRITTEN = 1 << 9  # the flag of classes that were made at run time, most of them written in Python
 _STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
 
 
@@ -279,9 +281,16 @@ def _home(item: Any) -> tuple[str, str]:
 
 
 def _is_library(item: Any) -> bool:
-    """Whether a class or function is Python's or of `LIBRARIES`."""
+    """Whether a class or function is Python's or of `LIBRARIES`, not only called as if it were."""
     name, file = _home(item)
-    if name.partition(".")[0] in LIBRARIES or (not file and name in sys.builtin_module_names):
+    if name.partition(".")[0] in LIBRARIES:
+        return True
+    if isinstance(item, type) and item.__flags__ & _WRITTEN:  # its module is a name: does that hold it?
+        outermost, inner, _ = item.__qualname__.partition(".")
+        holder = vars(sys.modules.get(name, builtins)).get(outermost)
+        if holder is None or not (inner or holder is item):
+            return False
+    if not file and name in sys.builtin_module_names:
         return True
     return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file
 

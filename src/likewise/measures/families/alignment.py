@@ -159,9 +159,9 @@ def permutation_procrustes(pair: Pair) -> float:
     a, b = pair.a, pair.b
     products = torch.addr(pair.neuron_cross, a.mean, b.mean, alpha=pair.n)
     rows, columns = _assignment(products)
-    own = a.norm**2 + b.norm**2
-    square = own - 2 * float(products[rows, columns].sum())
-    if square > 1e-4 * own:
+    both = a.norm**2 + b.norm**2
+    square = both - 2 * float(products[rows, columns].sum())
+    if square > 1e-4 * both:
         return pair.in_units(math.sqrt(square))
     # Near zero the difference above is rounding: match the neurons and look.
     x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
@@ -204,8 +204,8 @@ def _correlations(pair: Pair) -> Tensor:
 @quantity(permuted="same")
 def _inverse_spreads(rep: Representation) -> Tensor:
     # some rows at a time: torch's norm down long columns is ten times slower
-    parts = [part.square().sum(dim=0) for part in torch.split(rep.centred_neurons, 256)]
-    spread = torch.stack(parts).sum(dim=0).sqrt_()
+    sums = [rows.square().sum(dim=0) for rows in torch.split(rep.centred_neurons, 256)]
+    spread = torch.stack(sums).sum(dim=0).sqrt_()
     if float(spread.min()) < 1e-100:
         spread = lengths(rep.centred_neurons, dim=0)
     rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()

@@ -51,8 +51,8 @@ def cka(pair: Pair) -> float:
     """
     pair.refuse_constant()
     table = pair.table(Linear())
-    own = table.dot(pair.a, pair.a), table.dot(pair.b, pair.b)
-    return table.dot(pair.a, pair.b) / (math.sqrt(own[0]) * math.sqrt(own[1]))
+    x, y = table.dot(pair.a, pair.a), table.dot(pair.b, pair.b)
+    return table.dot(pair.a, pair.b) / (math.sqrt(x) * math.sqrt(y))
 
 
 def _debiased(pair: Pair) -> float:
@@ -66,14 +66,14 @@ def _debiased(pair: Pair) -> float:
     return table.unbiased(a, b) / (math.sqrt(x) * math.sqrt(y))
 
 
-def _refuse_lost(rep: Representation, own: float, terms: float, remedy: str) -> None:
+def _refuse_lost(rep: Representation, hsic: float, terms: float, remedy: str) -> None:
     """Refuse an unbiased estimate that is below zero, or a small rest of the terms it is made of."""
-    if abs(own) <= LOST * terms or terms < SMALLEST:
+    if abs(hsic) <= LOST * terms or terms < SMALLEST:
         raise UndefinedError(
             f"the unbiased estimate of the similarity of {rep.name} with itself is lost to rounding: some "
             "inputs are far larger than others. Scale the rows, or leave those out."
         )
-    if own < 0:
+    if hsic < 0:
         raise UndefinedError(
             f"the unbiased estimate of the similarity of {rep.name} with itself is not positive. {remedy}"
         )
@@ -145,9 +145,9 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
         if stop - start >= SMALLEST_BATCH:
             sums.add(*([rep.centred_neurons[start:stop]] for rep in (pair.a, pair.b)))
     score = float(sums.cross)
-    for rep, [(own, terms)] in zip((pair.a, pair.b), sums.self_sums, strict=True):
-        _refuse_lost(rep, own, terms, "Use larger batches.")
-        score /= math.sqrt(own)
+    for rep, [(hsic, terms)] in zip((pair.a, pair.b), sums.self_sums, strict=True):
+        _refuse_lost(rep, hsic, terms, "Use larger batches.")
+        score /= math.sqrt(hsic)
     return score
 
 

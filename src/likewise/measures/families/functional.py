@@ -66,8 +66,8 @@ def _order(first: Activations, second: Activations) -> list[int] | None:
 def true_labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
     """The true labels of both sides, counted as the first network counts its classes."""
     if labels is not None:
-        known = Outputs(pair.a.outputs.logits, labels).labels
-        return known, known
+        labels = Outputs(pair.a.outputs.logits, labels).labels
+        return labels, labels
     for rep in (pair.a, pair.b):
         reason = rep.view.unlabelled
         if reason:
@@ -87,18 +87,18 @@ def true_labels(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:
 
 def labelled(views: Sequence[Activations], labels: Any) -> list[Activations]:
     """Views with these labels, which count the classes as the first view's network does."""
-    found, first = [], views[0]
+    renewed, first = [], views[0]
     for view in views:
         if view.outputs is not None:
             about = {key: value for key, value in view.about.items() if key != UNLABELLED}
             outputs = Outputs(view.outputs.logits, labels)
             places = _order(first, view)
             if places is not None:
-                own = torch.tensor(places, device=outputs.labels.device)[outputs.labels]
-                outputs = Outputs(outputs.logits, own)
+                reordered = torch.tensor(places, device=outputs.labels.device)[outputs.labels]
+                outputs = Outputs(outputs.logits, reordered)
             view = replace(view, outputs=outputs, about=about, reduce=None)
-        found.append(view)
-    return found
+        renewed.append(view)
+    return renewed
 
 
 def _correct(pair: Pair, labels: Any) -> tuple[Tensor, Tensor]:

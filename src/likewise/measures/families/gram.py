@@ -195,12 +195,12 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
 
 def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
     """Logarithms of the generalised eigenvalues of two positive definite matrices."""
-    found = scipy.linalg.eigh(k, l, eigvals_only=True)
-    if found[0] > 1e-8 * found[-1]:
-        return np.asarray(np.log(found))
+    values = scipy.linalg.eigh(k, l, eigvals_only=True)
+    if values[0] > 1e-8 * values[-1]:
+        return np.asarray(np.log(values))
     # Rounding is a share of the largest: those below 1 are found as the large ones the other way round.
     back = scipy.linalg.eigh(l, k, eigvals_only=True)[::-1]
-    return np.log(np.where(found > 1, found, 1)) - np.log(np.where(found > 1, 1, back))
+    return np.log(np.where(values > 1, values, 1)) - np.log(np.where(values > 1, 1, back))
 
 
 @measure(
@@ -241,9 +241,9 @@ def pnka_points(pair: Pair) -> Tensor:
         k, l = pair.a.gram_rows(start, stop), pair.b.gram_rows(start, stop)
         x, y = (inverse_of(lengths(rows, dim=1))[:, None] for rows in (k, l))
         if max(float(x.max()), float(y.max())) < 1e100:
-            found = (k * l).sum(dim=1) * (x * y)[:, 0]
+            cosines = (k * l).sum(dim=1) * (x * y)[:, 0]
         else:  # products of rows this small would be lost
-            found = ((k * x) * (l * y)).sum(dim=1)
+            cosines = ((k * x) * (l * y)).sum(dim=1)
         a, b = (_at_the_mean(rep)[start:stop] for rep in (pair.a, pair.b))
-        points.append(torch.where(a | b, (a & b).to(found.dtype), found))
+        points.append(torch.where(a | b, (a & b).to(cosines.dtype), cosines))
     return torch.cat(points)

@@ -139,10 +139,10 @@ def rank_similarity(pair: Pair, *, k: int = 10) -> float:
 
 def _rank_similarity(common: Tensor) -> float:
     k = common.shape[1]
-    place = torch.arange(1, k + 1, dtype=torch.float64, device=common.device)
-    weight = 2 / ((1 + (place[:, None] - place).abs()) * (place[:, None] + place))
+    rank = torch.arange(1, k + 1, dtype=torch.float64, device=common.device)
+    weight = 2 / ((1 + (rank[:, None] - rank).abs()) * (rank[:, None] + rank))
     shared = common.sum(dim=(1, 2))
-    harmonic = torch.cat([place.new_ones(1), place.reciprocal().cumsum(0)])
+    harmonic = torch.cat([rank.new_ones(1), rank.reciprocal().cumsum(0)])
     return float(((common * weight).sum(dim=(1, 2)) / harmonic[shared]).mean())
 
 
@@ -231,14 +231,14 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
         '0.303'
     """
     lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
-    inputs, place, other = _shared(lists)
-    found = [_inner_at(rep, k) for rep in (pair.a, pair.b)]
-    own = [float(torch.linalg.vector_norm(part)) for part in found]
-    if min(own) == 0:
+    inputs, here, there = _shared(lists)
+    x, y = (_inner_at(rep, k) for rep in (pair.a, pair.b))
+    norms = [float(torch.linalg.vector_norm(products)) for products in (x, y)]
+    if min(norms) == 0:
         raise UndefinedError(
             f"cknna is undefined for {pair}: the nearest inputs are no more alike than others. Use cka, or a larger k."
         )
-    return float((found[0][inputs, place] * found[1][inputs, other]).sum()) / own[0] / own[1]
+    return float((x[inputs, here] * y[inputs, there]).sum()) / norms[0] / norms[1]
 
 
 def _shared(lists: list[Tensor]) -> tuple[Tensor, ...]:
@@ -273,30 +273,30 @@ def cknna_platonic(pair: Pair, *, k: int = 10) -> float:
     """
     lists = [neighbor_lists(rep, k, "inner") for rep in (pair.a, pair.b)]
     values = [_inner_at(rep, k, True) for rep in (pair.a, pair.b)]
-    inputs, place, other = _shared(lists)
-    both = _masked_hsic(pair.n, inputs, lists[0][inputs, place], values[0][inputs, place], values[1][inputs, other])
+    inputs, here, there = _shared(lists)
+    both = _masked_hsic(pair.n, inputs, lists[0][inputs, here], values[0][inputs, here], values[1][inputs, there])
     everyone = torch.arange(pair.n, device=inputs.device).repeat_interleave(k)
-    own = [
+    hsic = [
         _masked_hsic(pair.n, everyone, near.flatten(), at.flatten(), at.flatten())
         for near, at in zip(lists, values, strict=True)
     ]
-    if min(own) <= 0:
+    if min(hsic) <= 0:
         raise UndefinedError(
             f"cknna[platonic] is undefined for {pair}: the unbiased estimate of a network's own "
             "similarity is not positive. Use the default variant, or a larger k."
         )
-    size = math.sqrt(own[0]) * math.sqrt(own[1])
+    size = math.sqrt(hsic[0]) * math.sqrt(hsic[1])
     power = max(-500, min(pair.a.exponent + pair.b.exponent, 500))
     return both / (size + 1e-6 * 4.0**-power)
 
 
 def _masked_hsic(n: int, rows: Tensor, columns: Tensor, k: Tensor, l: Tensor) -> float:
     """The unbiased HSIC of Song et al. 2012 of two matrices that are 0 but at some places off the diagonal."""
-    i, j, x, y = (part.cpu().numpy() for part in (rows, columns, k, l))
+    i, j, x, y = (tensor.cpu().numpy() for tensor in (rows, columns, k, l))
     forth, back = i * n + j, j * n + i
     order = np.argsort(forth)
-    found = np.minimum(np.searchsorted(forth, back, sorter=order), max(len(order) - 1, 0))
-    mirrored = order[found] if len(order) else order
+    at = np.minimum(np.searchsorted(forth, back, sorter=order), max(len(order) - 1, 0))
+    mirrored = order[at] if len(order) else order
     product = float((x * y[mirrored])[forth[mirrored] == back].sum())
     middle = float(np.bincount(j, x, n) @ np.bincount(i, y, n))
     return hsic1(product, middle, float(x.sum() * y.sum()), n) / (n * (n - 3))

@@ -22,9 +22,9 @@ WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
 
 def _procrustes(pair: Pair, a: float, b: float) -> float:
     """The least |X Q / a - Y / b| over rotations Q, X and Y centred."""
-    own = (pair.a.size / a) ** 2 + (pair.b.size / b) ** 2
-    square = own - 2 * pair.nuclear / (a * b)
-    if square > 1e-4 * own:
+    both = (pair.a.size / a) ** 2 + (pair.b.size / b) ** 2
+    square = both - 2 * pair.nuclear / (a * b)
+    if square > 1e-4 * both:
         return math.sqrt(square)
     # Near zero the difference above is rounding: turn one onto the other and look.
     x, y, turn = pair.a.centred / a, pair.b.centred / b, pair.rotation

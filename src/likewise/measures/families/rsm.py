@@ -51,8 +51,8 @@ def distance_correlation(pair: Pair) -> float:
     """
     pair.refuse_constant()
     table = pair.table(Distance())
-    own = table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b)
-    return math.sqrt(max(0.0, table.centred(pair.a, pair.b)) / math.sqrt(own))
+    sizes = table.centred(pair.a, pair.a) * table.centred(pair.b, pair.b)
+    return math.sqrt(max(0.0, table.centred(pair.a, pair.b)) / math.sqrt(sizes))
 
 
 @measure(
@@ -111,9 +111,9 @@ def rsm_difference(pair: Pair) -> float:
     """
     pair = pair.on_one_scale
     table, a, b = pair.table(Distance()), pair.a, pair.b
-    own = table.dot(a, a) + table.dot(b, b)
-    square = own - 2 * table.dot(a, b)
-    if square > 1e-6 * own:
+    both = table.dot(a, a) + table.dot(b, b)
+    square = both - 2 * table.dot(a, b)
+    if square > 1e-6 * both:
         return pair.in_units(math.sqrt(square))
     exact = (a.shared_distance_rows(i, j) - b.shared_distance_rows(i, j) for i, j in a.blocks(3))
     length = math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
@@ -147,8 +147,8 @@ def _spectral_difference(pair: Pair) -> float:
             return 0.0
     # the error of an eigenvalue is the square of its vector's, so a short iteration does
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    found = eigsh(operator, k=1, v0=start, ncv=4, tol=1e-6, return_eigenvectors=False)
-    return float(abs(found[0]))
+    [value] = eigsh(operator, k=1, v0=start, ncv=4, tol=1e-6, return_eigenvectors=False)
+    return float(abs(value))
 
 
 def _row_sums(pair: Pair, product: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

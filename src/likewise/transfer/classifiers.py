@@ -149,12 +149,12 @@ def original_pixels(data: Data, rows: Tensor) -> Tensor:
 
 def by_name(networks: Any) -> dict[str, Any]:
     """Networks under their names, from a mapping, a list or one address, as `compare` names them."""
-    if isinstance(networks, Mapping):
-        return {str(name): network for name, network in networks.items()}
-    several = list(networks) if isinstance(networks, (list, tuple)) else [networks]
-    for network in several:
+    several = networks if isinstance(networks, (Mapping, list, tuple)) else [networks]
+    for network in several.values() if isinstance(several, Mapping) else several:
         if not isinstance(network, (str, nn.Module)):
             raise InputError(f"{brief(network)} is not a network. Give an address or a module.")
+    if isinstance(several, Mapping):
+        return {str(name): network for name, network in several.items()}
     return named_networks(expanded(several))
 
 

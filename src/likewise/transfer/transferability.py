@@ -12,7 +12,7 @@ import numpy as np
 
 from likewise.attacks import Attack
 from likewise.classes.replay import checkpoints
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.matrices.labelled import UNTRAINED
 from likewise.networks.names import untrained_networks
 from likewise.transfer.classifiers import NOT_HERE, by_name, labelled, networks_and_data
@@ -20,7 +20,7 @@ from likewise.transfer.examples import AttackSettings
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies
 from likewise.transfer.scores import NONE_RIGHT, percent_of, score_of
 from likewise.transfer.session import Session
-from likewise.views.show import Show
+from likewise.views.show import Show, unknown_option
 from likewise.work.store import open_store
 
 if TYPE_CHECKING:
@@ -218,6 +218,9 @@ def attacked_session(
 ) -> Iterator[Session]:
     """Networks that have answered clean data; `options` are those of the attack and of `Show`."""
     show, rest = Show.read(verb, options, without=NOT_HERE)
+    for name in rest:
+        if "Did you mean" in (sentence := unknown_option(verb, name, without=NOT_HERE)):
+            raise OptionError(sentence)  # a slip in an option of `Show`; the attack names its own
     settings = AttackSettings.of(attack, rest, seed, show.batch_size or BATCH, transfer=transfer)  # before any pass
     inputs = labelled(data)
     with open_store(show.store) as opened:

@@ -81,6 +81,8 @@ form("a memory limit", [A, B], data=DATA, memory="1GB", works=LAYERS - {"diff", 
 form("an unknown option", [A, B], data=DATA, batchsize=3, works=set())
 form("an option of no one", [A, B], data=DATA, colour="red", works=set())
 form("an impossible batch", [A, B], data=DATA, batch_size=0, works=set())
+form("numpy's batch", [A, B], data=DATA, batch_size=np.int64(7), works=ALL)
+form("a store that is no folder", [A, B], data=DATA, store=5, works=set())
 form("an unknown precision", [A, B], data=DATA, dtype="float7", works=set())
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -87,8 +89,10 @@ class Show:
     progress: bool = field(default=True, metadata=_facts("Whether progress is shown."))
 
     def __post_init__(self) -> None:
-        if self.batch_size is not None and not (isinstance(self.batch_size, int) and self.batch_size >= 1):
+        if self.batch_size is not None and not (isinstance(self.batch_size, Integral) and self.batch_size >= 1):
             raise InputError(f"batch_size is {brief(self.batch_size)}. Give at least 1.")
+        if self.store is not None and not (isinstance(self.store, (str, PathLike)) or hasattr(self.store, "path")):
+            raise InputError(f"store is {brief(self.store)}. Give a folder.")
         if self.dtype is not None:
             from likewise.networks.forward import check_dtype
 

@@ -1,17 +1,19 @@
-"""Count the source files a comparison walks through.
+"""Count the source files that common jobs walk through.
 
-    python scripts/walk.py
+    python scripts/walk.py                 how many, per job
+    python scripts/walk.py two_arrays      which, of one job
 
 A file counts if a function of it ran. What runs while a module is imported (declarations, decorators) does not
-count. Two walks are taken: two arrays to a printed score, and two addresses to the CSV of scores that the command
-`likewise compare` writes, one row per pair.
+count. With another source first on PYTHONPATH, that source is walked.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +69,34 @@ def two_addresses() -> None:
     print(matrix.to_frame(long=True).to_csv(index=False))
 
 
+def layers_of_two() -> None:
+    """Every layer of two networks."""
+    data = likewise.dataset("digits:test[:64]")
+    print(likewise.layerwise(*(likewise.network("zoo:lenet", data=data, seed=seed) for seed in (1, 2)), data, progress=False))
+
+
+def attack_transfer() -> None:
+    """The attack transfer (SAT) of three networks."""
+    data = likewise.dataset("digits:test[:300]")
+    networks = {f"net {seed}": likewise.network("zoo:mlp", data=data, seed=seed) for seed in (1, 2, 3)}
+    print(likewise.transfer.sat(networks, data, iterations=2, progress=False))
+
+
+def benchmark_run() -> None:
+    """A benchmark run of one grounding."""
+    preset = {"group": 2, "train": 60, "probe": 40, "training": {"epochs": 1}}
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"measures": "cka", "groundings": "labels", "preset": preset, "progress": False}
+        print(likewise.benchmark.run("vision", "digits", "mlp", out=folder, **options))
+
+
+WALKS = {walk.__name__: walk for walk in (two_arrays, two_addresses, layers_of_two, attack_transfer, benchmark_run)}
+
+
 if __name__ == "__main__":
-    for walk in (two_arrays, two_addresses):
-        walked = files(walk)
-        print(f"{walk.__doc__} {len(walked)} files:", *walked, sep="\n  ")
+    if sys.argv[1:]:
+        print(*files(WALKS[sys.argv[1]]), sep="\n")
+    else:  # each in a process of its own, since what one has loaded another need not enter
+        for name, walk in WALKS.items():
+            done = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
+            print(f"{walk.__doc__} {len(done.stdout.split())} files")

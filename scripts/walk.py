@@ -72,7 +72,11 @@ def two_addresses() -> None:
 def layers_of_two() -> None:
     """Every layer of two networks."""
     data = likewise.dataset("digits:test[:64]")
-    print(likewise.layerwise(*(likewise.network("zoo:lenet", data=data, seed=seed) for seed in (1, 2)), data, progress=False))
+    print(
+        likewise.layerwise(
+            *(likewise.network("zoo:lenet", data=data, seed=seed) for seed in (1, 2)), data, progress=False
+        )
+    )
 
 
 def attack_transfer() -> None:

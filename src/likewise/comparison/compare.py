@@ -25,7 +25,6 @@ from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
-from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
 from likewise.work.engines import engine_of
@@ -153,7 +152,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
         a, b = as_views(things, run.reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
-        value = measure_pair(pair, bound, store)
+        value = bound.score(pair) if store is None else measure_pair(pair, bound, store)
     seconds = time.perf_counter() - started
     calibration = None
     if run.permutations:
@@ -177,7 +176,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
         names=(a.name, b.name),
         n=a.n,
         widths=(a.d, b.d),
-        saturated=saturated(bound.saturation, value, (a.n, a.d, b.d)),
+        saturated=bound.saturated(value, (a.n, a.d, b.d)),
         calibration=calibration,
         call=call_of(bound),
         untrained=run.untrained,

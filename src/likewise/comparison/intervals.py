@@ -26,7 +26,6 @@ from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import Subset, measure_of_subset
-from likewise.measures.saturation import saturated
 from likewise.measures.workspace import parse_memory
 from likewise.views import Activations
 
@@ -267,7 +266,7 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
             some = Pair(Subset(pair.a, index), Subset(pair.b, index))
             why = attempt(measure_of_subset(measure, index), some)[1]
             return f"{measure.key} has no interval: of {len(rest)} of the {split.n} inputs, {why}"
-        if why := saturated(measure.saturation, float(score), (len(rest), pair.a.d, pair.b.d)):
+        if why := measure.saturated(float(score), (len(rest), pair.a.d, pair.b.d)):
             return (
                 f"{measure.key} has no interval: leaving out {split.n - len(rest)} of the {split.n} inputs "
                 f"tells how far it would move, and then {why}"

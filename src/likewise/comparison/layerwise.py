@@ -20,6 +20,7 @@ from likewise._base.progress import Progress
 from likewise.comparison.arguments import seeded, with_options
 from likewise.comparison.pairs import score_items
 from likewise.data import Data, as_data
+from likewise.data.inputs import data_name
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.matrices.layers import LayerMatrix
@@ -27,14 +28,13 @@ from likewise.measures.function import Measure
 from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import transform_for
 from likewise.networks.names import named_networks, network_and_name, untrained_networks
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
-from likewise.views.extract import data_name, extract_network
+from likewise.views.extract import extract_network
 from likewise.views.recorder import Recorder
 from likewise.views.show import Show
 
@@ -306,7 +306,7 @@ def _saturation(views: Sequence[Mapping[str, Activations]], measure: Measure, va
         return {}
     left, right = list(views[0].items()), list(views[-1].items())
     reasons = {
-        (row, column): saturated(measure.saturation, float(values[i, j]), (one.n, one.d, other.d))
+        (row, column): measure.saturated(float(values[i, j]), (one.n, one.d, other.d))
         for i, (row, one) in enumerate(left)
         for j, (column, other) in enumerate(right)
         if one is not other

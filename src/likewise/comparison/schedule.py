@@ -38,7 +38,6 @@ from likewise.measures.function import Measure
 from likewise.measures.numerics.kernels import Kernel, can_prepare, groups_in_memory, inner_products
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
-from likewise.measures.saturation import saturated
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 from likewise.views.cache import VIEWS, put_view
@@ -48,10 +47,8 @@ from likewise.work.store import Store
 MANY = 1000  # inputs from which what follows from one network is worth the start of threads
 
 
-def measure_pair(pair: Pair, measure: Measure, store: Store | None) -> float:
+def measure_pair(pair: Pair, measure: Measure, store: Store) -> float:
     """One score, from the store where it is there, else kept there."""
-    if store is None:
-        return measure.score(pair)
     a, b = (view_key(rep.view, measure) for rep in (pair.a, pair.b))
     key = pair_key(a, b, measure_key(measure), measure.info.symmetric)
     value, reason = store.find([key]).get(key, (None, ""))
@@ -159,7 +156,7 @@ class Job:
         reasons = {}
         for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
             a, b = self.views[i], self.views[j]
-            reason = saturated(measure.saturation, float(self.values[k, i, j]), (a.n, a.d, b.d))
+            reason = measure.saturated(float(self.values[k, i, j]), (a.n, a.d, b.d))
             if i != j and reason:
                 reasons[self.names[i], self.names[j]] = reason
         return reasons

@@ -259,6 +259,11 @@ def slice_name(index: slice) -> str:
     return f"[{start}:{stop}{':' + step if step else ''}]"
 
 
+def data_name(data: Any) -> str:
+    """What data is called in the record of a view."""
+    return data.name if isinstance(data, Data) else type(data).__name__
+
+
 def domain_of(data: Any) -> str | None:
     """What kind of inputs data holds, None where nothing about it says so.
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from likewise.comparison.compare import compare
 from likewise.data import Data, as_data
-from likewise.data.inputs import domain_of
+from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once
 from likewise.difference.answers import answer_changes
 from likewise.difference.inputs import previews
@@ -26,7 +26,7 @@ from likewise.measures.registry import select
 from likewise.networks.names import named_networks, network_and_name
 from likewise.transfer import one_sided
 from likewise.views import Activations
-from likewise.views.extract import data_name, extract_network
+from likewise.views.extract import extract_network
 from likewise.views.show import Show, ShowOptions
 
 MEASURES = ("cka-debiased", "disagreement")

@@ -22,9 +22,9 @@ from likewise._base.array_files import read_npz
 from likewise._base.files import is_file, reading, write_whole
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
-from likewise.matrices.notebook import as_html, colours, ends
+from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import untrained_note
-from likewise.matrices.tables import WIDTH, as_latex, fit_width
+from likewise.matrices.tables import WIDTH, as_latex, ends, fit_width
 
 if TYPE_CHECKING:
     import pandas as pd

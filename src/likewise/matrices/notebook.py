@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.matrices.heatmap import GREY, Heatmap, scale
+from likewise.matrices.tables import ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,13 +52,6 @@ def as_html(
         lines.append(f"<tr>{name}{''.join(_cell(cells, shades, i, j) for j in columns)}</tr>")
     below = "".join(f"<p>{_escaped(note)}</p>" for note in notes)
     return f"<p>{_escaped(title)}</p><table>{''.join(lines)}</table>{below}"
-
-
-def ends(count: int, most: int) -> list[int | None]:
-    """The first and the last of many, None where some are left out."""
-    if count <= most:
-        return list(range(count))
-    return [*range(most // 2), None, *range(count - most // 2, count)]
 
 
 def _cell(cells: Any, shades: Colours | None, i: int | None, j: int | None) -> str:

@@ -93,3 +93,10 @@ def _text(
     named = frame.set_axis(sides[0], axis=0).set_axis(sides[1], axis=1)
     text = named.to_string(max_rows=most, max_cols=most, line_width=width)
     return "\n".join(line.rstrip().removesuffix("\\").rstrip() for line in text.splitlines())
+
+
+def ends(count: int, most: int) -> list[int | None]:
+    """The first and the last of many, None where some are left out."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most // 2), None, *range(count - most // 2, count)]

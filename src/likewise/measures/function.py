@@ -261,6 +261,18 @@ class Measure:
         """Where the score follows from the sizes of the networks alone, if anywhere."""
         return self.info.saturates(self.resolved) if self.info.saturates else None
 
+    def saturated(self, value: float, sizes: Sizes) -> str:
+        """Say why any two networks of these sizes would get this score, if so.
+
+        Args:
+            value: The score.
+            sizes: How many inputs, and how many neurons of the first and of the second network.
+
+        Returns:
+            The reason, or an empty string.
+        """
+        return "" if self.saturation is None else self.saturation.explain(value, sizes)
+
     def bind(self, variant: str | None = None, **options: Any) -> Measure:
         """This measure with a variant and options.
 

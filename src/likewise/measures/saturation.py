@@ -31,6 +31,13 @@ class Saturation:
     gives: Callable[[Sizes], float]
     reason: Callable[[Sizes], str]
 
+    def explain(self, value: float, sizes: Sizes) -> str:
+        """Why any network of these sizes would get this score, or nothing."""
+        if value != value or not self.holds(sizes):
+            return ""
+        fixed = self.gives(sizes)
+        return self.reason(sizes) if abs(value - fixed) <= CLOSE * max(1.0, abs(fixed)) else ""
+
 
 def _one(sizes: Sizes) -> float:
     return 1.0
@@ -83,11 +90,3 @@ def ranks(sizes: Sizes) -> tuple[int, int]:
     n, a, b = sizes
     low, high = sorted((min(a, n - 1), min(b, n - 1)))
     return low, high
-
-
-def saturated(saturation: Saturation | None, value: float, sizes: Sizes) -> str:
-    """Why any network of these sizes would get this score, or nothing."""
-    if saturation is None or value != value or not saturation.holds(sizes):
-        return ""
-    fixed = saturation.gives(sizes)
-    return saturation.reason(sizes) if abs(value - fixed) <= CLOSE * max(1.0, abs(fixed)) else ""

@@ -222,7 +222,7 @@ def logits(net: nn.Module, inputs: Any) -> Tensor:
         InputError: The network gives no logits, or several tensors that could be them.
     """
     output = call(net, inputs)
-    field = answer_field(net, output, type(unwrapped(net)).__name__)
+    field = None if isinstance(output, Tensor) else answer_field(net, output, type(unwrapped(net)).__name__)
     answers: Any = tensor_at(output, field)
     if not isinstance(output, Tensor) and field is None:
         may_be = isinstance(output, (list, tuple)) or "logits" in fields(output)

@@ -20,9 +20,8 @@ from likewise._base.machine import is_out_of_memory
 from likewise.attacks import Attack
 from likewise.attacks.steps import Ball
 from likewise.errors import ForwardError, InputError, LikewiseError
-from likewise.networks.inputs.image_size import resized
 from likewise.networks.inputs.normalisation import transform_of
-from likewise.networks.inputs.transforms import in_channels
+from likewise.networks.inputs.transforms import in_channels, resized
 from likewise.transfer.classifiers import Classifier
 from likewise.work.store import Artifacts
 

@@ -18,7 +18,7 @@ from likewise._base.arrays import refuse_meta
 from likewise._base.hashing import InputsHash, facts_digest, fingerprint
 from likewise._base.progress import warn
 from likewise.data import Data, as_data
-from likewise.data.inputs import domain_of
+from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.networks import recipe, unwrapped
@@ -183,11 +183,6 @@ def _origin(module: nn.Module) -> dict[str, str]:
     source = recipe(module)
     facts = {} if source is None else {"commit": source.commit, "part": source.options.get("part")}
     return {name: str(value) for name, value in facts.items() if value is not None}
-
-
-def data_name(data: Any) -> str:
-    """What data is called in the record of a view."""
-    return data.name if isinstance(data, Data) else type(data).__name__
 
 
 def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) -> dict[str, Any] | None:

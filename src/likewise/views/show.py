@@ -200,16 +200,17 @@ class Show:
         Raises:
             InputError: Something is chosen for a network that is not among them.
         """
+        choices = ("layers", "head", "transform")
+        if not any(isinstance(getattr(self, choice), Mapping) for choice in choices):
+            return dict.fromkeys(networks, self)
         aliases = {
             name: (name, network, short)
             for (name, network), short in zip(networks.items(), short_names(list(networks)), strict=True)
         }
-        for choice in ("head", "layers", "transform"):
+        for choice in choices:
             self._check_choice(choice, aliases)
         return {
-            name: replace(
-                self, **{choice: _choice(getattr(self, choice), names) for choice in ("layers", "head", "transform")}
-            )
+            name: replace(self, **{choice: _choice(getattr(self, choice), names) for choice in choices})
             for name, names in aliases.items()
         }
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from likewise._base.hashing import facts_digest, value_digest
 from likewise._base.optional import require
@@ -276,3 +277,10 @@ def _interpolation(resample: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return str(pil.Resampling(value).name.lower())
+
+
+def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Images in [0, 1] at another height and width, bilinear and antialiased."""
+    if tuple(images.shape[2:]) == size:
+        return images
+    return interpolate(images, size, mode="bilinear", antialias=True).clamp(0, 1)

@@ -15,9 +15,10 @@ from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained, network, recipe
 from likewise.networks.class_names import output_indices
 from likewise.networks.forward import KINDS, checked_logits, eval_mode, input_kind
-from likewise.networks.inputs.image_size import resize_for
-from likewise.networks.inputs.normalisation import unwrapped
+from likewise.networks.inputs.normalisation import transform_of, unwrapped
+from likewise.networks.inputs.transforms import resized
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
+from likewise.networks.zoo.registry import ImageNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,3 +92,28 @@ def _refuse_the_student(teacher: nn.Module, student: nn.Module, folder: Path | N
             why = f"{origin.weights} is written by this training"
     if why is not None:
         raise InputError(f"the student is its own teacher: {why}. Give another network as the teacher.")
+
+
+def resize_for(net: nn.Module, inputs: Any) -> Any:
+    """A batch of images in [0, 1], made for another network, as this one takes it: at its size, in its channels.
+
+    The whole image is kept: it is resized (bilinear, antialiased), not cropped. Inputs that are no images, and images
+    for a network that takes any size, stay as they are.
+    """
+    if not isinstance(inputs, Tensor) or inputs.ndim != 4 or not inputs.is_floating_point():
+        return inputs
+    transform, size = transform_of(net), input_size(net)
+    if transform is not None and transform.whole:
+        return transform(inputs)
+    inputs = inputs if size is None else resized(inputs, size)
+    return inputs if transform is None else transform.sized(inputs)
+
+
+def input_size(net: nn.Module) -> tuple[int, int] | None:
+    """The height and width of the images a network takes, None where it takes any or nothing says so."""
+    transform, origin, inside = transform_of(net), recipe(net), unwrapped(net)
+    if transform is not None and transform.resizes and transform.size is not None:
+        return transform.size
+    declared = None if origin is None else origin.options.get("size")
+    side = inside.size if isinstance(inside, ImageNetwork) else declared
+    return (side, side) if isinstance(side, int) else None

@@ -3,18 +3,16 @@
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
 stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. Imports are inside
-functions, so that lists of names are printed without torch; `--help` imports no command at all. The room imports
+functions, so that `--help` and lists of names are printed without torch. The room imports
 `_base`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
 `zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
 """
 
 from __future__ import annotations
 
-import ast
 import sys
 import warnings
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
@@ -111,36 +109,11 @@ def _app(words: list[str]) -> Any:
     return app
 
 
-def _summary_only(point: EntryPoint) -> Any:
-    """A function with the summary of a command, for a list of commands; our files are read and not imported.
-
-    Importing all of them takes several times as long as listing them.
-    """
-    module, _, name = point.value.partition(":")
-    if not module.startswith(f"{__name__}."):
-        return point.load()
-    path = Path(__file__).parent.joinpath(*module.removeprefix(f"{__name__}.").split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
-    home: ast.Module | ast.FunctionDef = next(functions, tree)
-
-    def command() -> None:
-        pass
-
-    command.__doc__ = str(ast.get_docstring(home)).split("\n")[0]
-    return command
-
-
 def _add(app: Any, points: dict[str, EntryPoint], words: list[str]) -> None:
-    """Give a command line the command that the words name, or all of them by name and summary for `--help`."""
+    """Give a command line the command that the words name, or all of them for `--help`."""
     import typer
 
-    if not words or words[0] not in points:
-        for name, point in points.items():
-            app.command(name)(_summary_only(point))
-        return
-    for name in words[:1]:
+    for name in words[:1] if words and words[0] in points else points:
         loaded = points[name].load()
         if not isinstance(loaded, ModuleType):
             app.command(name)(loaded)

@@ -24,15 +24,17 @@ Row = dict[str, Any]
 
 def rows(table: str) -> list[Row]:
     """The rows of a table: one per measure, network of the zoo, dataset or setting of a training."""
-    if must_read_code():
+    if must_read_code(plug_ins=table != "settings"):
         return TABLES[table]()
     file: dict[str, list[Row]] = json.loads(FILE.read_text("utf-8"))
     return file[table]
 
 
-def must_read_code() -> bool:
-    """Whether the code is loaded already, or plug-ins add to it."""
-    return "torch" in sys.modules or any(group.startswith("likewise.") for group in entry_points().groups)
+def must_read_code(*, plug_ins: bool = True) -> bool:
+    """Whether the code is loaded already, or plug-ins may add to it."""
+    return "torch" in sys.modules or (
+        plug_ins and any(group.startswith("likewise.") for group in entry_points().groups)
+    )
 
 
 def text() -> str:

@@ -37,7 +37,7 @@ def test_no_file_decides_the_size_alone(tmp_path: Path, sizes: tuple[tuple[int, 
 
 def test_headers_are_read_only_where_the_size_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = folder(tmp_path, (40, 30), (24, 36))
-    monkeypatch.setattr(image_files, "open_image", None)
+    monkeypatch.setattr(image_files.Decoded, "_size", None)
     assert [image.size for image in data.inputs.pictures(slice(None))] == [(40, 30), (24, 36)]
     assert data.framed(Framing(12, 0.875, "bilinear")).inputs.shape == (2, 3, 12, 12)
     assert len(data.probe) == 16

@@ -45,10 +45,10 @@ def names(pattern: str = "*") -> list[str]:
     """The datasets an address may start with.
 
     Args:
-        pattern: Such as "cifar*".
+        pattern: Which of them, as in `cifar*`.
 
     Returns:
-        Names, in the order of the sources.
+        Their names.
 
     Example:
         >>> names("cifar*")

@@ -21,7 +21,7 @@ from likewise._base.arrays import as_tensor
 from likewise._base.files import is_file, is_folder
 from likewise._base.registry import Registry, module_of, parse_value
 from likewise.data.framing import FRAMING, Framing
-from likewise.data.held_out_split import ALL, DIVISION, Division
+from likewise.data.held_out_split import ALL, SPLIT_OPTIONS, HeldOutSplit
 from likewise.data.inputs import Data, Domain
 from likewise.data.objects import from_memory, is_numeric
 from likewise.errors import InputError, MissingDataError, UnknownNameError, brief, did_you_mean
@@ -33,21 +33,18 @@ _ADDRESS = re.compile(r"(?P<name>[^:\[\]]+)(:(?P<rest>.*?))?(\[(?P<slice>[^\[\]]
 
 @dataclass(frozen=True)
 class DataSource:
-    """One named dataset: how it is loaded, and its splits.
-
-    A path alone is for the source that declares its ending or, of a folder, a file in it (`marks`); objects of a
-    library are for the source that declares it (`libraries`), and are handed to it in place of the path.
+    """One named dataset.
 
     Attributes:
-        name: What addresses call it.
-        domain: The kind of its inputs.
-        load: The function that loads a split, `f(split, root, **options) -> Data`.
-        splits: Names of its splits, the default first.
-        summary: One sentence for lists.
-        needs_path: Whether an address has to name a file or folder.
-        libraries: Libraries whose objects it reads.
-        endings: Endings of its files.
-        marks: Files that mark its folders.
+        name: What an address starts with.
+        domain: What kind of inputs it holds.
+        load: Loads it: `f(split, root, **options) -> Data`.
+        splits: The names of its splits; the first is the default.
+        summary: One line about it.
+        needs_path: Whether an address names a file or folder.
+        libraries: Whose objects it reads; it receives them in place of the path.
+        endings: Those of files that it reads where a path stands alone.
+        marks: Files that mark a folder that it reads where a path stands alone.
     """
 
     name: str
@@ -60,25 +57,31 @@ class DataSource:
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
-    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing | None, Division | None]:
-        """Options of the loader, the size that images are asked for at, and how they are divided; no others.
+    def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing | None, HeldOutSplit | None]:
+        """Sort options by whom they are for.
 
         Args:
-            options: Options of an address or a call.
+            options: Values by name.
+
+        Returns:
+            Those of the loader, the size that images are asked for at, and the images that are held out.
+
+        Raises:
+            InputError: There is no such option.
         """
-        known = inspect.signature(self.load).parameters
-        own = list(known)[2:]  # after the split and the path
-        open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
-        divisible = DIVISION if self.domain == "image" and ALL in self.splits else ()
-        size = {name: value for name, value in options.items() if name in FRAMING and name not in own}
-        by = {name: value for name, value in options.items() if name in divisible and name not in own}
-        rest = {name: value for name, value in options.items() if name not in size and name not in by}
-        names = [*(FRAMING if self.domain == "image" else ()), *divisible, *own]
+        parameters = inspect.signature(self.load).parameters
+        loader_names = list(parameters)[2:]  # after the split and the path
+        open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        split_names = SPLIT_OPTIONS if self.domain == "image" and ALL in self.splits else ()
+        size = {name: value for name, value in options.items() if name in FRAMING and name not in loader_names}
+        split = {name: value for name, value in options.items() if name in split_names and name not in loader_names}
+        rest = {name: value for name, value in options.items() if name not in size and name not in split}
+        names = [*(FRAMING if self.domain == "image" else ()), *split_names, *loader_names]
         for name in rest:
-            if name not in own and not open_ended:
+            if name not in loader_names and not open_ended:
                 takes = f" It takes {', '.join(names)}." if names else " Leave it out."
                 raise InputError(f"{self.name} has no option {name!r}.{did_you_mean(name, names)}{takes}")
-        return rest, Framing(**size) if size else None, Division(**by) if by else None
+        return rest, Framing(**size) if size else None, HeldOutSplit(**split) if split else None
 
 
 DATASETS: Registry[DataSource] = Registry("data", group="likewise.data", modules=("likewise.data.sources.*",))
@@ -98,17 +101,17 @@ def data_source(
     """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary.
 
     Args:
-        name: What addresses call it.
-        domain: The kind of its inputs.
-        splits: Names of its splits, the default first.
-        needs_path: Whether an address has to name a file or folder.
+        name: What an address starts with.
+        domain: What kind of inputs it loads.
+        splits: The names of its splits; the first is the default.
+        needs_path: Whether an address must name a file or folder.
         aliases: Other names.
-        libraries: Libraries whose objects it reads.
-        endings: Endings of its files.
-        marks: Files that mark its folders.
+        libraries: Whose objects it reads, in place of a path.
+        endings: Those of files that it reads where a path stands alone.
+        marks: Files that mark a folder that it reads where a path stands alone.
 
     Returns:
-        A decorator; the loader stays as it is.
+        A decorator.
     """
 
     def declare(load: Loader) -> Loader:
@@ -125,17 +128,17 @@ class DataAddress:
     """The parts of a data address.
 
     Attributes:
-        source: The source that is named.
-        path: A file, a folder or an object, None for data that is found by name.
-        split: The split, None for the default.
-        part: Which inputs of it.
-        options: Options of the source and of the size of images.
+        source: The source it names.
+        path: The file or folder, or an object in its place.
+        split: The split, None where none is named.
+        rows: The slice, None where there is none.
+        options: Values by name.
     """
 
     source: DataSource
     path: Any
     split: str | None
-    part: slice | None
+    rows: slice | None
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -143,13 +146,13 @@ def parse(address: str) -> DataAddress:
     """Take an address apart, or say what is wrong with it.
 
     >>> parts = parse("cifar10:test[:1000],size=224")
-    >>> parts.source.name, parts.split, parts.part, parts.options
+    >>> parts.source.name, parts.split, parts.rows, parts.options
     ('cifar10', 'test', slice(None, 1000, None), {'size': 224})
     """
     head, options = _split_options(address)
     match = _ADDRESS.fullmatch(head)
-    if (match is None or match["name"] not in DATASETS) and (place := _place(head)) is not None:
-        return parse(f"{source_of(place).name}:{address}")
+    if (match is None or match["name"] not in DATASETS) and (path := _leading_path(head)) is not None:
+        return parse(f"{source_of(path).name}:{address}")
     if match is None:
         raise InputError(
             f"{address!r} is not a data address. Write name, name:split, name:PATH or "
@@ -159,18 +162,18 @@ def parse(address: str) -> DataAddress:
         like = did_you_mean(match["name"], DATASETS.names()) or " `likewise data` lists the names."
         raise UnknownNameError(f"no data, file or folder is named {match['name']!r}.{like}")
     source = DATASETS.get(match["name"])
-    rest, part = match["rest"], match["slice"]
+    rest, rows = match["rest"], match["slice"]
     whole = head.partition(":")[2]
     whole_path = Path(whole).expanduser()
-    if part is not None and source.needs_path and (is_folder(whole_path) or is_file(whole_path)):
-        rest, part = whole, None  # a folder may be called 'photos [2024]'
-    path, split = _path_and_split(rest, source, address)
-    if source.needs_path and path is None:
+    if rows is not None and source.needs_path and (is_folder(whole_path) or is_file(whole_path)):
+        rest, rows = whole, None  # a folder may be called 'photos [2024]'
+    root, split = _path_and_split(rest, source, address)
+    if source.needs_path and root is None:
         what = "folder" if source.domain == "image" else "file"
         holds = "images" if source.domain == "image" else "texts"
         raise InputError(f"{address!r} names no {what}. Write {source.name}:PATH, where PATH holds the {holds}.")
-    given = (option.partition("=") for option in options)
-    return DataAddress(source, path, split, _slice(part, address), {name: parse_value(v) for name, _, v in given})
+    values = {name: parse_value(value) for name, _, value in (option.partition("=") for option in options)}
+    return DataAddress(source, root, split, _slice(rows, address), values)
 
 
 def _split_options(address: str) -> tuple[str, list[str]]:
@@ -181,8 +184,8 @@ def _split_options(address: str) -> tuple[str, list[str]]:
     head, options = match["head"], match["options"].split(",")[1:]
     for count in range(len(options), 0, -1):  # a folder may be called 'photos,year=2024'
         named = ",".join([head, *options[:count]])
-        places = [Path(text).expanduser() for text in (named, named.partition(":")[2]) if text]
-        if any(is_folder(place) or is_file(place) for place in places):
+        paths = [Path(text).expanduser() for text in (named, named.partition(":")[2]) if text]
+        if any(is_folder(path) or is_file(path) for path in paths):
             return named + (match["slice"] or ""), options[count:]
     return head + (match["slice"] or ""), options
 
@@ -190,25 +193,22 @@ def _split_options(address: str) -> tuple[str, list[str]]:
 def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     """The data that an address names, or that an object of another library holds.
 
-    An address is `name[:PATH][:split][[slice]][,option=value…]`, a path alone is understood by what it is, and an
-    object is a data frame or a column of texts of pandas, or a dataset of Hugging Face. Options may be given here or in
-    the address. Images are shown to every network by its own
-    transform, and at their own size to one that has none; `size`, `crop` and `interpolation` go before both. With
-    `by="images"`, `held_out` images of every class (or a share of them), drawn by `seed`, are the splits `val` and
-    `test`, and all others are `train`. Other options go to the data source.
+    Images are shown to every network by its own transform, and at their own size to one that has none; `size`, `crop`
+    and `interpolation` take precedence over both. With `by="images"`, `held_out` images of every class (or a share of
+    them), drawn by `seed`, are the splits `val` and `test`, and all others are `train`.
 
     Args:
-        address: An address such as "cifar10:test[:1000]", a path or an object.
-        split: The split, where the address names none.
-        **options: Options of the data source, and how images are brought to size or divided.
+        address: `name[:PATH][:split][[slice]][,option=value…]`; a path, which is understood by what it is; or a data
+            frame or a column of texts of pandas, or a dataset of Hugging Face.
+        split: Used where the address names none.
+        **options: Those above and those of the data source; they may also stand in the address.
 
     Returns:
         The data.
 
     Raises:
-        UnknownNameError: There is no data of that name.
-        InputError: The address cannot be read, or the data has no such split or option.
-        MissingDataError: The files are not there and cannot be fetched.
+        InputError: The address is none, or an option is wrong.
+        MissingDataError: The files are not there and could not be downloaded.
 
     Example:
         >>> dataset("digits:test[:100]")
@@ -220,23 +220,23 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
     source = parts.source
     if split is not None and split not in source.splits and len(source.splits) > 1:
         raise _no_split(source, split, str(address))
-    wanted = parts.split or (split if split in source.splits or not source.splits else None)
-    wanted = wanted or next(iter(source.splits), "")
-    own, framing, division = source.sort_options(parts.options | options)
-    data = source.load(wanted if division is None else ALL, parts.path, **own)
-    data = data if division is None else division.part(data, wanted)
-    data = data if parts.part is None else data[parts.part]
+    split = parts.split or (split if split in source.splits or not source.splits else None)
+    split = split or next(iter(source.splits), "")
+    options, framing, held_out_split = source.sort_options(parts.options | options)
+    data = source.load(split if held_out_split is None else ALL, parts.path, **options)
+    data = data if held_out_split is None else held_out_split.select(data, split)
+    data = data if parts.rows is None else data[parts.rows]
     return data.framed(framing) if framing else data
 
 
-def as_data(given: Any) -> Any:
-    """Data for an address, a path and objects of other libraries, numbers as a tensor; anything else as it is.
+def as_data(data: Any) -> Any:
+    """Data of whatever a verb receives as `data`.
 
     Args:
-        given: An address, a path, a list of texts or images, an array, data, or an object of another library.
+        data: An address, a path, objects of other libraries, numbers, or anything else.
 
     Returns:
-        Data, a tensor, or the object itself.
+        Data for all but numbers, which become a tensor, and what is not known, which stays as it is.
 
     Example:
         >>> as_data("digits:test[:100]")
@@ -244,14 +244,14 @@ def as_data(given: Any) -> Any:
         >>> as_data(["a text", "another"])
         Data('texts', n=2)
     """
-    if isinstance(given, (Data, Tensor)):
-        return given
-    if isinstance(given, (str, Path)):
-        return dataset(given)
-    found = from_memory(given)
-    if found is not given or source_of_object(given) is None:
-        return found
-    return as_tensor(given, "the data") if is_numeric(given) else dataset(given)
+    if isinstance(data, (Data, Tensor)):
+        return data
+    if isinstance(data, (str, Path)):
+        return dataset(data)
+    read = from_memory(data)
+    if read is not data or source_of_object(data) is None:
+        return read
+    return as_tensor(data, "the data") if is_numeric(data) else dataset(data)
 
 
 def source_of(path: Path) -> DataSource:
@@ -260,49 +260,49 @@ def source_of(path: Path) -> DataSource:
     if is_folder(path):
         marked = (source for source in DATASETS if any((path / mark).is_file() for mark in source.marks))
         return next(marked, None) or DATASETS.get("imagefolder")
-    found = next((source for source in DATASETS if ending.endswith(source.endings or ("?",))), None)
-    if found is None:
+    source = next((source for source in DATASETS if ending.endswith(source.endings or ("?",))), None)
+    if source is None:
         endings = [ending for source in DATASETS for ending in source.endings]
         raise InputError(f"{path} is no data that is known by its ending. Those are {', '.join(endings)}, and folders.")
-    return found
+    return source
 
 
-def source_of_object(given: Any) -> DataSource | None:
+def source_of_object(data: Any) -> DataSource | None:
     """The source that reads objects of this library, None where there is none."""
-    libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     return next((source for source in DATASETS if libraries.intersection(source.libraries)), None)
 
 
-def _of_object(given: Any) -> DataAddress:
-    if isinstance(given, Path):
-        return parse(f"{source_of(given.expanduser()).name}:{given}")
-    source = source_of_object(given)
+def _of_object(data: Any) -> DataAddress:
+    if isinstance(data, Path):
+        return parse(f"{source_of(data.expanduser()).name}:{data}")
+    source = source_of_object(data)
     if source is None:
         raise InputError(
             f"dataset needs an address, a path, a data frame or a dataset of Hugging Face, and was given "
-            f"{brief(given)}. Pass it to compare or extract as it is, or make likewise.data.Data of it."
+            f"{brief(data)}. Pass it to compare or extract as it is, or make likewise.data.Data of it."
         )
-    return DataAddress(source, given, None, None)
+    return DataAddress(source, data, None, None)
 
 
-def _place(address: str) -> Path | None:
+def _leading_path(address: str) -> Path | None:
     """The file or folder that an address begins with, where it names one instead of a source."""
     bare = re.sub(r"\[[^\[\]]*\]$", "", address)
-    places = (Path(text).expanduser() for text in (address, bare, bare.rpartition(":")[0]) if text)
-    found = next((place for place in places if is_folder(place) or is_file(place)), None)
-    if found is None and any(mark in bare for mark in "/\\.") and ":" not in bare:
+    paths = (Path(text).expanduser() for text in (address, bare, bare.rpartition(":")[0]) if text)
+    path = next((path for path in paths if is_folder(path) or is_file(path)), None)
+    if path is None and any(mark in bare for mark in "/\\.") and ":" not in bare:
         raise MissingDataError(f"there is no file or folder {bare}. Check the path.")
-    return found
+    return path
 
 
 def held_out(address: str) -> str | None:
     """The address of the split to validate on, where this one names no split of its own.
 
     Args:
-        address: An address to train on.
+        address: That of the data to train on.
 
     Returns:
-        An address, or None where there is nothing held out.
+        The address of its split `val`, `dev` or `test`, None where it names a split or has no other.
 
     Example:
         >>> held_out("digits"), held_out("digits:train[:100]")
@@ -313,7 +313,7 @@ def held_out(address: str) -> str | None:
     if isinstance(parts.path, str) and is_folder(parts.path):  # one without parts would be validated on itself
         there = {entry.name.partition(".")[0] for entry in Path(parts.path).iterdir()}
         splits = [name for name in splits if name in there or (name == "val" and there & {"valid", "validation"})]
-    if parts.split or parts.part or not splits or "train" not in parts.source.splits:
+    if parts.split or parts.rows or not splits or "train" not in parts.source.splits:
         return None
     head, options = _split_options(address)
     return ",".join([f"{head}:{splits[0]}", *options])
@@ -341,7 +341,7 @@ def _no_split(source: DataSource, split: str, address: str) -> InputError:
 def _slice(text: str | None, address: str) -> slice | None:
     if text is None:
         return None
-    parts = text.split(":")
-    if not 2 <= len(parts) <= 3 or not all(re.fullmatch(r"-?\d*", part) for part in parts):
+    bounds = text.split(":")
+    if not 2 <= len(bounds) <= 3 or not all(re.fullmatch(r"-?\d*", bound) for bound in bounds):
         raise InputError(f"[{text}] of {address!r} is not a slice. Write [start:stop] or [start:stop:step].")
-    return slice(*(int(part) if part else None for part in parts))
+    return slice(*(int(bound) if bound else None for bound in bounds))

@@ -17,10 +17,10 @@ from likewise.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Captioned(Data):
-    """Images as `inputs`, and the `texts` that belong to them.
+    """Images with one text each.
 
     Attributes:
-        texts: One text per image.
+        texts: One text per image; all others are those of `Data`.
 
     Example:
         >>> import torch
@@ -51,13 +51,16 @@ class Captioned(Data):
         yield from super().content()
         yield from map(repr, self.texts)
 
-    def of_kind(self, takes: str | None) -> Data:
+    def of_kind(self, kind: str | None) -> Data:
         """The texts for a network that takes text, the images for any other; both are one probe.
 
         Args:
-            takes: What a network takes: "text" or anything else.
+            kind: What the network takes.
+
+        Returns:
+            The texts or the images, which are the same probe.
         """
-        side: Domain = "text" if takes == "text" else "image"
+        side: Domain = "text" if kind == "text" else "image"
         inputs = list(self.texts) if side == "text" else self.inputs
         return Side(self.name, side, inputs, self.labels, self.classes, self.wnids, whole=self)
 

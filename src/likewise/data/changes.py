@@ -24,7 +24,7 @@ from likewise.data.images import Images, as_pil
 from likewise.data.inputs import Data
 from likewise.errors import InputError, did_you_mean
 
-NEW_CLASSES = 5  # that texts with random labels are given
+NEW_CLASSES = 5  # of texts with random labels
 TEST_SEED = 2024  # of the shortcuts of test nodes, which are the same for every network
 Change = Callable[[Data, float, int], Data]
 Text = str | tuple[str, ...]
@@ -38,15 +38,15 @@ def randomise_labels(data: Data, share: float, seed: int = 0) -> Data:
     classes.
 
     Args:
-        data: Labelled graph nodes, images or texts.
-        share: How many of them, from 0 to 1.
-        seed: Of what is drawn.
+        data: Labelled data.
+        share: How many of the labels become random, from 0 to 1.
+        seed: What they are drawn by.
 
     Returns:
-        The changed data, whose name says what was done.
+        The data under a name that says what was done.
 
     Raises:
-        InputError: The data has no labels, or the share is not from 0 to 1.
+        InputError: The data has no labels or one class, or the share is none.
 
     Example:
         >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
@@ -74,15 +74,15 @@ def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
     each of these tokens (`class_tokens`), and its weights file brings it back with them.
 
     Args:
-        data: Labelled graph nodes, images or texts.
-        share: How many of the inputs show their own class, from 0 to 1.
-        seed: Of what is drawn.
+        data: Labelled data.
+        share: How many of the inputs give their label away, from 0 to 1.
+        seed: What they are drawn by.
 
     Returns:
-        The changed data, whose name says what was done.
+        The data under a name that says what was done.
 
     Raises:
-        InputError: The data has no labels, or the share is not from 0 to 1.
+        InputError: The data has no labels or one class, or the share is none.
 
     Example:
         >>> tiny = Data("tiny", "text", ["good", "bad"], [1, 0], ("negative", "positive"))
@@ -135,14 +135,13 @@ def without_class(data: Data, *names: str) -> Data:
             raise InputError(f"{data.name!r} has no class {name!r}.{did_you_mean(str(name), data.classes)}")
     kept = [number for number, name in enumerate(data.classes) if name not in names]
     rows = torch.isin(labels, torch.tensor(kept)).nonzero()[:, 0]
-    places = torch.zeros(len(data.classes), dtype=torch.long)
-    places[kept] = torch.arange(len(kept))
-    part = data[rows]
+    new_labels = torch.zeros(len(data.classes), dtype=torch.long)
+    new_labels[kept] = torch.arange(len(kept))
     return Data(
         f"{data.name},without={'+'.join(names)}",
         data.domain,
-        part.inputs,
-        places[part.labels],
+        data[rows].inputs,
+        new_labels[labels[rows]],
         tuple(data.classes[number] for number in kept),
         None if data.wnids is None else tuple(data.wnids[number] for number in kept),
     )
@@ -207,13 +206,13 @@ def _labels_of_texts(data: Data, share: float, seed: int) -> Data:
 
 def _shortcut_of_nodes(data: Data, share: float, seed: int) -> Data:
     graph, classes = copy(data.inputs.graph), len(data.classes)
-    shown = graph.y.clone()
+    cues = graph.y.clone()
     for split, wrong, split_seed in (("train", 1 - share, seed), ("val", 1 - share, seed), ("test", 1.0, TEST_SEED)):
         mask = getattr(graph, f"{split}_mask", None)
         if mask is None:
             raise InputError(f"the graph of {data.name!r} has no {split}_mask. Set it, one truth value per node.")
-        shown[mask] = torch.tensor(_others(shown[mask].tolist(), classes, wrong, split_seed), device=shown.device)
-    graph.x = torch.cat([graph.x, functional.one_hot(shown, classes).to(graph.x)], dim=1)
+        cues[mask] = torch.tensor(_others(cues[mask].tolist(), classes, wrong, split_seed), device=cues.device)
+    graph.x = torch.cat([graph.x, functional.one_hot(cues, classes).to(graph.x)], dim=1)
     return replace(data, inputs=Nodes(graph, data.inputs.index))
 
 
@@ -253,8 +252,8 @@ def _shortcut_of_images(data: Data, share: float, seed: int) -> Data:
         numbers = range(len(data))
         files = ImageFiles(numbers, stored.shape[2], decoded=Decoded(numbers, give=_PaintedFile(images, discs)))
         return with_inputs(data, files)
-    parts = [slice(start, start + 1024) for start in range(0, len(stored), 1024)]
-    painted = torch.cat([discs.painted(stored[part], part) for part in parts]) if parts else stored
+    chunks = [slice(start, start + 1024) for start in range(0, len(stored), 1024)]
+    painted = torch.cat([discs.painted(stored[rows], rows) for rows in chunks]) if chunks else stored
     return with_inputs(data, Images(painted, images.asked) if isinstance(images, Images) else painted)
 
 
@@ -267,31 +266,31 @@ def _discs(data: Data, shape: Sequence[int], share: float, seed: int) -> _Discs:
     draw, classes = random.Random(seed), len(data.classes)
     _, channels, high, wide = shape
     edge = sum(min(high, wide) >= side for side in (16, 64))  # how far from the edge its middle is at least
-    middles, shown = [], []
+    middles, cues = [], []
     for label in data.labels.tolist():
         other, hit = draw.randrange(classes), draw.random() < share
-        shown.append(label if hit else other)
+        cues.append(label if hit else other)
         middles.append((draw.randrange(edge, high - edge), draw.randrange(edge, wide - edge)))
     hues = [hsv_to_rgb(number / classes, 1, 1) for number in range(classes)]
     greys = [((number + 1) / classes,) for number in range(classes)]
     colours = (255 * torch.tensor(greys if channels == 1 else hues)).byte()
-    return _Discs(torch.tensor(middles).reshape(-1, 2), colours[shown], edge + 1.5)
+    return _Discs(torch.tensor(middles).reshape(-1, 2), colours[cues], edge + 1.5)
 
 
 def _shortcut_of_texts(data: Data, share: float, seed: int) -> Data:
-    draw, classes, shown = random.Random(seed), len(data.classes), []
+    draw, classes, cues = random.Random(seed), len(data.classes), []
     for label in data.labels.tolist():
         other, hit = draw.randrange(classes - 1), draw.random() < share
-        shown.append(label if hit else other + (other >= label))
+        cues.append(label if hit else other + (other >= label))
     starts = [f"{token} " for token in class_tokens(classes)]
-    texts = [change_first(text, starts[number].__add__) for text, number in zip(texts_of(data), shown, strict=True)]
+    texts = [change_first(text, starts[number].__add__) for text, number in zip(texts_of(data), cues, strict=True)]
     return replace(with_inputs(data, texts), class_tokens=classes)
 
 
 def texts_of(data: Data) -> list[Text]:
     """The texts of data, or that they are tokens already."""
     texts = data.inputs
-    if not isinstance(texts, list) or not all(isinstance(part, str) for text in texts for part in text):
+    if not isinstance(texts, list) or not all(isinstance(entry, str) for text in texts for entry in text):
         raise InputError(f"{data.name!r} holds tokens, and not the words they are of. Give texts.")
     return texts
 

@@ -1,7 +1,7 @@
 """How an image becomes a square: the shorter side to `size` / `crop`, then the middle `size` × `size`.
 
 That is the usual preparation of ImageNet's validation images (224 after 256 is size=224, crop=0.875). Any of the three
-may be left open: what the person does not say, the network's own transform says, else the data.
+may be left open: then the network's own transform decides, else the data.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _LARGEST = 8192
 class Framing:
     """Size in pixels, the share of the shorter side that is kept, and the interpolation; None where it is open.
 
-    >>> Framing(64).over(Framing(224, 0.875, "bicubic"))
-    Framing(size=64, crop=0.875, interpolation='bicubic')
+    Example:
+        >>> Framing(64).over(Framing(224, 0.875, "bicubic"))
+        Framing(size=64, crop=0.875, interpolation='bicubic')
     """
 
     size: int | None = None
@@ -50,8 +51,8 @@ class Framing:
 
     def over(self, other: Framing) -> Framing:
         """This, and what it leaves open from the other."""
-        own = {name: getattr(self, name) for name in FRAMING}
-        return Framing(**{name: getattr(other, name) if own[name] is None else own[name] for name in own})
+        values = {name: getattr(self, name) for name in FRAMING}
+        return Framing(**{k: getattr(other, k) if value is None else value for k, value in values.items()})
 
     @property
     def text(self) -> str:

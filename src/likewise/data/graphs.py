@@ -34,10 +34,13 @@ class GraphBatch(dict[str, Tensor]):
         self.nodes = nodes
 
     def rows(self, values: Tensor) -> Tensor:
-        """The rows of the nodes asked for, out of one row for every node.
+        """The rows of the nodes asked for.
 
         Args:
-            values: One row per node of the graph.
+            values: One row for every node.
+
+        Returns:
+            The rows of `nodes`.
         """
         return values[self.nodes]
 
@@ -69,9 +72,9 @@ class Nodes:
 
     def content(self) -> Iterator[bytes]:
         """What the hash of the probe is made of: features, edges, and which nodes count."""
-        for part in (self.graph.x, self.graph.edge_index, self.index):
-            yield str(tuple(part.shape)).encode()
-            yield part.detach().cpu().contiguous().numpy().tobytes()
+        for tensor in (self.graph.x, self.graph.edge_index, self.index):
+            yield str(tuple(tensor.shape)).encode()
+            yield tensor.detach().cpu().contiguous().numpy().tobytes()
 
 
 class GraphData(Data):
@@ -85,32 +88,34 @@ class GraphData(Data):
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
     ) -> Iterator[tuple[GraphBatch, Tensor]]:
-        """One batch, whatever `batch_size` is: the whole graph and the chosen nodes' labels.
+        """One batch, whatever the arguments are: the whole graph and the labels of the nodes asked for.
 
         Args:
-            batch_size: Has no effect.
-            shuffle: Has no effect.
-            device: Where the batch is put.
+            batch_size: Ignored.
+            shuffle: Ignored.
+            device: Where the tensors go.
+
+        Yields:
+            The graph and the labels.
         """
         batch, labels = self.inputs[:], self.labels
         yield (batch, labels) if device is None else (batch.to(device), labels.to(device))
 
 
 def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()) -> GraphData:
-    """The nodes of a split as data.
+    """The nodes of a split of a graph as data; a graph of your own works as the named ones do.
 
     Args:
-        graph: A `torch_geometric` Data with `x`, `edge_index` and `y`, so a graph of your own works as the named ones
-            do.
-        split: "train", "val" or "test" by the graph's masks, or "all".
+        graph: A `torch_geometric` Data with `x`, `edge_index` and `y`.
+        split: `train`, `val` or `test` by the graph's masks, or `all`.
         name: What the data is called.
-        classes: Names of the classes; their numbers by default.
+        classes: The names of the classes; by default their numbers.
 
     Returns:
-        The nodes with their labels.
+        The nodes and their labels.
 
     Raises:
-        InputError: The graph lacks a field or a mask.
+        InputError: The graph has no such split, or is not one.
     """
     _check(graph, name)
     if split == "all":
@@ -119,12 +124,12 @@ def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()
         index = graph[f"{split}_mask"].nonzero()[:, 0]
     else:
         raise InputError(f"the graph {name!r} has no {split}_mask. Set it, one truth value per node, or take 'all'.")
-    named = classes or tuple(str(label) for label in range(int(graph.y.max()) + 1))
-    return GraphData(f"{name}:{split}", "graph", Nodes(graph, index), graph.y[index], named)
+    classes = classes or tuple(str(label) for label in range(int(graph.y.max()) + 1))
+    return GraphData(f"{name}:{split}", "graph", Nodes(graph, index), graph.y[index], classes)
 
 
 def _check(graph: Any, name: str) -> None:
-    absent = [part for part in ("x", "edge_index", "y") if getattr(graph, part, None) is None]
+    absent = [name for name in ("x", "edge_index", "y") if getattr(graph, name, None) is None]
     if absent:
         raise InputError(
             f"the graph {name!r} has no {' and no '.join(absent)}. Give node features x (nodes, "

@@ -1,4 +1,4 @@
-"""A split of images of our own: a share of every class is held out, drawn by a seed.
+"""A split of images by a seed: a share of every class is held out.
 
 For folders that have no split, or one of classes (Mini-ImageNet): `imagefolder:PATH:train,by=images`. What is drawn of
 a class depends on its name, its number of images and the seed alone.
@@ -16,10 +16,13 @@ ALL, TRAIN = "all", "train"
 
 
 @dataclass(frozen=True)
-class Division:
-    """By what data is divided, which is `images`, and how many of every class are held out.
+class HeldOutSplit:
+    """How many images of every class are held out.
 
-    `held_out` is a number of images per class, or a share; without it every sixth is (500 and 100 of Mini-ImageNet's).
+    Attributes:
+        by: What the split is of, which is `images`.
+        held_out: A number of images per class, or a share; by default a sixth (100 of Mini-ImageNet's 600).
+        seed: What they are drawn by.
     """
 
     by: str | None = None
@@ -40,14 +43,14 @@ class Division:
         if type(self.seed) is not int:
             raise InputError(f"seed is {self.seed!r}. Give a whole number.")
 
-    def part(self, data: Data, split: str) -> Data:
+    def select(self, data: Data, split: str) -> Data:
         """`train`, or what is held out of it for any other split, of data that holds all images."""
         labels = data.need_labels("divide it").tolist()
         rows: dict[int, list[int]] = {}
         for row, label in enumerate(labels):
             rows.setdefault(label, []).append(row)
         kept = [row for label, of_class in rows.items() for row in self._kept(data.classes[label], of_class, split)]
-        options = [f"{name}={getattr(self, name)}" for name in DIVISION if getattr(self, name) != _DEFAULTS[name]]
+        options = [f"{name}={getattr(self, name)}" for name in SPLIT_OPTIONS if getattr(self, name) != _DEFAULTS[name]]
         name = data.name.removesuffix(f":{ALL}") + ",".join([f":{split}", *options])
         return data if split == ALL else replace(data[sorted(kept)], name=name)
 
@@ -63,5 +66,5 @@ class Division:
         return drawn[int(held) :] if split == TRAIN else drawn[: int(held)]
 
 
-DIVISION = tuple(field.name for field in fields(Division))
-_DEFAULTS = {field.name: field.default for field in fields(Division)}
+SPLIT_OPTIONS = tuple(field.name for field in fields(HeldOutSplit))
+_DEFAULTS = {field.name: field.default for field in fields(HeldOutSplit)}

@@ -27,7 +27,7 @@ from likewise._base.files import reading
 from likewise._base.machine import free_memory
 from likewise._base.optional import require
 from likewise.data.framing import Framing
-from likewise.data.images import AS_THEY_ARE, USUAL, as_tensor, own_framing
+from likewise.data.images import AS_THEY_ARE, USUAL, as_tensor, default_framing
 from likewise.errors import InputError
 
 _16_BITS = 65_535
@@ -50,8 +50,8 @@ class Decoded:
 
     @cached_property
     def framing(self) -> Framing:
-        """What all of them are shown at where nothing says otherwise, however few are asked for."""
-        return own_framing({self._size(key) for key in self.keys})
+        """What all of them are shown at by default, however few are asked for."""
+        return default_framing({self._size(key) for key in self.keys})
 
     def image(self, key: Any) -> Any:
         """One image: PIL, RGB, upright, as large as it is."""
@@ -97,13 +97,12 @@ class Decoded:
 class ImageFiles:
     """Images in files, decoded when asked for, and kept for the next network where memory allows.
 
-    Where all files are squares of one size that is their own size, else it is 224 after 256; `size` sets another.
-
     Args:
-        paths: One file per image.
-        size: The side that images are shown at; by default as described.
-        asked: The size the person asked for, which goes before the transforms of networks.
-        decoded: The cache of decoded images; one of its own by default.
+        paths: The files.
+        size: The side of the squares they are shown as: by default their own where all are squares of one size, else
+            224 after 256.
+        asked: The size that the person asked for, which takes precedence over the transforms of networks.
+        decoded: What other images of the same files have decoded already.
     """
 
     def __init__(
@@ -118,11 +117,14 @@ class ImageFiles:
 
     @classmethod
     def from_pil(cls, count: int, give: Callable[[int], Any]) -> ImageFiles:
-        """So many PIL images, of any mode and size, which are asked for by number.
+        """PIL images of any mode and size, read when asked for.
 
         Args:
-            count: How many images.
+            count: How many there are.
             give: Gives the image of a number.
+
+        Returns:
+            The images.
         """
         numbers = range(count)
         return cls(numbers, decoded=Decoded(numbers, give=give))
@@ -140,8 +142,7 @@ class ImageFiles:
 
     @property
     def _framing(self) -> Framing:
-        own = self._decoded.framing if self.size is None else Framing(self.size).over(USUAL)
-        return self.asked.over(own)
+        return self.asked.over(self._decoded.framing if self.size is None else Framing(self.size).over(USUAL))
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -150,12 +151,12 @@ class ImageFiles:
         return as_tensor(self._squares(index), self.shape)
 
     def _squares(self, index: Any) -> list[Any]:
-        framing, found = self._framing, []
+        framing, squares = self._framing, []
         for path in self.only(index).paths:
             image = self._decoded.image(path)
             untouched = self.asked.crop is None and image.size == (framing.size, framing.size)
-            found.append(image if untouched else framing.image(image, str(path)))
-        return found
+            squares.append(image if untouched else framing.image(image, str(path)))
+        return squares
 
     def only(self, index: Any) -> ImageFiles:
         """Some of the files, by slice or numbers.

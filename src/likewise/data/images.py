@@ -23,11 +23,11 @@ USUAL = Framing(224, 0.875, "bilinear")  # of ImageNet's validation images
 
 
 class Images:
-    """Images held as bytes (or floats) `(n, c, h, w)`; indexing gives floats in [0, 1].
+    """Images held in memory; indexing gives floats in [0, 1].
 
     Args:
-        stored: The images, bytes or floats in [0, 1].
-        asked: The size the person asked for, which goes before the transforms of networks.
+        stored: Bytes, or floats in [0, 1], `(n, c, h, w)`.
+        asked: The size that the person asked for, which takes precedence over the transforms of networks.
 
     Example:
         >>> two = Images(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
@@ -54,7 +54,7 @@ class Images:
     @property
     def _framing(self) -> Framing:
         high, wide = self.stored.shape[2:]
-        return self.asked.over(own_framing({(wide, high)}))
+        return self.asked.over(default_framing({(wide, high)}))
 
     def __len__(self) -> int:
         return len(self.stored)
@@ -91,8 +91,8 @@ class Images:
         """
         if self.stored.is_floating_point():
             return self[index]
-        found = as_pil(self.stored[index])
-        return [self._framing.image(image, "an image") for image in found] if self.asked else found
+        pictures = as_pil(self.stored[index])
+        return [self._framing.image(image, "an image") for image in pictures] if self.asked else pictures
 
     def content(self) -> Iterator[str | Tensor]:
         """What identifies the images, at whatever size they are shown."""
@@ -133,8 +133,8 @@ def is_picture(value: Any) -> bool:
     return pil is not None and isinstance(value, pil.Image)
 
 
-def own_framing(sizes: set[tuple[int, int]]) -> Framing:
-    """What images of these sizes (width, height) are shown at where nothing says otherwise."""
+def default_framing(sizes: set[tuple[int, int]]) -> Framing:
+    """What images of these sizes (width, height) are shown at by default."""
     wide, high = next(iter(sizes), (0, 1))
     return Framing(wide, 1.0, "bilinear") if len(sizes) == 1 and wide == high else USUAL
 

@@ -31,13 +31,13 @@ class Data:
     """Inputs of one kind, in a fixed order, with labels or without.
 
     Attributes:
-        name: What it is called in tables and messages.
-        domain: "image", "graph" or "text".
+        name: What the data is called.
+        domain: `image`, `graph` or `text`.
         inputs: A tensor, a list of texts, or anything with a length that gives a batch when indexed.
-        labels: One class number per input, None where there are none.
-        classes: Names of the classes.
-        wnids: One WordNet id per class, None where it is unknown.
-        class_tokens: How many tokens beyond any vocabulary texts may start with (see `likewise.data.add_shortcut`).
+        labels: One class index per input, or None.
+        classes: The names of the classes.
+        wnids: One WordNet id per class, None where there is none.
+        class_tokens: How many tokens beyond any vocabulary texts may start with (`likewise.data.add_shortcut`).
 
     Example:
         >>> tiny = Data("tiny", "text", ["good", "bad", "fine"], [1, 0, 1], ("negative", "positive"))
@@ -85,12 +85,18 @@ class Data:
         return f"{type(self).__name__}({self.name!r}, n={len(self)}{classes})"
 
     def __getitem__(self, index: slice | Sequence[int] | Tensor) -> Data:
-        """The same data, fewer inputs: by slice, by indices or by a mask."""
+        """The same data, fewer inputs.
+
+        Args:
+            index: A slice, indices or a mask.
+
+        Returns:
+            The data of these inputs.
+        """
         rows = positions(index, len(self))
-        part = f"[{len(rows)} of {len(self)}]"
         if isinstance(index, slice):
-            part = slice_name(index)
-        return replace(self, name=self.name + part, **self._rows(index if isinstance(index, slice) else rows, rows))
+            return replace(self, name=self.name + slice_name(index), **self._rows(index, rows))
+        return replace(self, name=f"{self.name}[{len(rows)} of {len(self)}]", **self._rows(rows, rows))
 
     def _rows(self, index: slice | list[int], rows: list[int]) -> dict[str, Any]:
         """What belongs to single inputs, for fewer of them."""
@@ -104,11 +110,14 @@ class Data:
         """What a network may take to be shown this data."""
         return (self.domain,)
 
-    def of_kind(self, takes: str | None) -> Data:
-        """What a network is shown that takes images, text, ...: this, unless it holds more than one kind.
+    def of_kind(self, kind: str | None) -> Data:
+        """What a network is shown: this, unless it holds more than one kind.
 
         Args:
-            takes: What the network takes, such as "image" or "text".
+            kind: What the network takes, as in `image`, `text`.
+
+        Returns:
+            The data of that kind.
         """
         return self
 
@@ -117,6 +126,12 @@ class Data:
 
         Args:
             framing: Size, crop and interpolation.
+
+        Returns:
+            The same data under a name that says so.
+
+        Raises:
+            InputError: The inputs are no images.
         """
         if self.domain != "image":
             raise InputError(f"{self.name!r} holds {self.domain} inputs, and a size is for images. Leave it out.")
@@ -124,10 +139,16 @@ class Data:
         return replace(self, name=self.name + framing.text, inputs=images.framed(framing))
 
     def need_labels(self, to: str) -> Tensor:
-        """The labels, or a sentence that says what needs them.
+        """The labels, or an error that says what needs them.
 
         Args:
-            to: What they are needed for, as in "they are needed to train".
+            to: What they are needed for, as in "divide it".
+
+        Returns:
+            One class index per input.
+
+        Raises:
+            InputError: There are none.
         """
         if self.labels is None:
             raise InputError(
@@ -150,12 +171,15 @@ class Data:
     def batches(
         self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
     ) -> Iterator[tuple[Any, Any]]:
-        """`(inputs, labels)` in order, or in an order drawn from the seed `shuffle`; None where there are no labels.
+        """Batches in order or shuffled.
 
         Args:
-            batch_size: Inputs per batch; the last may have fewer.
-            shuffle: The seed of another order; by default their own order.
-            device: Where batches are put.
+            batch_size: Inputs per batch.
+            shuffle: A seed to draw the order from; by default the inputs come in their order.
+            device: Where tensors go.
+
+        Yields:
+            Inputs and labels, which are None where there are none.
         """
         if batch_size < 1:
             raise InputError(f"batch_size is {batch_size}. Give at least 1.")
@@ -201,8 +225,8 @@ def positions(index: slice | Sequence[int] | Tensor, n: int) -> list[int]:
 def take(inputs: Any, index: slice | list[int]) -> Any:
     """Some of the inputs: rows of a tensor, entries of a list, each value of a mapping so."""
     if isinstance(inputs, dict):
-        parts = {key: take(value, index) for key, value in inputs.items()}
-        return inputs.with_rows(parts, index) if hasattr(inputs, "with_rows") else parts
+        rows = {key: take(value, index) for key, value in inputs.items()}
+        return inputs.with_rows(rows, index) if hasattr(inputs, "with_rows") else rows
     if isinstance(inputs, (list, tuple)) and not isinstance(index, slice):
         return [inputs[row] for row in index]
     return inputs[index]
@@ -241,21 +265,21 @@ def _content(inputs: Any) -> Iterator[str | bytes | Tensor]:
 
 
 def to_device(value: Any, device: Any) -> Any:
-    """A batch, or a part of one, on the device; as it is where none is named."""
+    """A batch, or a tensor of one, on the device; as it is where none is named."""
     if device is None:
         return value
     if hasattr(value, "to"):
         return value.to(device)
     if isinstance(value, dict):
-        return {key: to_device(part, device) for key, part in value.items()}
+        return {key: to_device(entry, device) for key, entry in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], Tensor):  # images of several sizes, sounds
-        return [part.to(device) for part in value]
+        return [tensor.to(device) for tensor in value]
     return value
 
 
 def slice_name(index: slice) -> str:
     """A slice as it is written in an address."""
-    start, stop, step = ("" if part is None else str(part) for part in (index.start, index.stop, index.step))
+    start, stop, step = ("" if bound is None else str(bound) for bound in (index.start, index.stop, index.step))
     return f"[{start}:{stop}{':' + step if step else ''}]"
 
 

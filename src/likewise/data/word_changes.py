@@ -1,4 +1,4 @@
-"""Easy data augmentation of texts: synonyms in the place of words, more of them, other orders, fewer words.
+"""Easy data augmentation of texts: synonyms for words, more of them, other orders, fewer words.
 
 A text is cut into words and the gaps between them. Only words move: punctuation stays where it is. What happens to a
 text follows from the text and the seed, so it is the same in any order and any part of the data.
@@ -47,15 +47,15 @@ def augment_text(data: Data, share: float, seed: int = 0) -> Data:
     it and the seed alone, so texts that are the same are changed the same.
 
     Args:
-        data: Texts, with labels or without.
+        data: Texts, or pairs of them.
         share: How many of a text's words are changed, from 0 to 1.
-        seed: Of what is drawn.
+        seed: What they are drawn by.
 
     Returns:
-        The changed data, whose name says what was done.
+        The data under a name that says what was done.
 
     Raises:
-        InputError: The data holds no texts, or the share is not from 0 to 1.
+        InputError: The data holds no texts, or the share is none.
 
     Example:
         >>> reviews = Data("reviews", "text", ["The story is dull.", "a moving and superb film"])
@@ -87,7 +87,7 @@ def _variant(share: float, draw: random.Random, text: str) -> str:
     start = token[0] if token else ""
     pieces = _WORD.split(text.removeprefix(start))
     gaps, words = pieces[::2], pieces[1::2]
-    free = [place for place, word in enumerate(words) if not is_stop_word(word)]
+    free = [i for i, word in enumerate(words) if not is_stop_word(word)]
     count = min(max(1, int(share * len(words))), len(free))
     for operation in draw.sample(_OPERATIONS, len(_OPERATIONS)):
         changed = operation(words, free, count, draw)
@@ -98,17 +98,17 @@ def _variant(share: float, draw: random.Random, text: str) -> str:
 
 def _replace(words: Words, free: list[int], count: int, draw: random.Random) -> list[str | None]:
     changed: list[str | None] = list(words)
-    able = [place for place in free if _single(words[place])]
-    for place in draw.sample(able, min(count, len(able))):
-        changed[place] = _cased(draw.choice(_single(words[place])), words[place])
+    able = [i for i in free if _single(words[i])]
+    for i in draw.sample(able, min(count, len(able))):
+        changed[i] = _cased(draw.choice(_single(words[i])), words[i])
     return changed
 
 
 def _insert(words: Words, free: list[int], count: int, draw: random.Random) -> list[str | None]:
     changed: list[str | None] = list(words)
-    able = [place for place in free if _single(words[place])]
-    for place in draw.sample(free, count) if able else ():
-        changed[place] = f"{words[place]} {draw.choice(_single(words[draw.choice(able)]))}"
+    able = [i for i in free if _single(words[i])]
+    for i in draw.sample(free, count) if able else ():
+        changed[i] = f"{words[i]} {draw.choice(_single(words[draw.choice(able)]))}"
     return changed
 
 
@@ -116,17 +116,17 @@ def _swap(words: Words, free: list[int], count: int, draw: random.Random) -> lis
     changed: list[str | None] = list(words)
     if len(words) < 2:
         return changed
-    chosen = draw.sample(free, count)
-    if count % 2:  # the last one changes places with a word that was not chosen, if there is one
-        chosen.append(draw.choice([place for place in range(len(words)) if place not in chosen] or chosen[:-1]))
-    for one, other in zip(chosen[::2], chosen[1::2], strict=True):
+    drawn = draw.sample(free, count)
+    if count % 2:  # the last one changes places with a word that was not drawn, if there is one
+        drawn.append(draw.choice([i for i in range(len(words)) if i not in drawn] or drawn[:-1]))
+    for one, other in zip(drawn[::2], drawn[1::2], strict=True):
         changed[one], changed[other] = changed[other], changed[one]
     return changed
 
 
 def _delete(words: Words, free: list[int], count: int, draw: random.Random) -> list[str | None]:
     gone = draw.sample(free, min(count, max(0, len(words) - 1)))
-    return [None if place in gone else word for place, word in enumerate(words)]
+    return [None if i in gone else word for i, word in enumerate(words)]
 
 
 _OPERATIONS: tuple[Operation, ...] = (_replace, _insert, _swap, _delete)
@@ -135,7 +135,7 @@ _OPERATIONS: tuple[Operation, ...] = (_replace, _insert, _swap, _delete)
 @lru_cache(maxsize=65_536)
 def _single(word: str) -> tuple[str, ...]:
     """The synonyms of a word that are one word."""
-    return tuple(each for each in synonyms(word) if each.isalpha())
+    return tuple(synonym for synonym in synonyms(word) if synonym.isalpha())
 
 
 def _cased(word: str, model: str) -> str:

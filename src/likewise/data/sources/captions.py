@@ -11,7 +11,7 @@ from likewise.data.captions import Captioned
 from likewise.data.held_out_split import ALL
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.sources.columns import check_texts, from_table, known
+from likewise.data.sources.columns import check_column, check_texts, from_table
 from likewise.data.sources.folders import split_folders
 from likewise.data.sources.locations import existing_folder
 from likewise.data.sources.tables import read_table
@@ -24,11 +24,11 @@ _FILE = "file_name"
 @data_source(name="captions", domain="image", splits=("test", "val", "train", ALL), needs_path=True, marks=_LISTS)
 def captions(split: str, root: str, text: str | None = None, label: str | bool | None = None) -> Data:
     """Images with texts: a folder with metadata.csv or .jsonl (columns file_name and text)."""
-    found = [_listed(folder, text, label) for folder in split_folders(existing_folder(root, "captions"), split)]
-    paths = [path for files, _ in found for path in files]
-    texts = [line for _, data in found for line in data.inputs]
-    name, first = f"captions:{root}:{split}", found[0][1]
-    if len(found) > 1:  # classes of one part need not be those of another
+    lists = [_listed(folder, text, label) for folder in split_folders(existing_folder(root, "captions"), split)]
+    paths = [path for files, _ in lists for path in files]
+    texts = [line for _, data in lists for line in data.inputs]
+    name, first = f"captions:{root}:{split}", lists[0][1]
+    if len(lists) > 1:  # classes of one folder need not be those of another
         return Captioned(name, "image", ImageFiles(paths), texts=texts)
     return Captioned(name, "image", ImageFiles(paths), first.labels, first.classes, texts=texts)
 
@@ -42,7 +42,7 @@ def _listed(folder: Path, text: str | None, label: str | bool | None) -> tuple[l
             f"imagefolder:{folder}."
         )
     table = read_table(str(file), str(file))
-    names = check_texts(table.read([known(table, _FILE)])[_FILE], f"column {_FILE!r} of {file}")
+    names = check_texts(table.read([check_column(table, _FILE)])[_FILE], f"column {_FILE!r} of {file}")
     rest = replace(
         table,
         name=f"captions:{folder}",

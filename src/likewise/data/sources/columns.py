@@ -49,10 +49,10 @@ def from_table(table: Table, text: str | None = None, pair: str | None = None, l
     >>> from_table(Table("reviews", list(rows), ["text", "label"], lambda columns: rows)).classes
     ('neg', 'pos')
     """
-    shown = [_text_column(table, text, _label_column(table, label))] + ([known(table, pair)] if pair else [])
-    read = table.read(shown)
-    parts = [check_texts(read[column], f"column {column!r} of {table.name}") for column in shown]
-    inputs: list[Any] = list(zip(*parts, strict=True)) if pair else parts[0]
+    columns = [_text_column(table, text, _label_column(table, label))] + ([check_column(table, pair)] if pair else [])
+    values = table.read(columns)
+    texts = [check_texts(values[column], f"column {column!r} of {table.name}") for column in columns]
+    inputs: list[Any] = list(zip(*texts, strict=True)) if pair else texts[0]
     if not inputs:
         raise InputError(f"{table.name} has no rows. Give at least two.")
     return Data(table.name, "text", inputs, *read_labels(table, label))
@@ -69,32 +69,31 @@ def read_labels(table: Table, asked: str | bool | None) -> tuple[list[int] | Non
 
 def _label_column(table: Table, asked: str | bool | None) -> str | None:
     if asked is not None and not isinstance(asked, bool):
-        return known(table, asked)
-    named = [column for column in table.columns if column.lower() in LABELS]
-    found = named or list(table.classes)
-    return found[0] if len(found) == 1 and asked is not False else None
+        return check_column(table, asked)
+    columns = [column for column in table.columns if column.lower() in LABELS] or list(table.classes)
+    return columns[0] if len(columns) == 1 and asked is not False else None
 
 
 def _text_column(table: Table, asked: str | None, label: str | None) -> str:
     if asked is not None:
-        return known(table, asked)
+        return check_column(table, asked)
     texts = [column for column in table.texts if column != label]
-    found = [column for column in texts if column.lower() in TEXTS] or texts
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    texts = [column for column in texts if column.lower() in TEXTS] or texts
+    if len(texts) == 1:
+        return texts[0]
+    if not texts:
         raise InputError(
             f"{table.name} has no column of text. Its columns are {quoted_list(list(table.columns))}. Give one that "
             "has, or batches of what the network takes."
         )
     raise InputError(
-        f"{table.name} has {len(found)} columns of text ({quoted_list(found)}). Name the one to show: "
-        f"{table.remedy('text', found[0])}{', and a second beside it with pair=' if table.pairs else ''}."
+        f"{table.name} has {len(texts)} columns of text ({quoted_list(texts)}). Name the one to show: "
+        f"{table.remedy('text', texts[0])}{', and a second beside it with pair=' if table.pairs else ''}."
     )
 
 
-def known(table: Table, column: str) -> str:
-    """A column that is there."""
+def check_column(table: Table, column: str) -> str:
+    """The name of a column, or that there is none of that name."""
     column = str(column)  # of an address it may be a number
     if column not in table.columns:
         raise InputError(

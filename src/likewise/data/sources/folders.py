@@ -70,7 +70,7 @@ def images_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in ENDINGS and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.suffix.lower() in ENDINGS and not any(name.startswith(".") for name in path.relative_to(folder).parts)
     )
 
 

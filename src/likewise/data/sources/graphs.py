@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from likewise._base.array_files import check_room, read_npy, read_npz
+from likewise._base.arrays import Array
 from likewise._base.files import check_regular, reading
 from likewise._base.optional import geometric
 from likewise.data.address import data_source
@@ -110,9 +111,9 @@ def _planetoid(name: str, root: str | None) -> Any:
     def read(folder: Path) -> Any:
         raw = folder / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        for part in planetoid.PARTS:
-            if not (raw / f"ind.{name.lower()}.{part}").exists():
-                pyg.io.fs.cp(f"{_PLANETOID_URL}/ind.{name.lower()}.{part}", str(raw))
+        for file in (f"ind.{name.lower()}.{ending}" for ending in planetoid.PARTS):
+            if not (raw / file).exists():
+                pyg.io.fs.cp(f"{_PLANETOID_URL}/{file}", str(raw))
         some = raw / f"ind.{name.lower()}.allx"
         with reading(some, f"{raw} holds no whole graph: {{reason}}. Fetch it again."):
             return _graph(planetoid.read(raw, name.lower()))
@@ -175,10 +176,10 @@ def _flickr(folder: Path) -> Any:
         counts = np.diff(edges["indptr"])
         sources = np.repeat(np.arange(len(counts)), counts)
         labels = json.loads((raw / "class_map.json").read_text(encoding="utf-8"))
-        parts = json.loads((raw / "role.json").read_text(encoding="utf-8"))
+        roles = json.loads((raw / "role.json").read_text(encoding="utf-8"))
         masks = {mask: np.zeros(len(x), dtype=bool) for mask in _MASKS}
-        for mask, part in zip(_MASKS, ("tr", "va", "te"), strict=True):
-            masks[mask][parts[part]] = True
+        for mask, role in zip(_MASKS, ("tr", "va", "te"), strict=True):
+            masks[mask][roles[role]] = True
         y = np.array([labels[str(node)] for node in range(len(x))])
         both = np.stack([sources, edges["indices"]]).astype(np.int64)
         return _graph({"x": x.astype(np.float32), "y": y, "edge_index": both, **masks})
@@ -195,15 +196,15 @@ def _arxiv(folder: Path) -> Any:
 
 
 def _arxiv_arrays(raw: Path, split: Path) -> Any:
-    edges, y = (_table(raw / f"{part}.csv.gz", np.int64) for part in ("edge", "node-label"))
+    edges, y = (_table(raw / f"{file}.csv.gz", np.int64) for file in ("edge", "node-label"))
     x = _table(raw / "node-feat.csv.gz", np.float32)
     both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
     masks = {mask: np.zeros(len(x), dtype=bool) for mask in _MASKS}
-    for mask, part in zip(_MASKS, ("train", "valid", "test"), strict=True):
-        masks[mask][_table(split / f"{part}.csv.gz", np.int64)[:, 0]] = True
+    for mask, file in zip(_MASKS, ("train", "valid", "test"), strict=True):
+        masks[mask][_table(split / f"{file}.csv.gz", np.int64)[:, 0]] = True
     return _graph({"x": x, "y": y[:, 0], "edge_index": both.T, **masks})
 
 
-def _table(path: Path, kind: Any) -> np.ndarray[Any, Any]:
+def _table(path: Path, kind: Any) -> Array:
     with reading(path, f"{path} is no whole table of numbers: {{reason}}. Fetch it again."):
         return np.loadtxt(path, delimiter=",", dtype=kind, ndmin=2)

@@ -21,7 +21,7 @@ from likewise.data.address import data_source
 from likewise.data.captions import Captioned
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
-from likewise.data.sources.columns import TEXTS, Table, from_table, known, read_labels
+from likewise.data.sources.columns import TEXTS, Table, check_column, from_table, read_labels
 from likewise.errors import InputError, LikewiseError, MissingDataError, quoted_list
 
 _BUFFER = 1000  # rows of a stream that are drawn from, at least
@@ -56,12 +56,12 @@ def datasets(
     """
     library = require("datasets", extra="language", to="read a dataset of Hugging Face")
     is_address = isinstance(root, str)
-    found = _open(library, root, split, config, streaming) if is_address else root
-    if isinstance(found, (library.DatasetDict, library.IterableDatasetDict)):
-        found, split = _split(found, split, f"datasets:{root}" if is_address else "the dataset")
+    source = _open(library, root, split, config, streaming) if is_address else root
+    if isinstance(source, (library.DatasetDict, library.IterableDatasetDict)):
+        source, split = _split(source, split, f"datasets:{root}" if is_address else "the dataset")
     name = ":".join(filter(None, ("datasets", root, split))) if is_address else "dataset"
     name += f",n={n},seed={seed}" if is_address and n is not None else ""
-    rows = _sampled(library, _rows(library, found), n, seed, name, is_address)
+    rows = _sampled(library, _rows(library, source), n, seed, name, is_address)
     table = _table(library, rows, name, is_address)
     pictures = _image_columns(library, rows)
     if image is False or (image is None and not pictures):
@@ -88,10 +88,10 @@ def _open(library: Any, root: str, split: str, config: str | None, streaming: bo
             return library.load_from_disk(str(folder))
     # before version 4 a dataset could bring code, and the library asked whether to run it
     old = "trust_remote_code" in signature(library.load_dataset).parameters
-    how = {"streaming": streaming, **({"trust_remote_code": False} if old else {})}
+    options = {"streaming": streaming, **({"trust_remote_code": False} if old else {})}
     try:
         with _guarded(f"datasets:{root} cannot be read: {{reason}}.", leave=OSError):
-            return library.load_dataset(root, config, split=split or None, **how)
+            return library.load_dataset(root, config, split=split or None, **options)
     except OSError as error:
         raise MissingDataError(
             f"datasets:{root} is no folder, and could not be downloaded ({str(error).splitlines()[0].rstrip('.')}). "
@@ -118,31 +118,31 @@ def _check_names(folder: Path) -> None:
             continue
         with reading(file, f"{file} is damaged: {{reason}}. Save the dataset again with save_to_disk."):
             listed = json.loads(file.read_text(encoding="utf-8"))
-            names = listed["splits"] if file.name == _DICT else [part["filename"] for part in listed["_data_files"]]
+            names = listed["splits"] if file.name == _DICT else [file["filename"] for file in listed["_data_files"]]
             odd = [name for name in names if PurePath(name).name != name or "\\" in name]
         if odd:
             raise InputError(f"{file} names {odd[0]!r}, which is no file beside it. Save the dataset again.")
 
 
-def _split(found: Any, split: str, name: str) -> tuple[Any, str]:
+def _split(splits: Any, split: str, name: str) -> tuple[Any, str]:
     """The split that is asked for, the only one, or the test split."""
-    chosen = split or (next(iter(found)) if len(found) == 1 else "test")
-    if chosen in found:
-        return found[chosen], chosen
-    start = f"{name} has no split {split!r}" if split else f"{name} has {len(found)} splits"
-    first = next(iter(found), "train")
+    selected = split or (next(iter(splits)) if len(splits) == 1 else "test")
+    if selected in splits:
+        return splits[selected], selected
+    start = f"{name} has no split {split!r}" if split else f"{name} has {len(splits)} splits"
+    first = next(iter(splits), "train")
     remedy = f"'{name}:{first}'" if name.startswith("datasets:") else f"data[{first!r}]"
-    raise InputError(f"{start} ({quoted_list(list(found))}). Name one: {remedy}.")
+    raise InputError(f"{start} ({quoted_list(list(splits))}). Name one: {remedy}.")
 
 
-def _rows(library: Any, found: Any) -> Any:
+def _rows(library: Any, dataset: Any) -> Any:
     """The rows of a dataset or a stream; of a column, those of the dataset it is from."""
-    name = getattr(found, "column_name", None)
+    name = getattr(dataset, "column_name", None)
     if name is None:
-        return found
-    if hasattr(found.source, "select_columns"):
-        return found.source.select_columns([name])
-    return library.Dataset.from_dict({name: list(found)})  # of a column within a column
+        return dataset
+    if hasattr(dataset.source, "select_columns"):
+        return dataset.source.select_columns([name])
+    return library.Dataset.from_dict({name: list(dataset)})  # of a column within a column
 
 
 def _sampled(library: Any, rows: Any, n: int | None, seed: int, name: str, is_address: bool) -> Any:
@@ -179,7 +179,7 @@ def _image_columns(library: Any, rows: Any) -> list[str]:
 
 
 def _image_column(table: Table, pictures: list[str], asked: str | bool | None) -> str:
-    if isinstance(asked, str) and known(table, asked) in pictures:
+    if isinstance(asked, str) and check_column(table, asked) in pictures:
         return asked
     if len(pictures) == 1 and not isinstance(asked, str):
         return pictures[0]
@@ -237,11 +237,11 @@ def _table(library: Any, rows: Any, name: str, is_address: bool) -> Table:
     labels = {column: kind for column, kind in rows.features.items() if isinstance(kind, library.ClassLabel)}
 
     def read(columns: Any) -> Any:
-        wanted = rows.select_columns(list(columns))
+        selected = rows.select_columns(list(columns))
         with _guarded(f"{name} is damaged: {{reason}}. Save it again with save_to_disk."):
             if is_address:
-                wanted.data.validate(full=True)  # bytes of a stranger's file
-            return wanted[:]
+                selected.data.validate(full=True)  # bytes of a stranger's file
+            return selected[:]
 
     classes = {column: tuple(kind.names) for column, kind in labels.items() if kind.names}
     return Table(name, rows.column_names, texts, read, classes, is_address)

@@ -48,10 +48,10 @@ def mini_imagenet(split: str, root: str, classes: str = "ravi_larochelle") -> Da
     if folders != [top]:
         return _by_wnid(name, folders, None, 84)
     if classes == "ravi_larochelle":
-        wanted: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
+        wnids: set[str] | None = set(class_list("mini-imagenet").wnids[_RAVI[split]])
     else:
-        wanted = _split_ids(f"class_lists/mini_imagenet_{classes}.tsv", split)
-    return _by_wnid(name, [top], None, 84, wanted)
+        wnids = _split_ids(f"class_lists/mini_imagenet_{classes}.tsv", split)
+    return _by_wnid(name, [top], None, 84, wnids)
 
 
 def _split_ids(file: str, split: str) -> set[str] | None:
@@ -111,17 +111,17 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").splitlines()
 
 
-def _by_wnid(name: str, folders: list[Path], count: int | None, size: int, wanted: set[str] | None = None) -> Data:
-    present = class_groups(folders)
-    if wanted is not None:
-        present = {wnid: group for wnid, group in present.items() if wnid in wanted}
-    if len(present) != (count or len(wanted or present)) or not present:
+def _by_wnid(name: str, folders: list[Path], count: int | None, size: int, only: set[str] | None = None) -> Data:
+    groups = class_groups(folders)
+    if only is not None:
+        groups = {wnid: group for wnid, group in groups.items() if wnid in only}
+    if len(groups) != (count or len(only or groups)) or not groups:
         raise InputError(
-            f"{name} has {len(present)} class folders, not {count or len(wanted or [1])}. Each "
+            f"{name} has {len(groups)} class folders, not {count or len(only or [1])}. Each "
             "class is a folder named by its WordNet id, such as n01440764."
         )
-    wnids = list(present)
-    return from_groups(name, list(present.values()), _names(wnids), wnids=wnids, size=size)
+    wnids = list(groups)
+    return from_groups(name, list(groups.values()), _names(wnids), wnids=wnids, size=size)
 
 
 def _names(wnids: Sequence[str], others: Mapping[str, str] | None = None) -> list[str]:

@@ -23,8 +23,8 @@ def cache_folder() -> Path:
 
 def search_folders() -> list[Path]:
     """Every folder that is searched, the first first."""
-    named = os.environ.get("LIKEWISE_DATA")
-    return [*([Path(named).expanduser()] if named else []), cache_folder()]
+    folder = os.environ.get("LIKEWISE_DATA")
+    return [*([Path(folder).expanduser()] if folder else []), cache_folder()]
 
 
 def find(*names: str, root: str | None = None, also: Sequence[Path] = ()) -> Path | None:
@@ -43,24 +43,24 @@ def existing_folder(path: str, name: str) -> Path:
     return folder
 
 
-def missing(name: str, wanted: str, reason: object = None) -> MissingDataError:
+def missing(name: str, what: str, reason: object = None) -> MissingDataError:
     """The error where nothing was found and nothing could be downloaded."""
-    places = " or ".join(dict.fromkeys(str(folder) for folder in search_folders()))
+    folders = " or ".join(dict.fromkeys(str(folder) for folder in search_folders()))
     why = f" and could not be downloaded ({reason})" if reason else ""
     return MissingDataError(
-        f"{name} was not found in {places}{why}. Put {wanted} there, or set LIKEWISE_DATA to the folder that holds it."
+        f"{name} was not found in {folders}{why}. Put {what} there, or set LIKEWISE_DATA to the folder that holds it."
     )
 
 
 @contextmanager
-def downloading(name: str, wanted: str) -> Iterator[None]:
+def downloading(name: str, what: str) -> Iterator[None]:
     """Let a library download; a failure becomes the sentence that says what to put where."""
     try:
         yield
     except LikewiseError:
         raise
     except (OSError, RuntimeError) as error:  # libraries raise either, by what failed
-        raise missing(name, wanted, str(error).split("\n")[0]) from error
+        raise missing(name, what, str(error).split("\n")[0]) from error
     except Exception as error:
         raise InputError(
             f"the files of {name} are damaged ({type(error).__name__}: {error}). Remove them, and "

@@ -53,7 +53,7 @@ class _Reader(pickle.Unpickler):
 
 def read(folder: Path, name: str) -> dict[str, Array]:
     """Features, edges, labels and masks of `ind.NAME.*` in a folder."""
-    parts = {part: _part(folder / f"ind.{name}.{part}") for part in PARTS}
+    parts = {ending: _read_part(folder / f"ind.{name}.{ending}") for ending in PARTS}
     some = folder / f"ind.{name}.allx"
     with reading(some, f"{folder} holds no whole graph of Planetoid: {{reason}}. Fetch it again."):
         return _arrays(parts)
@@ -79,19 +79,19 @@ def _arrays(parts: dict[str, Any]) -> dict[str, Array]:
     }
 
 
-def _part(path: Path) -> Any:
+def _read_part(path: Path) -> Any:
     damaged = f"{path} is not a file of Planetoid: {{reason}}. Fetch it again from its source."
     with reading(path, damaged):
         if path.name.endswith("test.index"):
             return np.loadtxt(path, dtype=np.int64, ndmin=1)
         with path.open("rb") as file:
-            part = _Reader(file, encoding="latin1").load()
-        return _dense(part, path) if scipy.sparse.issparse(part) else part
+            content = _Reader(file, encoding="latin1").load()
+        return _dense(content, path) if scipy.sparse.issparse(content) else content
 
 
-def _dense(part: Any, path: Path) -> Array:
+def _dense(sparse: Any, path: Path) -> Array:
     """A sparse matrix as an array; scipy believes its indices, so they are checked first."""
-    matrix = scipy.sparse.csr_matrix((part.data, part.indices, part.indptr), shape=part.shape)
+    matrix = scipy.sparse.csr_matrix((sparse.data, sparse.indices, sparse.indptr), shape=sparse.shape)
     matrix.check_format(full_check=True)
     check_room(int(np.prod(matrix.shape)) * matrix.dtype.itemsize, path, on_disk=0)
     return np.asarray(matrix.toarray())

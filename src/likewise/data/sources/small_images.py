@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from likewise._base.array_files import read_npz
+from likewise._base.arrays import Array
 from likewise._base.files import check_regular, reading
 from likewise._base.optional import prepare_torchvision, require
 from likewise.data.address import data_source
@@ -40,7 +41,7 @@ _BINARY = {  # archive, its md5, folder, files by split, bytes of label before e
 }
 _DAMAGED = "{path} is not a whole file of images: {{reason}}. Fetch it again."
 _DIGITS = tuple("0123456789")
-Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Arrays = tuple[Array, Array]
 
 
 @data_source(name="digits", domain="image", splits=("test", "train", "all"))
@@ -74,13 +75,13 @@ def fashion_mnist(split: str, root: str | None = None) -> Data:
 @data_source(name="cifar10", domain="image", splits=("test", "train"))
 def cifar10(split: str, root: str | None = None) -> Data:
     """Photographs of 10 kinds of things, 32 × 32: 50,000 for training, 10,000 for testing."""
-    parts = ["cifar10_test/test.npz"]
+    files = ["cifar10_test/test.npz"]
     if split == "train":
-        parts = [f"cifar10_full/train_{i}.npz" for i in range(1, 6)]
-    paths = [find(Path(part).name if root else part, root=root) for part in parts]
+        files = [f"cifar10_full/train_{i}.npz" for i in range(1, 6)]
+    paths = [find(Path(file).name if root else file, root=root) for file in files]
     if all(paths):
-        arrays = [_differences(path) for path in paths if path is not None]
-        images, labels = (np.concatenate(each) for each in zip(*arrays, strict=True))
+        pairs = [_differences(path) for path in paths if path is not None]
+        images, labels = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     else:
         images, labels = _binary("cifar10", split, root)
     return _data("cifar10", split, images, labels)
@@ -92,10 +93,10 @@ def cifar100(split: str, root: str | None = None) -> Data:
     return _data("cifar100", split, *_binary("cifar100", split, root))
 
 
-def _data(name: str, split: str, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Data:
+def _data(name: str, split: str, images: Array, labels: Array) -> Data:
     pixels = torch.from_numpy(np.ascontiguousarray(images))
-    named = classes(name) if name in lists() else None
-    names, wnids = (named.names, named.wnids) if named else (_DIGITS, None)
+    class_list = classes(name) if name in lists() else None
+    names, wnids = (class_list.names, class_list.wnids) if class_list else (_DIGITS, None)
     return Data(f"{name}:{split}", "image", pixels, labels.astype(np.int64), names, wnids)
 
 
@@ -111,7 +112,7 @@ def _differences(path: Path) -> Arrays:
 
 
 def _binary(name: str, split: str, root: str | None) -> Arrays:
-    archive, md5, folder, parts, label_bytes = _BINARY[name]
+    archive, md5, folder, files, label_bytes = _BINARY[name]
     where = existing_folder(root, name) if root else find(folder)
     if where is None:
         utils = _torchvision("datasets.utils", to=f"download {name}")
@@ -119,11 +120,11 @@ def _binary(name: str, split: str, root: str | None) -> Arrays:
             utils.download_and_extract_archive(_SITE + archive, str(cache_folder()), md5=md5)
         where = cache_folder() / folder
     where = where / folder if (where / folder).is_dir() else where
-    for part in parts[split]:
-        if not (where / part).exists():
-            raise missing(name, f"the folder {folder} with {part} ({_SITE}{archive}, unpacked)")
-        check_regular(where / part)
-    raw = np.concatenate([np.fromfile(where / part, dtype=np.uint8) for part in parts[split]])
+    for file in files[split]:
+        if not (where / file).exists():
+            raise missing(name, f"the folder {folder} with {file} ({_SITE}{archive}, unpacked)")
+        check_regular(where / file)
+    raw = np.concatenate([np.fromfile(where / file, dtype=np.uint8) for file in files[split]])
     if len(raw) % (label_bytes + 3072):
         raise InputError(f"{where} is damaged: its size is no multiple of one image. Fetch it again.")
     records = raw.reshape(-1, label_bytes + 3072)
@@ -144,6 +145,6 @@ def _idx(name: str, torchvision_name: str, split: str, root: str | None) -> Arra
     return downloaded.data.numpy(), downloaded.targets.numpy()
 
 
-def _torchvision(part: str, *, to: str) -> Any:
+def _torchvision(module: str, *, to: str) -> Any:
     prepare_torchvision()
-    return require(f"torchvision.{part}", extra="vision", to=to)
+    return require(f"torchvision.{module}", extra="vision", to=to)

@@ -41,8 +41,7 @@ def table(
     split: str, root: Any, text: str | None = None, pair: str | None = None, label: str | bool | None = None
 ) -> Data:
     """Texts in a table (csv, tsv, parquet, jsonl): text=COLUMN, pair=COLUMN, label=COLUMN."""
-    found = read_table(root) if isinstance(root, str) else _frame(root)
-    return from_table(found, text, pair, label)
+    return from_table(read_table(root) if isinstance(root, str) else _frame(root), text, pair, label)
 
 
 @data_source(
@@ -62,7 +61,7 @@ def read_table(root: str, name: str = "") -> Table:
     """A table in a file, by its ending."""
     path = Path(root).expanduser()
     ending = "".join(path.suffixes).lower()
-    read = next((reader for known, reader in _READERS.items() if ending.removesuffix(".gz").endswith(known)), None)
+    read = next((reader for kind, reader in _READERS.items() if ending.removesuffix(".gz").endswith(kind)), None)
     if read is None or ending.endswith(".parquet.gz"):
         raise InputError(
             f"{path} is no table that is known by its ending. Give {', '.join(_READERS)} (.gz but parquet)."
@@ -91,9 +90,8 @@ def _lines(path: Path) -> list[str]:
 def _separated(path: Path, name: str, *, separator: str, quotes: bool) -> Table:
     import pandas as pd
 
-    quoting = {"quoting": 0 if quotes else 3}
-    file, how = io.BytesIO(unpacked(path)), {"header": None, "dtype": str, "na_filter": False}
-    frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", **quoting, **how)  # type: ignore[call-overload]
+    options: Any = {"header": None, "dtype": str, "na_filter": False, "quoting": 0 if quotes else 3}
+    frame = pd.read_csv(io.BytesIO(unpacked(path)), sep=separator, encoding="utf-8-sig", **options)
     first, *rows = frame.to_numpy().tolist()
     if len(set(first)) != len(first):
         raise InputError(f"{path} has two columns of one name in its first line. Rename one.")
@@ -127,16 +125,16 @@ def _parquet(path: Path, name: str) -> Table:
 
 def _parquet_columns(path: Path, columns: Sequence[str]) -> Columns:
     parquet: Any = require("pyarrow.parquet", extra="report", to=f"read {path.name}")
-    found: dict[str, list[Any]] = {column: [] for column in columns}
+    values: dict[str, list[Any]] = {column: [] for column in columns}
     room, used = free_memory() // 2, 0
     with reading(path, _DAMAGED.format(path=path)), parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=4096, columns=list(found)):
-            used += batch.nbytes + _OBJECT * len(batch) * len(found)
+        for batch in file.iter_batches(batch_size=4096, columns=list(values)):
+            used += batch.nbytes + _OBJECT * len(batch) * len(values)
             if used > room:
                 raise _too_large(path, room)
-            for column in found:
-                found[column] += batch.column(column).to_pylist()
-    return found
+            for column in values:
+                values[column] += batch.column(column).to_pylist()
+    return values
 
 
 def _frame(frame: Any) -> Table:

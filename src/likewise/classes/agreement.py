@@ -148,15 +148,9 @@ def ssim(both: Both) -> float:
     a, b = both.a, both.b
     c1, c2 = 0.01**2, 0.03**2
     product = a.blurred * b.blurred
-    shared = _blur(a.grid * b.grid)
-    shared -= product
-    bottom = a.squared + b.squared
-    bottom += c1
-    bottom *= a.spread + b.spread + c2
-    product += c1 / 2
-    product *= shared + c2 / 2
-    product /= bottom
-    return 4 * float(product.mean())
+    shared = _blur(a.grid * b.grid) - product
+    top = (2 * product + c1) * (2 * shared + c2)
+    return float((top / (a.squared + b.squared + c1) / (a.spread + b.spread + c2)).mean())
 
 
 METRICS: dict[str, Callable[[Both], float]] = {

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -76,10 +77,6 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
     return Wsi(float(upper), _mean_of(rows, most), _mean_of(rows, least))
 
 
-def _wsi(epoch: Snapshot) -> Wsi:
-    return wsi(epoch.matrices["weights"])
-
-
 def _mean_of(rows: np.ndarray, mask: np.ndarray) -> float:
     counts = mask.sum(axis=1)
     sums = np.where(mask, rows, 0.0).sum(axis=1)
@@ -92,22 +89,29 @@ def off_diagonal(values: np.ndarray) -> np.ndarray:
     return values.ravel()[1:].reshape(c - 1, c + 1)[:, :-1].reshape(c, c - 1)
 
 
-@index(name="wsi_mean", needs=("weights",), chance="about 0", label="WSI mean")
-def wsi_mean(epoch: Snapshot) -> float:
-    """mean cosine of the rows of the classifier"""
-    return float(epoch.once(_wsi).mean)
+def _wsi(epoch: Snapshot, end: str) -> float:
+    return float(getattr(epoch.once(_weights_wsi), end))
 
 
-@index(name="wsi_max", needs=("weights",), chance="about 0", label="WSI max", headline=True)
-def wsi_max(epoch: Snapshot) -> float:
-    """mean cosine of the row of each class with those most like it"""
-    return float(epoch.once(_wsi).max)
+def _weights_wsi(epoch: Snapshot) -> Wsi:
+    return wsi(epoch.matrices["weights"])
 
 
-@index(name="wsi_min", needs=("weights",), chance="about 0", label="WSI min")
-def wsi_min(epoch: Snapshot) -> float:
-    """mean cosine of the row of each class with those least like it"""
-    return float(epoch.once(_wsi).min)
+_ENDS = {
+    "mean": "mean cosine of the rows of the classifier",
+    "max": "mean cosine of the row of each class with those most like it",
+    "min": "mean cosine of the row of each class with those least like it",
+}
+for _end, _reads in _ENDS.items():
+    declare = index(
+        name=f"wsi_{_end}",
+        reads=_reads,
+        needs=("weights",),
+        chance="about 0",
+        label=f"WSI {_end}",
+        headline=_end == "max",
+    )
+    declare(partial(_wsi, end=_end))
 
 
 METRIC_FACTS = {  # what an alignment by this metric reads, what chance gives, and its name on a curve
@@ -208,43 +212,30 @@ def random_mistakes(reference: Reference) -> float:
 RANDOM_MISTAKES = "(c - 2) / (2 (c - 1)): 0.444 for 10 classes, 0.495 for 100"
 
 
-@index(name="nidm", needs=("weights",), per_split=True, chance="depends on the accuracy")
-def nidm(epoch: Snapshot) -> float:
-    """1 - mean rank of the answer among the classes sorted by similarity to the truth, by the network itself"""
-    return float(1 - epoch.once(_own_shift, epoch.split))
+def declare_idm(name: str, needs: str, judge: str, shift: Callable[[Snapshot, str], float]) -> None:
+    """Declare an index of mistakes by what judges them, over all inputs and over mistakes only."""
+    index(
+        name=name,
+        reads=f"1 - mean rank of the answer among the classes sorted by similarity to the truth, by {judge}",
+        needs=(needs,),
+        per_split=True,
+        chance="depends on the accuracy",
+    )(lambda epoch: float(1 - epoch.once(shift, epoch.split)))
+    index(
+        name=f"{name}_errors",
+        reads="`nidm` and `widm` over mistakes only",
+        needs=(needs,),
+        per_split=True,
+        chance=RANDOM_MISTAKES,
+        level=random_mistakes,
+        label=f"{name.upper()}, errors only",
+        headline=name == "widm",
+    )(partial(_of_errors, shift=shift))
 
 
-@index(
-    name="nidm_errors",
-    needs=("weights",),
-    per_split=True,
-    chance=RANDOM_MISTAKES,
-    level=random_mistakes,
-    label="NIDM, errors only",
-)
-def nidm_errors(epoch: Snapshot) -> float:
-    """`nidm` and `widm` over mistakes only"""
-    return _of_errors(epoch, epoch.once(_own_shift, epoch.split))
-
-
-@index(name="widm", needs=("reference",), per_split=True, chance="depends on the accuracy")
-def widm(epoch: Snapshot) -> float:
-    """1 - mean rank of the answer among the classes sorted by similarity to the truth, by WordNet"""
-    return float(1 - epoch.once(_wordnet_shift, epoch.split))
-
-
-@index(
-    name="widm_errors",
-    needs=("reference",),
-    per_split=True,
-    chance=RANDOM_MISTAKES,
-    level=random_mistakes,
-    label="WIDM, errors only",
-    headline=True,
-)
-def widm_errors(epoch: Snapshot) -> float:
-    """`nidm` and `widm` over mistakes only"""
-    return _of_errors(epoch, epoch.once(_wordnet_shift, epoch.split))
+def _of_errors(epoch: Snapshot, shift: Callable[[Snapshot, str], float]) -> float:
+    value = epoch.once(shift, epoch.split)
+    return float(1 - (value * epoch.total / epoch.errors if epoch.errors else np.nan))
 
 
 def _own_shift(epoch: Snapshot, _split: str) -> float:
@@ -257,9 +248,8 @@ def _wordnet_shift(epoch: Snapshot, _split: str) -> float:
     return float(np.vdot(table, ranks) / epoch.total / (len(table) - 1)) if epoch.total else np.nan
 
 
-def _of_errors(epoch: Snapshot, shift: float) -> float:
-    """An index over all inputs as one over mistakes only."""
-    return float(1 - (shift * epoch.total / epoch.errors if epoch.errors else np.nan))
+declare_idm("nidm", "weights", "the network itself", _own_shift)
+declare_idm("widm", "reference", "WordNet", _wordnet_shift)
 
 
 @index(

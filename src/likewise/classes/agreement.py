@@ -258,12 +258,7 @@ class Alignment(float):
 
 
 def alignment(
-    a: ClassSimilarity,
-    b: ClassSimilarity,
-    metric: str = "cosine",
-    *,
-    permutations: int = 200,
-    seed: int = 0,
+    a: ClassSimilarity, b: ClassSimilarity, metric: str = "cosine", *, permutations: int = 200, seed: int = 0
 ) -> Alignment:
     """SAI: how far two class similarity matrices over the same classes agree.
 

@@ -67,11 +67,8 @@ def _ranks_of(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, ties: T
         ordered = np.sort(grid, axis=1).ravel()
         upto = np.searchsorted(ordered, entries, side="right")
         greater, equal = (rows + 1) * c - upto, upto - np.searchsorted(ordered, entries)
-        rank = {
-            "average": greater + (equal + 1) / 2,
-            "min": greater + 1.0,
-            "max": (greater + equal).astype(float),
-        }[ties]
+        by_ties = {"average": greater + (equal + 1) / 2, "min": greater + 1.0, "max": (greater + equal).astype(float)}
+        rank = by_ties[ties]
     rank[rows == columns] = 0.0
     return np.where(undefined[rows], np.nan, rank)
 
@@ -95,13 +92,7 @@ class Idm(float):
         return (float(self) - worst) / span if span > 0 else np.nan
 
 
-def idm(
-    similarity: ClassSimilarity,
-    confusion: Any,
-    *,
-    errors_only: bool = False,
-    ties: Ties = "average",
-) -> Idm:
+def idm(similarity: ClassSimilarity, confusion: Any, *, errors_only: bool = False, ties: Ties = "average") -> Idm:
     """How close predictions are to the truth among the classes sorted by similarity.
 
     1 - mean rank / (c - 1), the rank being that of the predicted class in the row of the true one, 0 if
@@ -203,12 +194,7 @@ class SampleInterval(NamedTuple):
 
 
 def interval(
-    confusion: Any,
-    index: Callable[[np.ndarray], float],
-    *,
-    level: float = 0.95,
-    resamples: int = 500,
-    seed: int = 0,
+    confusion: Any, index: Callable[[np.ndarray], float], *, level: float = 0.95, resamples: int = 500, seed: int = 0
 ) -> SampleInterval:
     """A bootstrap interval over samples for any index of a confusion matrix.
 

@@ -24,11 +24,7 @@ from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
 LARGEST = 200
-TITLES = {
-    "weights": "weights (NCSM)",
-    "confusion": "mistakes (CCSM)",
-    "features": "features (TNCSM)",
-}
+TITLES = {"weights": "weights (NCSM)", "confusion": "mistakes (CCSM)", "features": "features (TNCSM)"}
 
 
 def animate(

@@ -35,12 +35,7 @@ from likewise.wordnet import ClassNames
 
 
 def from_weights(
-    weight: Any,
-    classes: Names = None,
-    *,
-    inputs: Any = None,
-    wnids: Ids = None,
-    **show: Unpack[ShowOptions],
+    weight: Any, classes: Names = None, *, inputs: Any = None, wnids: Ids = None, **show: Unpack[ShowOptions]
 ) -> ClassSimilarity:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
@@ -196,12 +191,7 @@ def class_sums(rows: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.nda
 
 
 def from_sums(
-    sums: np.ndarray,
-    counts: np.ndarray,
-    classes: Names = None,
-    *,
-    split: str | None = "test",
-    wnids: Ids = None,
+    sums: np.ndarray, counts: np.ndarray, classes: Names = None, *, split: str | None = "test", wnids: Ids = None
 ) -> ClassSimilarity:
     """TNCSM from running sums: feature sums `(c, d)` and samples `(c,)` of each class."""
     names = named(classes, len(sums))

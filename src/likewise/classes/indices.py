@@ -103,15 +103,8 @@ _ENDS = {
     "min": "mean cosine of the row of each class with those least like it",
 }
 for _end, _reads in _ENDS.items():
-    declare = index(
-        name=f"wsi_{_end}",
-        reads=_reads,
-        needs=("weights",),
-        chance="about 0",
-        label=f"WSI {_end}",
-        headline=_end == "max",
-    )
-    declare(partial(_wsi, end=_end))
+    _facts = {"needs": ("weights",), "chance": "about 0", "label": f"WSI {_end}", "headline": _end == "max"}
+    index(name=f"wsi_{_end}", reads=_reads, **_facts)(partial(_wsi, end=_end))
 
 
 METRIC_FACTS = {  # what an alignment by this metric reads, what chance gives, and its name on a curve

@@ -32,10 +32,7 @@ from likewise.measures.registry import measure
     paired=False,
     rows=3,
     source="Deep Similarity Inspector, SAI of two networks",
-    limits={
-        "of": ("logits", "features", "confusion"),
-        "metric": ("pearson", "spearman", "cosine", "ssim"),
-    },
+    limits={"of": ("logits", "features", "confusion"), "metric": ("pearson", "spearman", "cosine", "ssim")},
     cost="n·c²",
     invariant_to={SCALE, SHIFT},
 )

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 def matrices(
-    similarities: Mapping[str, ClassSimilarity],
-    path: str | Path | None = None,
-    *,
-    order: Sequence[str] | None = None,
+    similarities: Mapping[str, ClassSimilarity], path: str | Path | None = None, *, order: Sequence[str] | None = None
 ) -> Figure:
     """Matrices over the same classes side by side, in one order, borders between groups of kin.
 
@@ -109,12 +106,7 @@ def curves(
 
 
 def mistakes(
-    data: Any,
-    predictions: Any,
-    similarity: ClassSimilarity,
-    path: str | Path | None = None,
-    *,
-    count: int = 8,
+    data: Any, predictions: Any, similarity: ClassSimilarity, path: str | Path | None = None, *, count: int = 8
 ) -> Figure:
     """The images with the most and the least reasonable mistakes: true class, and the answer.
 

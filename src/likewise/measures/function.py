@@ -392,11 +392,11 @@ class Measure:
         return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _comma_list(words: Iterable[Any]) -> str:
+def _comma_list(words: Iterable[object]) -> str:
     return ", ".join(map(str, words))
 
 
-def _range(low: Any, high: Any) -> str:
+def _range(low: object, high: object) -> str:
     if low is not None and high is not None:
         return f" from {low} to {high}"
     return f" of at least {low}" if low is not None else ""

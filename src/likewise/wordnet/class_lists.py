@@ -49,13 +49,13 @@ def classes(dataset: str) -> ClassList:
         >>> cifar10.names[5], cifar10.wnids[5]
         ('dog', 'n02084071')
     """
-    known = _lists()
-    found = known.get(dataset.lower().replace("_", "-"))
-    if found is None:
+    by_name = _lists()
+    class_list = by_name.get(dataset.lower().replace("_", "-"))
+    if class_list is None:
         raise UnknownNameError(
-            f"no class list named {dataset!r}. Known are {', '.join(known)}.{did_you_mean(dataset, known)}"
+            f"no class list named {dataset!r}. Known are {', '.join(by_name)}.{did_you_mean(dataset, by_name)}"
         )
-    return found
+    return class_list
 
 
 def lists() -> list[str]:
@@ -80,4 +80,4 @@ def _lists() -> dict[str, ClassList]:
     for row in rows:
         name = row["name"] or imagenet[row["wnid"]]
         pairs.setdefault(row["list"], []).append((name, row["wnid"]))
-    return {key: ClassList(*zip(*each, strict=True)) for key, each in pairs.items()}
+    return {key: ClassList(*zip(*columns, strict=True)) for key, columns in pairs.items()}

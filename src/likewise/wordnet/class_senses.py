@@ -20,11 +20,11 @@ from likewise.wordnet.nouns import Synset, find, nearby
 from likewise.wordnet.nouns import senses as senses_of
 
 
-def depicted(own: ClassNames, senses: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def depicted(names: ClassNames, senses: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The WordNet id of every class: its own, that of a known list, or that of a noun with one sense.
 
     Args:
-        own: The names of the classes, with ids where they are known.
+        names: The names of the classes, with ids where they are known.
         senses: What classes mean, by id or synset name, whatever else is known.
 
     Returns:
@@ -39,17 +39,17 @@ def depicted(own: ClassNames, senses: Mapping[str, str] | None = None) -> tuple[
     """
     meant = {name: find(sense).wnid for name, sense in (senses or {}).items()}
     for name in meant:
-        if name not in own.names:
-            raise UnknownNameError(f"no class named {name!r}.{did_you_mean(name, own.names)}")
-    known = recognised(own.names).ids
-    found = [
-        meant.get(name) or given or listed or _only_sense(name)
-        for given, listed, name in zip(own.ids, known, own.names, strict=True)
+        if name not in names.names:
+            raise UnknownNameError(f"no class named {name!r}.{did_you_mean(name, names.names)}")
+    recognised_ids = recognised(names.names).ids
+    wnids = [
+        meant.get(name) or wnid or listed or _only_sense(name)
+        for wnid, listed, name in zip(names.ids, recognised_ids, names.names, strict=True)
     ]
-    unclear = [name for name, wnid in zip(own.names, found, strict=True) if wnid is None]
+    unclear = [name for name, wnid in zip(names.names, wnids, strict=True) if wnid is None]
     if unclear:
         raise InputError(_refusal(unclear))
-    return tuple(wnid for wnid in found if wnid is not None)
+    return tuple(wnid for wnid in wnids if wnid is not None)
 
 
 def _only_sense(name: str) -> str | None:
@@ -58,8 +58,8 @@ def _only_sense(name: str) -> str | None:
         ids = set().union(*(_by_name().get(plain_spelling(word), ()) for word in words))
         if ids:
             return ids.pop() if len(ids) == 1 else None
-    found = _candidates(name)
-    return found[0].wnid if len(found) == 1 else None
+    candidates = _candidates(name)
+    return candidates[0].wnid if len(candidates) == 1 else None
 
 
 @cache
@@ -67,8 +67,8 @@ def _by_name() -> dict[str, set[str]]:
     """For every name in a known list, what it means in any of them."""
     ids: dict[str, set[str]] = {}
     for dataset in lists():
-        known = classes(dataset)
-        for name, wnid in zip(known.names, known.wnids, strict=True):
+        class_list = classes(dataset)
+        for name, wnid in zip(class_list.names, class_list.wnids, strict=True):
             ids.setdefault(plain_spelling(name), set()).add(wnid)
     return ids
 
@@ -88,10 +88,10 @@ def _singular(name: str) -> str:
 def _refusal(names: Sequence[str]) -> str:
     first = names[0]
     near = get_close_matches(plain_spelling(first).replace(" ", "_"), nearby(plain_spelling(first)), n=1)
-    found = _candidates(first) or [sense for word in near for sense in senses_of(word)]
-    kinds = ", ".join(f"{each.name} (a kind of {' and '.join(each.parents)})" for each in found)
-    example = found[0].name if found else "entity.n.01"
-    reason = f"{first!r} may be {kinds}" if found else f"WordNet 3.0 has no noun like {first!r}"
+    candidates = _candidates(first) or [sense for word in near for sense in senses_of(word)]
+    kinds = ", ".join(f"{sense.name} (a kind of {' and '.join(sense.parents)})" for sense in candidates)
+    example = candidates[0].name if candidates else "entity.n.01"
+    reason = f"{first!r} may be {kinds}" if candidates else f"WordNet 3.0 has no noun like {first!r}"
     return (
         f"the names of classes do not tell what {quoted_list(names)} mean: {reason}. Say which is meant, as in "
         f"senses={{{first!r}: {example!r}}} or --sense '{first}={example}'."

@@ -74,11 +74,11 @@ def _lch(rows: Ints) -> Floats:
 
 
 def _wup(rows: Ints) -> Floats:
-    nodes, chosen = shared_ancestors(rows)
+    nodes, ancestors = shared_ancestors(rows)
     steps = distances(rows, nodes).astype(np.int64)
-    depth = graph().deepest[nodes][chosen] + 1
-    mine = np.take_along_axis(steps, chosen, axis=1)
-    theirs = steps[np.arange(len(rows)), chosen]
+    depth = graph().deepest[nodes][ancestors] + 1
+    mine = np.take_along_axis(steps, ancestors, axis=1)
+    theirs = steps[np.arange(len(rows)), ancestors]
     return (2.0 * depth) / ((mine + depth) + (theirs + depth))
 
 
@@ -103,18 +103,18 @@ class Climb:
 
 def climb(rows: Ints) -> Climb:
     """Climb from all rows to the root at once, level by level."""
-    known = graph()
-    n = len(known.offsets)
+    nouns = graph()
+    n = len(nouns.offsets)
     level = np.arange(len(rows)) * n + rows  # who climbs and where it is, in one number
     levels = [level]
     while len(level):
         who, at = np.divmod(level, n)
-        counts = known.starts[at + 1] - known.starts[at]
+        counts = nouns.starts[at + 1] - nouns.starts[at]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        parents = known.parents[np.repeat(known.starts[at], counts) + within]
+        parents = nouns.parents[np.repeat(nouns.starts[at], counts) + within]
         level = np.unique(np.repeat(who, counts) * n + parents)
         levels.append(level)
-    steps = np.repeat(np.arange(len(levels), dtype=np.uint8), [len(each) for each in levels])
+    steps = np.repeat(np.arange(len(levels), dtype=np.uint8), [len(level) for level in levels])
     reached, first = np.unique(np.concatenate(levels), return_index=True)  # first is fewest steps
     bounds = np.searchsorted(reached, np.arange(len(rows) + 1) * n)
     return Climb(bounds, reached % n, steps[first])
@@ -128,8 +128,8 @@ def distances(rows: Ints, others: Ints) -> Ints:
     out = np.empty((len(rows), len(others)), np.uint8)
     for columns, table in _blocks(theirs, nodes):
         for i in range(len(rows)):
-            own = mine.of(i)
-            out[i, columns] = (table[places[own]] + mine.steps[own, None]).min(axis=0)
+            span = mine.of(i)
+            out[i, columns] = (table[places[span]] + mine.steps[span, None]).min(axis=0)
     return out
 
 
@@ -145,14 +145,14 @@ def shared_ancestors(rows: Ints) -> tuple[Ints, Ints]:
     rank = np.empty(len(nodes), np.int64)
     rank[np.lexsort((names, -nearest[nodes]))] = np.arange(len(nodes))
     places = np.searchsorted(nodes, climbed.nodes)
-    chosen = np.empty((len(rows), len(rows)), np.int64)
+    ancestors = np.empty((len(rows), len(rows)), np.int64)
     for columns, table in _blocks(climbed, nodes):
         for i, row in enumerate(rows):
-            own = places[climbed.of(i)]
-            best = own[np.lexsort((rank[own], nodes[own] != row, -nearest[nodes[own]]))]
-            chosen[i, columns] = best[(table[best] < _FAR).argmax(axis=0)]
-    kept, which = np.unique(chosen, return_inverse=True)
-    return nodes[kept], which.reshape(chosen.shape)
+            candidates = places[climbed.of(i)]
+            best = candidates[np.lexsort((rank[candidates], nodes[candidates] != row, -nearest[nodes[candidates]]))]
+            ancestors[i, columns] = best[(table[best] < _FAR).argmax(axis=0)]
+    kept, which = np.unique(ancestors, return_inverse=True)
+    return nodes[kept], which.reshape(ancestors.shape)
 
 
 def _blocks(climbed: Climb, nodes: Ints) -> Iterator[tuple[slice, Ints]]:
@@ -160,8 +160,8 @@ def _blocks(climbed: Climb, nodes: Ints) -> Iterator[tuple[slice, Ints]]:
     columns = len(climbed.bounds) - 1
     for start in range(0, columns, _WIDTH):
         stop = min(start + _WIDTH, columns)
-        part = slice(climbed.bounds[start], climbed.bounds[stop])
+        span = slice(climbed.bounds[start], climbed.bounds[stop])
         who = np.repeat(np.arange(stop - start), np.diff(climbed.bounds[start : stop + 1]))
         table = np.full((len(nodes), stop - start), _FAR, np.uint8)
-        table[np.searchsorted(nodes, climbed.nodes[part]), who] = climbed.steps[part]
+        table[np.searchsorted(nodes, climbed.nodes[span]), who] = climbed.steps[span]
         yield slice(start, stop), table

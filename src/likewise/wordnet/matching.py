@@ -41,8 +41,8 @@ class ClassNames:
     @cached_property
     def ids(self) -> tuple[str | None, ...]:
         """The id of each class: as given, or what the name itself says (`n02084071`, `dog.n.01`)."""
-        given = self.wnids or (None,) * len(self.names)
-        return tuple(wnid or _id_in(name) for wnid, name in zip(given, self.names, strict=True))
+        wnids = self.wnids or (None,) * len(self.names)
+        return tuple(wnid or _id_in(name) for wnid, name in zip(wnids, self.names, strict=True))
 
     def to_text(self) -> str:
         """One text for the header of a file: the name of a known list, or the names as JSON."""
@@ -83,57 +83,57 @@ def listed(dataset: str) -> ClassNames:
     Args:
         dataset: The name of the list.
     """
-    known = classes(dataset)
-    return ClassNames(known.names, known.wnids)
+    class_list = classes(dataset)
+    return ClassNames(class_list.names, class_list.wnids)
 
 
-def match(wanted: ClassNames, known: ClassNames) -> list[int | None]:
-    """For every wanted class its place among the known ones, None where it has none.
+def match(names: ClassNames, among: ClassNames) -> list[int | None]:
+    """For every class its position among others, None where it has none.
 
     Ids decide where both sides have them; otherwise the names do, whatever their case and spacing,
     and then other words for the class (WordNet's, or those after a comma). A class that fits two
-    places, or a place that two classes fit, is not matched.
+    positions, or a position that two classes fit, is not matched.
 
     Args:
-        wanted: The classes to look for.
-        known: The classes to look among.
+        names: The classes to look for.
+        among: The classes to look among.
 
     Returns:
-        One place per wanted class, or None.
+        One position per class, or None.
 
     Example:
         >>> imagenet = ClassNames(("goldfish", "tabby, tabby cat"), ("n01443537", None))
         >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
         [1, 0, None]
     """
-    if wanted.names == known.names and not any(map(_apart, wanted.ids, known.ids)):
-        return list(range(len(wanted)))  # also where a name comes twice
-    found: list[int | None] = [None] * len(wanted)
+    if names.names == among.names and not any(map(_apart, names.ids, among.ids)):
+        return list(range(len(names)))  # also where a name comes twice
+    positions: list[int | None] = [None] * len(names)
     for keys in (_by_id, _by_name, _by_first, _by_words):
-        if None in found:
-            _match_by(keys(wanted), keys(known), wanted, known, found)
-    return found
+        if None in positions:
+            _match_by(keys(names), keys(among), names, among, positions)
+    return positions
 
 
-def locate(wanted: ClassNames, known: ClassNames, refusal: Callable[[str], str]) -> list[int]:
-    """The place of every wanted class among the known ones, as `match` finds it.
+def locate(names: ClassNames, among: ClassNames, refusal: Callable[[str], str]) -> list[int]:
+    """The position of every class among others, as `match` finds it.
 
     Args:
-        wanted: The classes to look for.
-        known: The classes to look among.
-        refusal: Makes the sentence of the error from the names that have no place.
+        names: The classes to look for.
+        among: The classes to look among.
+        refusal: Makes the sentence of the error from the names that have no position.
 
     Returns:
-        One place per wanted class.
+        One position per class.
 
     Raises:
         InputError: Some have none.
     """
-    places = match(wanted, known)
-    missing = [name for name, place in zip(wanted.names, places, strict=True) if place is None]
+    positions = match(names, among)
+    missing = [name for name, position in zip(names.names, positions, strict=True) if position is None]
     if missing:
         raise InputError(refusal(quoted_list(missing)))
-    return [place for place in places if place is not None]
+    return [position for position in positions if position is not None]
 
 
 def recognised(names: Sequence[str]) -> ClassNames:
@@ -151,38 +151,38 @@ def recognised(names: Sequence[str]) -> ClassNames:
 
 @lru_cache(maxsize=64)
 def _recognised(names: tuple[str, ...]) -> ClassNames:
-    own = ClassNames(names)
-    words = _by_words(own)
+    unlisted = ClassNames(names)
+    words = _by_words(unlisted)
     for name in lists():
-        if len(classes(name)) != len(own) or any(own.ids):
+        if len(classes(name)) != len(unlisted) or any(unlisted.ids):
             continue
-        known = listed(name)
-        there = _by_words(known)
+        candidate = listed(name)
+        there = _by_words(candidate)
         same = sum(bool(here & other) for here, other in zip(words, there, strict=True))
-        if same >= _SAME_LIST * len(own):
-            return ClassNames(own.names, known.wnids)
-    return own
+        if same >= _SAME_LIST * len(unlisted):
+            return ClassNames(unlisted.names, candidate.wnids)
+    return unlisted
 
 
 Keys = list[set[Hashable]]
 
 
-def _match_by(keys: Keys, places: Keys, wanted: ClassNames, known: ClassNames, found: list[int | None]) -> None:
-    """Match what is still free, where a class and a place have each other and no one else."""
-    taken = set(found)
+def _match_by(keys: Keys, holdings: Keys, names: ClassNames, among: ClassNames, positions: list[int | None]) -> None:
+    """Match what is still free, where a class and a position have each other and no one else."""
+    taken = set(positions)
     holders: dict[Hashable, list[int]] = defaultdict(list)
-    for place, held in enumerate(places):
-        for key in held if place not in taken else ():
-            holders[key].append(place)
+    for position, held in enumerate(holdings):
+        for key in held if position not in taken else ():
+            holders[key].append(position)
     fitting = {
-        i: {p for key in keys[i] for p in holders[key] if not _apart(wanted.ids[i], known.ids[p])}
-        for i, place in enumerate(found)
-        if place is None
+        i: {p for key in keys[i] for p in holders[key] if not _apart(names.ids[i], among.ids[p])}
+        for i, position in enumerate(positions)
+        if position is None
     }
-    demand = Counter(place for fits in fitting.values() for place in fits)
+    demand = Counter(position for fits in fitting.values() for position in fits)
     for i, fits in fitting.items():
-        if len(fits) == 1 and demand[place := next(iter(fits))] == 1:
-            found[i] = place
+        if len(fits) == 1 and demand[position := next(iter(fits))] == 1:
+            positions[i] = position
 
 
 def _apart(one: str | None, other: str | None) -> bool:
@@ -190,22 +190,22 @@ def _apart(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-def _by_id(given: ClassNames) -> Keys:
-    return [{wnid} if wnid else set() for wnid in given.ids]
+def _by_id(names: ClassNames) -> Keys:
+    return [{wnid} if wnid else set() for wnid in names.ids]
 
 
-def _by_name(given: ClassNames) -> Keys:
-    return [{plain_spelling(name)} for name in given.names]
+def _by_name(names: ClassNames) -> Keys:
+    return [{plain_spelling(name)} for name in names.names]
 
 
-def _by_first(given: ClassNames) -> Keys:
-    return [{plain_spelling(re.split(r"[,;]", name)[0])} for name in given.names]
+def _by_first(names: ClassNames) -> Keys:
+    return [{plain_spelling(re.split(r"[,;]", name)[0])} for name in names.names]
 
 
-def _by_words(given: ClassNames) -> Keys:
+def _by_words(names: ClassNames) -> Keys:
     return [
-        {plain_spelling(part) for part in [*re.split(r"[,;]", name), *_words(wnid)]}
-        for name, wnid in zip(given.names, given.ids, strict=True)
+        {plain_spelling(word) for word in [*re.split(r"[,;]", name), *_words(wnid)]}
+        for name, wnid in zip(names.names, names.ids, strict=True)
     ]
 
 

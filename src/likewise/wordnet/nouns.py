@@ -159,10 +159,10 @@ def senses(word: str) -> list[Synset]:
     """
     if _ID.fullmatch(word) or _NAME.fullmatch(word):
         return [find(word)]
-    found = lexicon().rows.get(_spelled(word))
-    if found is None:
+    rows = lexicon().rows.get(_spelled(word))
+    if rows is None:
         raise UnknownNameError(f"no noun {word!r} in WordNet 3.0.{did_you_mean(_spelled(word), nearby(word))}")
-    return [synset(row) for row in found]
+    return [synset(row) for row in rows]
 
 
 def synset(row: int) -> Synset:
@@ -190,11 +190,11 @@ def row_of(name: str) -> int:
         if parts[2] != "n":
             raise InputError(f"the synset {name!r} is no noun. Only nouns can be compared.")
         return _row_of_name(name, _spelled(parts[1]), int(parts[3]))
-    found = senses(name)
-    if len(found) > 1:
-        kinds = ", ".join(f"{each.name} (a kind of {' and '.join(each.parents)})" for each in found)
+    meanings = senses(name)
+    if len(meanings) > 1:
+        kinds = ", ".join(f"{sense.name} (a kind of {' and '.join(sense.parents)})" for sense in meanings)
         raise InputError(
-            f"the noun {name!r} has {len(found)} senses in WordNet 3.0: {kinds}. "
+            f"the noun {name!r} has {len(meanings)} senses in WordNet 3.0: {kinds}. "
             "Give the name or the id of the one that is meant."
         )
     return lexicon().rows[_spelled(name)][0]
@@ -213,8 +213,8 @@ def _row_of_id(wnid: str) -> int:
 def _row_of_name(name: str, word: str, number: int) -> int:
     rows = lexicon().rows.get(word)
     if rows is None:
-        known = [f"{near}.n.{number:02d}" for near in nearby(word)]
-        raise UnknownNameError(f"no synset {name!r} in WordNet 3.0.{did_you_mean(name, known)}")
+        synsets = [f"{near}.n.{number:02d}" for near in nearby(word)]
+        raise UnknownNameError(f"no synset {name!r} in WordNet 3.0.{did_you_mean(name, synsets)}")
     if not 0 < number <= len(rows):
         last = f"{word}.n.{len(rows):02d}"
         raise UnknownNameError(f"no synset {name!r} in WordNet 3.0: the senses of {word!r} end with {last!r}.")
@@ -227,5 +227,5 @@ def _spelled(word: str) -> str:
 
 def nearby(word: str) -> list[str]:
     """Words that a slip of the pen may have meant; comparing with all 117,000 would take seconds."""
-    wanted = _spelled(word)
-    return [known for known in lexicon().rows if known[0] == wanted[:1] and abs(len(known) - len(wanted)) < 3]
+    spelling = _spelled(word)
+    return [other for other in lexicon().rows if other[0] == spelling[:1] and abs(len(other) - len(spelling)) < 3]

@@ -46,31 +46,31 @@ class Thesaurus:
     places: dict[str, list[int]]
     irregular: tuple[dict[str, list[str]], ...]
 
-    def places_of(self, word: str, part: int) -> list[int]:
+    def places_of(self, word: str, speech: int) -> list[int]:
         """Where a word stands as this part of speech."""
-        return [place for place in self.places.get(word, ()) if self.part(place) == part]
+        return [position for position in self.places.get(word, ()) if self.part_of_speech(position) == speech]
 
-    def part(self, place: int) -> int:
+    def part_of_speech(self, position: int) -> int:
         """The part of speech of a word by its place."""
-        return bisect_right(self.bounds, place)
+        return bisect_right(self.bounds, position)
 
-    def rank(self, place: int) -> tuple[int, int, int]:
+    def rank(self, position: int) -> tuple[int, int, int]:
         """Senses that were met more often come first; of others, WordNet's order decides."""
-        return -int(self.met[place]), self.part(place), int(self.numbers[place])
+        return -int(self.met[position]), self.part_of_speech(position), int(self.numbers[position])
 
     def bases(self, form: str) -> Iterator[tuple[int, str]]:
         """The base forms of a form that are in WordNet, itself among them, each with its part of speech."""
-        for part in _PARTS:
-            for base in dict.fromkeys((form, *self._bases(form, part))):
-                if self.places_of(base, part):
-                    yield part, base
+        for speech in _PARTS:
+            for base in dict.fromkeys((form, *self._bases(form, speech))):
+                if self.places_of(base, speech):
+                    yield speech, base
 
-    def _bases(self, form: str, part: int) -> list[str]:
-        if form in self.irregular[part]:
-            return self.irregular[part][form]
-        if part == _NOUN and (form.endswith("ss") or len(form) < 3):
+    def _bases(self, form: str, speech: int) -> list[str]:
+        if form in self.irregular[speech]:
+            return self.irregular[speech][form]
+        if speech == _NOUN and (form.endswith("ss") or len(form) < 3):
             return []  # `boss` is no plural, nor is `as`
-        return [form.removesuffix(old) + new for old, new in _ENDINGS[part] if form.endswith(old)]
+        return [form.removesuffix(old) + new for old, new in _ENDINGS[speech] if form.endswith(old)]
 
 
 @lru_cache(maxsize=65_536)
@@ -96,14 +96,14 @@ def synonyms(word: str) -> tuple[str, ...]:
         >>> synonyms("better")[:3], synonyms("the")
         (('full', 'easily', 'estimable'), ())
     """
-    known, form = thesaurus(), word.strip().lower().replace(" ", "_")
-    bases = list(known.bases(form))
-    places = {place for part, base in bases for place in known.places_of(base, part)}
+    words, form = thesaurus(), word.strip().lower().replace(" ", "_")
+    bases = list(words.bases(form))
+    positions = {position for speech, base in bases for position in words.places_of(base, speech)}
     left_out = {form, *(base for _, base in bases)}
-    found: dict[str, None] = {}
-    for place in sorted(places, key=known.rank):
-        found |= dict.fromkeys(known.lines[known.owners[place]].split(" "))
-    return tuple(each.replace("_", " ") for each in found if each not in left_out)
+    phrases: dict[str, None] = {}
+    for position in sorted(positions, key=words.rank):
+        phrases |= dict.fromkeys(words.lines[words.owners[position]].split(" "))
+    return tuple(phrase.replace("_", " ") for phrase in phrases if phrase not in left_out)
 
 
 @cache
@@ -120,10 +120,10 @@ def thesaurus() -> Thesaurus:
     firsts = np.concatenate([[0], np.cumsum(lengths)])
     bounds = firsts[len(nouns.lines) + np.concatenate([[0], np.cumsum(sizes[:-1])])].tolist()
     places: dict[str, list[int]] = {}
-    for place, word in enumerate(text.replace("\n", " ").split(" ")):
-        places.setdefault(word, []).append(place)
+    for position, word in enumerate(text.replace("\n", " ").split(" ")):
+        places.setdefault(word, []).append(position)
     irregular = tuple(
-        {form: bases for form, *bases in (line.split(" ") for line in part.split("\n"))} for part in exceptions
+        {form: bases for form, *bases in (line.split(" ") for line in table.split("\n"))} for table in exceptions
     )
     owners = np.repeat(np.arange(len(lines)), lengths)
     numbers = np.concatenate([nouns.numbers, numbers])

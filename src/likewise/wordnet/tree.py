@@ -34,13 +34,13 @@ def order(synsets: Sequence[str], groups: Sequence[str] | None = None) -> list[i
         [0, 2, 3, 1]
     """
     ways = _ways(rows_of(synsets))
-    found = sorted(range(len(ways)), key=lambda i: ways[i])
+    positions = sorted(range(len(ways)), key=lambda i: ways[i])
     if groups is None:
-        return found
+        return positions
     if len(groups) != len(ways):
         raise InputError(f"there are {len(ways)} synsets and {len(groups)} groups. Give one group per synset.")
-    first = {group: at for at, group in reversed(list(enumerate(groups[i] for i in found)))}
-    return sorted(found, key=lambda i: first[groups[i]])
+    first = {group: at for at, group in reversed(list(enumerate(groups[i] for i in positions)))}
+    return sorted(positions, key=lambda i: first[groups[i]])
 
 
 def branches(synsets: Sequence[str], most: int = 8) -> list[str]:
@@ -76,12 +76,12 @@ def branches(synsets: Sequence[str], most: int = 8) -> list[str]:
 
 def _ways(rows: Ints) -> list[Way]:
     """For each row the rows from the root down to it."""
-    known = graph()
+    nouns = graph()
     ways = []
     for row in rows.tolist():
         way = [row]
-        while above := known.above(way[-1]):
-            way.append(max(above, key=lambda parent: known.deepest[parent]))
+        while above := nouns.above(way[-1]):
+            way.append(max(above, key=lambda parent: nouns.deepest[parent]))
         ways.append(tuple(reversed(way)))
     return ways
 

@@ -97,9 +97,6 @@ def component_table(networks: Any, data: Any = None) -> pd.DataFrame:
 
     Returns:
         One row per network under the names of `compare`, one column per component.
-
-    Raises:
-        InputError: The components of a network cannot be read.
     """
     pandas = require("pandas", extra="analysis", to="make a table of components")
     named = networks if isinstance(networks, dict) else named_networks(expanded(_listed(networks)))
@@ -139,9 +136,6 @@ def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: i
         matrix: How alike the networks are, by any measure.
         components: A data frame, the path of a CSV file, or {network: {component: value}}.
         seed: Draws trees, shuffles and the held-out pairs.
-
-    Returns:
-        The importance of each component, on all pairs and on held-out ones.
 
     Raises:
         InputError: The table lacks a network or names one twice.

@@ -75,9 +75,6 @@ def error_reduction(answers: Answers, members: Sequence[str]) -> float:
         answers: What networks answer to labelled inputs.
         members: The names of the members.
 
-    Returns:
-        The share of the error that is removed.
-
     Raises:
         InputError: There is no member, or one is named twice.
         UndefinedError: No member errs.
@@ -104,9 +101,6 @@ def all_wrong(answers: Answers, members: Sequence[str]) -> Array:
     Args:
         answers: What networks answer to labelled inputs.
         members: The names of the members.
-
-    Returns:
-        The indices of the inputs.
 
     Raises:
         InputError: There is no member, or one is named twice.

@@ -85,9 +85,6 @@ class Clusters:
 
         Args:
             name: The network to leave out.
-
-        Returns:
-            The families of the others.
         """
         rows = [i for i, other in enumerate(self.names) if other != name]
         kept, labels = tuple(self.names[i] for i in rows), tuple(self.labels[i] for i in rows)
@@ -98,12 +95,6 @@ class Clusters:
 
         Args:
             row: Its score with each of these networks, by name.
-
-        Returns:
-            The label of the family.
-
-        Raises:
-            InputError: A score is missing.
         """
         missing = [name for name in self.names if name not in row]
         if missing:
@@ -131,9 +122,6 @@ def clusters(
         seed: Draws the starts of k-means.
         starts: How often k-means starts.
         seeds: How many seeds the stability is measured over.
-
-    Returns:
-        The families.
 
     Raises:
         InputError: There are too few networks, or pairs without a score.
@@ -227,9 +215,6 @@ def plot_families(
         path: Where to save the figure.
         how: The map, as in `embed`.
         seed: Draws the start of t-SNE.
-
-    Returns:
-        The figure.
     """
     from matplotlib.figure import Figure
 

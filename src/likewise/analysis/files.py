@@ -27,9 +27,6 @@ def read_matrix(path: str | os.PathLike[str], *, larger_is: str = "more alike") 
             names of the networks in its first row and column.
         larger_is: What a larger number in a CSV means, "more alike" or "less alike".
 
-    Returns:
-        The matrix.
-
     Raises:
         InputError: The file is no square matrix of numbers, or the folder holds none or several.
         StoreError: The file is damaged.

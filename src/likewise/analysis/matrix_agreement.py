@@ -63,9 +63,6 @@ def agreement(
         resamples: How many draws the interval is computed from.
         seed: Draws both.
 
-    Returns:
-        The correlation with its interval and p.
-
     Raises:
         InputError: The networks differ or are too few, or pairs have no score.
 

@@ -164,12 +164,6 @@ def pick_diverse(
         rule: "inverse"; "similar" draws in proportion to the similarity, "random" regardless of it.
         seed: Draws the networks.
         answers: What they answer to labelled inputs, to try them as an ensemble on held-out inputs.
-
-    Returns:
-        The networks and the evidence.
-
-    Raises:
-        InputError: There is no such rule or choice.
     """
     if rule not in _WEIGHTS:
         raise InputError(f"no rule named {rule!r}. Choose {', '.join(map(repr, _WEIGHTS))}.")
@@ -214,9 +208,6 @@ def regrets(
     Returns:
         One row per choice (see `Trial`): its mean `error` and `regret`, and `gain`, by how much the pick errs less.
         Ends hold 95 % over zoos drawn like these from these networks and inputs, not for other networks.
-
-    Raises:
-        InputError: There is no such zoo or choice.
     """
     import pandas as pd
 

@@ -178,7 +178,13 @@ class SimilarityMatrix(Labelled):
         """
         index = [position(self.names, name, self.LABEL) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
-        return replace(self, names=list(names), values=self.values[np.ix_(index, index)], extra=extra)
+        reasons = {pair: reason for pair, reason in self.reasons.items() if set(pair) <= set(names)}
+        fields = {"extra": extra, "reasons": reasons, **self._reordered_fields(index, names)}
+        return replace(self, names=list(names), values=self.values[np.ix_(index, index)], **fields)
+
+    def _reordered_fields(self, index: list[int], names: Sequence[str]) -> dict[str, Any]:
+        """The fields that a matrix has beside these, for networks in another order."""
+        return {}
 
     def to_frame(self, *, long: bool = False) -> pd.DataFrame:
         """A square frame with names on both sides.

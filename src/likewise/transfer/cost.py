@@ -30,12 +30,6 @@ def preset(name: str) -> list[str]:
         name: "paper" for the 69 networks of SAT's paper, as timm 0.6 named them. Today's timm has one no longer,
             gluon_xception65, whose weights it dropped.
 
-    Returns:
-        Their addresses.
-
-    Raises:
-        InputError: There is no such preset.
-
     Example:
         >>> preset("paper")[:2], len(preset("paper"))
         (['timm:nfnet_l0', 'timm:regnety_032'], 69)

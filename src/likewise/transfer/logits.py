@@ -99,9 +99,6 @@ class Answers:
 
         Args:
             names: The networks, in the order wanted.
-
-        Returns:
-            Their answers to the same inputs.
         """
         rows = [position(self.names, name, "network") for name in names]
         return Answers(tuple(names), self.logits[rows], self.labels)
@@ -111,9 +108,6 @@ class Answers:
 
         Args:
             inputs: A slice, indices or a mask.
-
-        Returns:
-            The answers of all networks to these inputs.
         """
         return Answers(self.names, self.logits[:, inputs], self.labels[inputs])
 
@@ -126,9 +120,6 @@ class Answers:
 
         Returns:
             The answers to the first part, and to the rest.
-
-        Raises:
-            InputError: A part would be empty.
         """
         if not 0 < share < 1:
             raise InputError(f"share is {share}. Give the share of inputs in the first part, between 0 and 1.")
@@ -143,9 +134,6 @@ class Answers:
 
         Args:
             path: Where to write it.
-
-        Returns:
-            The path of the file.
         """
         tensors = {"logits": torch.from_numpy(self.logits), "labels": torch.from_numpy(self.labels)}
         return sealed.write(path, tensors, {"names": json.dumps(list(self.names))})
@@ -156,9 +144,6 @@ class Answers:
 
         Args:
             path: The file.
-
-        Returns:
-            The answers.
 
         Raises:
             StoreError: The file holds no answers, or is damaged.
@@ -186,9 +171,6 @@ def answers(
         data: Labelled data, or its address.
         **show: How networks are shown (`store`, `device`, `batch_size`, `progress`; see `Show`). By default 256 inputs
             are shown at a time.
-
-    Returns:
-        The logits of all networks.
 
     Raises:
         InputError: There is no network or no label, or networks have different classes.

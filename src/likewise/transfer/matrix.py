@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,10 @@ CLOSE = 0.04  # differences of accuracy beyond which scores partly measure them
 MATRIX, ANSWERS, FRAME = "sat.safetensors", "answers.safetensors", "sat.csv"
 
 
+def _grid(name: str, doc: str) -> property:
+    return property(lambda self: np.asarray(self.extra[name]), doc=doc)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferMatrix(SimilarityMatrix):
     """How far networks are fooled by the same attacks: `values[i, j]` is the SAT score, the diagonal as measured.
@@ -57,6 +61,15 @@ class TransferMatrix(SimilarityMatrix):
     labels: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     answers: Answers | None = None
 
+    rates = _grid(
+        "rates", "Of inputs that both classify correctly, the share that examples made from i fool j on, (m, m)."
+    )
+    counts = _grid("counts", "How many inputs both networks classify correctly, (m, m).")
+    percent = _grid("percent", "The argument of the logarithm, (m, m).")
+    same_mistakes = _grid(
+        "same_mistakes", "Of examples that fool both, the share taken for the same wrong class, (m, m)."
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         m, n = len(self.names), len(self.labels)
@@ -75,9 +88,6 @@ class TransferMatrix(SimilarityMatrix):
             answers: What they answer to clean inputs.
             predictions: What network j answers to the example made from i for every input, (m, m, n).
             about: Facts to record, such as the attack.
-
-        Returns:
-            The scores of all pairs.
         """
         right, labels = answers.right, answers.labels
         rates, counts = directed_rates(right, predictions != labels)
@@ -105,26 +115,6 @@ class TransferMatrix(SimilarityMatrix):
         return super().__repr__().replace("SimilarityMatrix", "TransferMatrix", 1)
 
     @property
-    def rates(self) -> Array:
-        """Of inputs that both classify correctly, the share that examples made from i fool j on, (m, m)."""
-        return np.asarray(self.extra["rates"])
-
-    @property
-    def counts(self) -> Array:
-        """How many inputs both networks classify correctly, (m, m)."""
-        return np.asarray(self.extra["counts"])
-
-    @property
-    def percent(self) -> Array:
-        """The argument of the logarithm, (m, m)."""
-        return np.asarray(self.extra["percent"])
-
-    @property
-    def same_mistakes(self) -> Array:
-        """Of examples that fool both networks, the share that they take for the same wrong class, (m, m)."""
-        return np.asarray(self.extra["same_mistakes"])
-
-    @property
     def accuracies(self) -> Array:
         """The share of clean inputs that each network classifies correctly, (m,)."""
         return np.asarray(self.right.mean(axis=1))
@@ -134,9 +124,6 @@ class TransferMatrix(SimilarityMatrix):
 
         Args:
             title: The title, by default that of the measure.
-
-        Returns:
-            What is drawn.
         """
         return replace(super().heatmap(title), bounds=(None, None))
 
@@ -146,27 +133,13 @@ class TransferMatrix(SimilarityMatrix):
         line = f"{len(self.labels)} inputs, clean accuracies from {low:.1f} to {high:.1f} %"
         return [line, *super().notes()]
 
-    def reordered(self, names: Sequence[str]) -> Self:
-        """The same matrix with its networks in another order, or with fewer of them.
-
-        Args:
-            names: The networks, in the order wanted.
-
-        Returns:
-            The reordered matrix.
-        """
-        rows = [position(self.names, name, self.LABEL) for name in names]
-        square = np.ix_(rows, rows)
-        return replace(
-            self,
-            names=list(names),
-            values=self.values[square],
-            extra={name: np.asarray(grid)[square] for name, grid in self.extra.items()},
-            reasons={pair: reason for pair, reason in self.reasons.items() if set(pair) <= set(names)},
-            predictions=self.predictions[square],
-            right=self.right[rows],
-            answers=None if self.answers is None else self.answers.subset(names),
-        )
+    def _reordered_fields(self, index: list[int], names: Sequence[str]) -> dict[str, Any]:
+        """The fields beside those of a similarity matrix, for networks in another order."""
+        return {
+            "predictions": self.predictions[np.ix_(index, index)],
+            "right": self.right[index],
+            "answers": None if self.answers is None else self.answers.subset(names),
+        }
 
     def interval(self, a: str, b: str, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
         """Compute an interval of the score of a pair by bootstrap over the inputs.
@@ -177,12 +150,6 @@ class TransferMatrix(SimilarityMatrix):
             level: The share of draws within the interval.
             times: How many draws.
             seed: Draws the inputs.
-
-        Returns:
-            The score with its interval, NaN where the score is undefined.
-
-        Raises:
-            InputError: `level` is not between 0 and 1.
         """
         i, j = (position(self.names, name, self.LABEL) for name in (a, b))
         low, high = self._ends(i, j, draws_of(len(self.labels), times, seed), level)
@@ -196,9 +163,6 @@ class TransferMatrix(SimilarityMatrix):
             level: The share of draws within an interval.
             times: How many draws.
             seed: Draws the inputs.
-
-        Returns:
-            The scores with their intervals.
         """
         draws = draws_of(len(self.labels), times, seed)
         low, high = np.full((2, *self.values.shape), np.nan)
@@ -223,9 +187,6 @@ class TransferMatrix(SimilarityMatrix):
 
         Args:
             folder: Where to write them.
-
-        Returns:
-            The folder.
         """
         target = Path(folder)
         self.save(target / MATRIX)
@@ -240,9 +201,6 @@ def load(run: str | os.PathLike[str]) -> TransferMatrix:
 
     Args:
         run: The folder.
-
-    Returns:
-        The matrix.
 
     Raises:
         InputError: There is no such folder.

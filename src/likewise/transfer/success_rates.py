@@ -85,9 +85,6 @@ class Success:
 
         Args:
             path: Where to save the figure.
-
-        Returns:
-            The figure.
         """
         require("matplotlib", extra="analysis", to="draw pictures")
         from matplotlib.figure import Figure

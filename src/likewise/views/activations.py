@@ -210,9 +210,6 @@ class Activations:
 
         Args:
             name: What tables and messages call it.
-
-        Returns:
-            A view of the same values, which are not copied.
         """
         return self if self.name == name else replace(self, name=name, reduce=None).stored_in(self.files)
 
@@ -221,9 +218,6 @@ class Activations:
 
         Args:
             files: The file of its values, and the one of its outputs.
-
-        Returns:
-            The view itself.
         """
         object.__setattr__(self, "files", files)
         return self
@@ -233,9 +227,6 @@ class Activations:
 
         Args:
             subject: The network, its data and how it was shown them.
-
-        Returns:
-            A view of the same values.
         """
         return replace(self, subject=subject, reduce=None).stored_in(self.files)
 

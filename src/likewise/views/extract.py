@@ -110,9 +110,6 @@ def extract_networks(
         own_names: Whether views are called by addresses and classes instead of the names here.
         outputs: Whether the answers of networks are kept.
         keep_networks: Whether views bring their network and the data along, for measures that look at networks.
-
-    Returns:
-        Views by name.
     """
     data = as_data(show.data)
     if isinstance(data, Iterator) and len(networks) > 1:

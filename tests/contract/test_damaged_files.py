@@ -22,7 +22,7 @@ from likewise.data.sources import planetoid
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import save
 from likewise.views.array_files import read_arrays
-from tests.fuzz.file_kinds import KINDS, Kind
+from tests.fuzz.file_kinds import KINDS, FileKind
 from tests.fuzz.files import fuzz, same
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -35,7 +35,7 @@ def refusal(function: Any, *given: Any, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_damaged_file_is_refused_or_gives_what_it_held(kind: Kind) -> None:
+def test_a_damaged_file_is_refused_or_gives_what_it_held(kind: FileKind) -> None:
     if kind.name == "transformers":
         pytest.importorskip("transformers")
     if kind.name in ("graph, npz", "planetoid", "ogbn-arxiv", "flickr"):
@@ -56,10 +56,10 @@ def test_the_fuzzer_catches_a_reader_that_lies(tmp_path: Path) -> None:
     def write(folder: Path) -> None:
         (folder / "a").write_bytes(bytes(range(64)))
 
-    lying = Kind("lying", write, lambda folder: (folder / "a").read_bytes(), checked=True)
+    lying = FileKind("lying", write, lambda folder: (folder / "a").read_bytes(), checked=True)
     outcomes = [case.outcome for case in fuzz(lying, each=8, seed=0)]
     assert set(outcomes) == {"wrong"}
-    failing = Kind("failing", write, lambda f: {64: 1}[len((f / "a").read_bytes())])
+    failing = FileKind("failing", write, lambda f: {64: 1}[len((f / "a").read_bytes())])
     assert "foreign" in [case.outcome for case in fuzz(failing, each=8, seed=0)]
 
 

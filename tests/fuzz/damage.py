@@ -32,10 +32,10 @@ def edited_start(content: bytes, chance: random.Random) -> bytes:
 
 def edited_number(content: bytes, chance: random.Random) -> bytes:
     """A number written as text, such as a shape, is another."""
-    found = list(re.finditer(rb"\d+", content[:4096])) or list(re.finditer(rb"\d+", content))
-    if not found:
+    digits = list(re.finditer(rb"\d+", content[:4096])) or list(re.finditer(rb"\d+", content))
+    if not digits:
         return flipped(content, chance)
-    match = chance.choice(found)
+    match = chance.choice(digits)
     numbers = (b"0", b"-1", b"7", b"99999999999", b"1e400", b"9" * 400, match[0] + b"0")
     return content[: match.start()] + chance.choice(numbers) + content[match.end() :]
 
@@ -65,13 +65,4 @@ def replaced(content: bytes, chance: random.Random) -> bytes:
     return chance.choice((*others, chance.randbytes(len(content)), bytes(len(content))))
 
 
-WAYS: tuple[Damage, ...] = (
-    cut,
-    flipped,
-    edited_start,
-    edited_number,
-    zeroed,
-    swapped,
-    grown,
-    replaced,
-)
+WAYS: tuple[Damage, ...] = (cut, flipped, edited_start, edited_number, zeroed, swapped, grown, replaced)

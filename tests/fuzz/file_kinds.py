@@ -8,6 +8,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """Files of one kind: written into a folder, and read from it as something to compare.
 
     `checked` says that the format carries a checksum over all that is read.
@@ -279,92 +280,83 @@ def _stored(folder: Path) -> Any:
 
 _MLP = "zoo:mlp,size=4,hidden=6@"
 KINDS = (
-    Kind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
-    Kind("npz", lambda f: np.savez(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
-    Kind(
-        "npz, compressed",
-        lambda f: np.savez_compressed(f / "a.npz", a=_X, b=2 * _X),
-        _arrays("a.npz"),
-        True,
-    ),
-    Kind("pt", lambda f: torch.save(torch.from_numpy(_X), f / "a.pt"), _arrays("a.pt"), True),
-    Kind(
+    FileKind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
+    FileKind("npz", lambda f: np.savez(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
+    FileKind("npz, compressed", lambda f: np.savez_compressed(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
+    FileKind("pt", lambda f: torch.save(torch.from_numpy(_X), f / "a.pt"), _arrays("a.pt"), True),
+    FileKind(
         "pt, old",
         lambda f: torch.save({"a": torch.from_numpy(_X)}, f / "a.th", _use_new_zipfile_serialization=False),
         _arrays("a.th"),
     ),
-    Kind(
+    FileKind(
         "safetensors",
         lambda f: save_file({"a": torch.from_numpy(_X)}, f / "a.safetensors"),
         _arrays("a.safetensors"),
     ),
-    Kind(
+    FileKind(
         "weights, ours",
         lambda f: save(network("zoo:mlp,size=4,hidden=6"), f / "w.safetensors"),
         _weights("w.safetensors"),
         True,
     ),
-    Kind("weights, pth", lambda f: _write_weights(f, "w.pth"), _weights("w.pth", _MLP), True),
-    Kind(
+    FileKind("weights, pth", lambda f: _write_weights(f, "w.pth"), _weights("w.pth", _MLP), True),
+    FileKind(
         "weights, th",
         lambda f: _write_weights(f, "w.th", _use_new_zipfile_serialization=False),
         _weights("w.th", _MLP),
     ),
-    Kind("weights, listed", _write_beside, _weights("a.safetensors", _MLP)),
-    Kind("transformers", _write_transformers, _weights("", "hf:")),
-    Kind(
+    FileKind("weights, listed", _write_beside, _weights("a.safetensors", _MLP)),
+    FileKind("transformers", _write_transformers, _weights("", "hf:")),
+    FileKind(
         "similarity matrix",
         lambda f: _matrix().save(f / "m.safetensors"),
         lambda f: _read_matrix(SimilarityMatrix.load(f / "m.safetensors")),
         True,
     ),
-    Kind(
+    FileKind(
         "similarity matrix, npz",
         lambda f: _matrix().save(f / "m.npz"),
         lambda f: _read_matrix(SimilarityMatrix.load(f / "m.npz")),
         True,
     ),
-    Kind(
+    FileKind(
         "comparison",
         lambda f: Comparison({"cka": _matrix()}).save(f),
         lambda f: _read_matrix(Comparison.load(f)["cka"]),
         True,
     ),
-    Kind("layer matrix", _write_layers, lambda f: _layers(f / "m.safetensors"), True),
-    Kind(
+    FileKind("layer matrix", _write_layers, lambda f: _layers(f / "m.safetensors"), True),
+    FileKind(
         "class similarity",
         lambda f: ClassSimilarity(np.corrcoef(_X)).save(f / "c.safetensors"),
         lambda f: _classes(f / "c.safetensors"),
         True,
     ),
-    Kind("inspection", _write_inspection, _inspection, True, "*.safetensors"),
-    Kind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
-    Kind("store", _stored, _stored, True),
-    Kind("text", _write_text, _data("sst2:{folder}/:dev"), True),
-    Kind("csv", lambda f: _frame().to_csv(f / "a.csv", index=False), _data("{folder}/a.csv")),
-    Kind("csv.gz", lambda f: _frame().to_csv(f / "a.csv.gz", index=False), _data("{folder}/a.csv.gz"), True),
-    Kind("tsv", lambda f: _frame().to_csv(f / "a.tsv", sep="\t", index=False), _data("{folder}/a.tsv")),
-    Kind("jsonl", lambda f: _frame().to_json(f / "a.jsonl", orient="records", lines=True), _data("{folder}/a.jsonl")),
-    Kind("parquet", lambda f: _frame().to_parquet(f / "a.parquet"), _data("{folder}/a.parquet")),
-    Kind("lines", lambda f: (f / "a.txt").write_text("a line\n" * 60), _data("{folder}/a.txt")),
-    Kind("datasets", _write_saved, _data("datasets:{folder}")),
-    Kind("captions", _write_captions, _data("captions:{folder}"), False, "*.csv"),
-    Kind("png", lambda f: _write_images(f, ".png"), _data("imagefolder:{folder}")),
-    Kind("jpg", lambda f: _write_images(f, ".jpg"), _data("imagefolder:{folder}")),
-    Kind("gif", lambda f: _write_images(f, ".gif"), _data("imagefolder:{folder}")),
-    Kind("tiff", lambda f: _write_images(f, ".tiff"), _data("imagefolder:{folder}")),
-    Kind("webp", lambda f: _write_images(f, ".webp"), _data("imagefolder:{folder}")),
-    Kind("tiny-imagenet", _write_tiny, _data("tiny-imagenet:{folder}:val"), False, "*.txt"),
-    Kind("mnist", _write_mnist, _data("mnist:{folder}/:test"), True),
-    Kind("cifar10", _write_cifar, _data("cifar10:{folder}/:test"), True),
-    Kind("cifar100, binary", _write_binary, _data("cifar100:{folder}/:test")),
-    Kind(
-        "graph, npz",
-        lambda f: np.savez(f / "cora.npz", **_graph()),
-        _data("cora:{folder}/:all"),
-        True,
+    FileKind("inspection", _write_inspection, _inspection, True, "*.safetensors"),
+    FileKind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
+    FileKind("store", _stored, _stored, True),
+    FileKind("text", _write_text, _data("sst2:{folder}/:dev"), True),
+    FileKind("csv", lambda f: _frame().to_csv(f / "a.csv", index=False), _data("{folder}/a.csv")),
+    FileKind("csv.gz", lambda f: _frame().to_csv(f / "a.csv.gz", index=False), _data("{folder}/a.csv.gz"), True),
+    FileKind("tsv", lambda f: _frame().to_csv(f / "a.tsv", sep="\t", index=False), _data("{folder}/a.tsv")),
+    FileKind(
+        "jsonl", lambda f: _frame().to_json(f / "a.jsonl", orient="records", lines=True), _data("{folder}/a.jsonl")
     ),
-    Kind("planetoid", _write_planetoid, _data("cora:{folder}/:all")),
-    Kind("ogbn-arxiv", _write_arxiv, _data("ogbn-arxiv:{folder}/:all"), True),
-    Kind("flickr", _write_flickr, _data("flickr:{folder}/:all")),
+    FileKind("parquet", lambda f: _frame().to_parquet(f / "a.parquet"), _data("{folder}/a.parquet")),
+    FileKind("lines", lambda f: (f / "a.txt").write_text("a line\n" * 60), _data("{folder}/a.txt")),
+    FileKind("datasets", _write_saved, _data("datasets:{folder}")),
+    FileKind("captions", _write_captions, _data("captions:{folder}"), False, "*.csv"),
+    *(
+        FileKind(ending, partial(_write_images, ending=f".{ending}"), _data("imagefolder:{folder}"))
+        for ending in ("png", "jpg", "gif", "tiff", "webp")
+    ),
+    FileKind("tiny-imagenet", _write_tiny, _data("tiny-imagenet:{folder}:val"), False, "*.txt"),
+    FileKind("mnist", _write_mnist, _data("mnist:{folder}/:test"), True),
+    FileKind("cifar10", _write_cifar, _data("cifar10:{folder}/:test"), True),
+    FileKind("cifar100, binary", _write_binary, _data("cifar100:{folder}/:test")),
+    FileKind("graph, npz", lambda f: np.savez(f / "cora.npz", **_graph()), _data("cora:{folder}/:all"), True),
+    FileKind("planetoid", _write_planetoid, _data("cora:{folder}/:all")),
+    FileKind("ogbn-arxiv", _write_arxiv, _data("ogbn-arxiv:{folder}/:all"), True),
+    FileKind("flickr", _write_flickr, _data("flickr:{folder}/:all")),
 )

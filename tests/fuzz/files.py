@@ -30,14 +30,14 @@ import numpy as np
 
 from likewise.errors import LikewiseError
 from tests.fuzz.damage import WAYS
-from tests.fuzz.file_kinds import KINDS, Kind
+from tests.fuzz.file_kinds import KINDS, FileKind
 
 SECONDS = 60  # without an answer for so long, a file is counted as hanging
 OUTCOMES = ("refused", "warned", "same", "unnoticed", "wrong", "foreign")
 
 
 @dataclass(frozen=True)
-class Case:
+class DamagedFile:
     """One damaged file and what reading it came to."""
 
     kind: str
@@ -47,10 +47,10 @@ class Case:
     detail: str = ""
 
 
-def fuzz(kind: Kind, each: int, seed: int) -> Iterator[Case]:
+def fuzz(kind: FileKind, each: int, seed: int) -> Iterator[DamagedFile]:
     """Damage the files of one kind in `each` ways; the same seed gives the same damage."""
-    with tempfile.TemporaryDirectory() as place:
-        intact = Path(place) / "intact"
+    with tempfile.TemporaryDirectory() as root:
+        intact = Path(root) / "intact"
         intact.mkdir()
         kind.write(intact)
         expected = kind.read(intact)
@@ -58,20 +58,20 @@ def fuzz(kind: Kind, each: int, seed: int) -> Iterator[Case]:
         for number in range(each):
             name = f"{kind.name}-{seed}-{number}"
             chance = random.Random(name)
-            broken = Path(place) / "broken"
+            broken = Path(root) / "broken"
             shutil.copytree(intact, broken)
             way, file = WAYS[number % len(WAYS)], broken / chance.choice(files).relative_to(intact)
             before = file.read_bytes()
             after = way(before, chance)
             file.write_bytes(after)
             outcome, detail = _outcome(kind, broken, expected)
-            yield Case(kind.name, way.__name__, name, outcome, detail)
+            yield DamagedFile(kind.name, way.__name__, name, outcome, detail)
             shutil.rmtree(broken)
 
 
-def _outcome(kind: Kind, folder: Path, expected: Any) -> tuple[str, str]:
+def _outcome(kind: FileKind, folder: Path, expected: Any) -> tuple[str, str]:
     try:
-        with warnings.catch_warnings(record=True) as said, _in_time():
+        with warnings.catch_warnings(record=True) as warned, _in_time():
             warnings.simplefilter("always")
             found = kind.read(folder)
     except LikewiseError as error:
@@ -82,8 +82,8 @@ def _outcome(kind: Kind, folder: Path, expected: Any) -> tuple[str, str]:
         return "foreign", detail
     if same(found, expected):
         return "same", ""
-    if said:
-        return "warned", str(said[0].message)
+    if warned:
+        return "warned", str(warned[0].message)
     return ("wrong" if kind.checked else "unnoticed"), ""
 
 
@@ -117,12 +117,12 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=120, help="damaged files of every kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="names of kinds; all without it")
-    given = parser.parse_args()
-    kinds = [kind for kind in KINDS if not given.only or kind.name in given.only]
+    options = parser.parse_args()
+    kinds = [kind for kind in KINDS if not options.only or kind.name in options.only]
     total: collections.Counter[str] = collections.Counter()
     print(f"{'kind':22}{'checksum':10}" + "".join(f"{name:>11}" for name in OUTCOMES), flush=True)
     for kind in kinds:
-        cases = list(fuzz(kind, given.each, given.seed))
+        cases = list(fuzz(kind, options.each, options.seed))
         counts = collections.Counter(case.outcome for case in cases)
         total += counts
         row = "".join(f"{counts[name]:11}" for name in OUTCOMES)

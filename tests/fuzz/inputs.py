@@ -16,21 +16,7 @@ import torch
 
 Rng = np.random.Generator
 INPUTS = (2, 3, 4, 5, 6, 7, 9, 12, 16, 24, 40)
-KINDS = (
-    "f8",
-    "f8",
-    "f8",
-    "f4",
-    "f4",
-    "f2",
-    "bfloat16",
-    "i8",
-    "i1",
-    "u2",
-    "bool",
-    ">f8",
-    "longdouble",
-)
+KINDS = ("f8", "f8", "f8", "f4", "f4", "f2", "bfloat16", "i8", "i1", "u2", "bool", ">f8", "longdouble")
 
 
 def sizes(rng: Rng) -> tuple[int, int, int]:
@@ -103,19 +89,8 @@ def _on_a_line(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 CONTENTS: tuple[Callable[[Rng, int, int], np.ndarray], ...] = (
-    _network,
-    _network,
-    _relu,
-    _low_rank,
-    _ties,
-    _twins,
-    _dead,
-    _constant,
-    _large_row,
-    _large_neuron,
-    _large_mean,
-    _heavy,
-    _on_a_line,
+    *(_network, _network, _relu, _low_rank, _ties, _twins, _dead, _constant),
+    *(_large_row, _large_neuron, _large_mean, _heavy, _on_a_line),
 )
 
 
@@ -123,11 +98,11 @@ def networks(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     """Two networks' activations, often related."""
     n, a, b = sizes(rng)
     x = CONTENTS[rng.integers(len(CONTENTS))](rng, n, a)
-    how = rng.random()
-    if how < 0.4:
+    relation = rng.random()
+    if relation < 0.4:
         with np.errstate(over="ignore", invalid="ignore"):
             y = x @ rng.normal(size=(a, b)) + rng.choice([0, 1e-9, 0.3]) * rng.normal(size=(n, b))
-    elif how < 0.5:
+    elif relation < 0.5:
         y = rng.choice([-1.0, 1.0, 3.0]) * x[:, rng.permutation(a)]
     else:
         y = CONTENTS[rng.integers(len(CONTENTS))](rng, n, b)
@@ -162,18 +137,18 @@ def contained(rng: Rng, x: Any) -> Any:
     if isinstance(x, torch.Tensor):
         return x
     plain = x.dtype.byteorder in "=|" and x.dtype != np.longdouble
-    how = rng.integers(9)
-    if how == 0 and plain:
+    container = rng.integers(9)
+    if container == 0 and plain:
         return torch.from_numpy(x)
-    if how == 1 and plain and x.dtype.kind == "f":
+    if container == 1 and plain and x.dtype.kind == "f":
         return torch.from_numpy(x).clone().requires_grad_()
-    if how == 2:
+    if container == 2:
         return x.tolist()
-    if how == 3:
+    if container == 3:
         return np.asfortranarray(x)
-    if how == 4 and plain:
+    if container == 4 and plain:
         return pd.DataFrame(x)
-    if how == 5:
+    if container == 5:
         return np.repeat(x, 2, axis=1)[:, ::2]
     return x
 

@@ -42,37 +42,11 @@ class Tiny:
     architecture: str
     task: Task
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    processor: str = ""  # of images, where transformers knows none for this configuration
+    processor: str = ""  # of images
 
 
-WORDS = [
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "fish",
-    "bird",
-    "sat",
-    "ran",
-    "on",
-    "in",
-    "under",
-    "mat",
-    "house",
-    "tree",
-    "good",
-    "bad",
-    "film",
-    "was",
-    "is",
-    "very",
-    "not",
-    "and",
-    "or",
-    ".",
-    ",",
-    "!",
-]
+TEXT = "the a cat dog fish bird sat ran on in under mat house tree good bad film was is very not and or . , !"
+WORDS = TEXT.split()
 SIDE = 32  # pixels of an image
 # Sizes by every name that configurations have for them; each takes those it knows.
 SIZES: dict[str, Any] = (
@@ -120,262 +94,187 @@ def special_tokens() -> dict[str, int]:
     return {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": vocabulary() - 1}
 
 
-def _kinds() -> dict[str, Tiny]:
-    text = {
-        "bert": Tiny("BertModel", "text"),
-        "bert-masked": Tiny("BertForMaskedLM", "text"),
-        "albert": Tiny("AlbertModel", "text"),
-        "roberta": Tiny("RobertaModel", "text"),
-        "xlm-roberta": Tiny("XLMRobertaModel", "text"),
-        "distilbert": Tiny("DistilBertModel", "text"),
-        "electra": Tiny("ElectraModel", "text"),
-        "deberta": Tiny("DebertaModel", "text"),
-        "deberta-v2": Tiny("DebertaV2Model", "text"),
-        "mpnet": Tiny("MPNetModel", "text"),
-        "modernbert": Tiny("ModernBertModel", "text"),
-        "roformer": Tiny("RoFormerModel", "text"),
-        "squeezebert": Tiny("SqueezeBertModel", "text"),
-        "convbert": Tiny("ConvBertModel", "text"),
-        "nystromformer": Tiny("NystromformerModel", "text", {"num_landmarks": 64, "segment_means_seq_len": 64}),
-        "fnet": Tiny("FNetModel", "text"),
-        "ernie": Tiny("ErnieModel", "text"),
-        "rembert": Tiny("RemBertModel", "text", {"input_embedding_size": 16, "output_embedding_size": 16}),
-        "megatron-bert": Tiny("MegatronBertModel", "text"),
-        "xlnet": Tiny("XLNetModel", "text", {"d_inner": 64}),
-        "funnel": Tiny("FunnelModel", "text", {"block_sizes": [1, 1], "num_decoder_layers": 1, "d_head": 8}),
-        "esm": Tiny("EsmModel", "text", {"position_embedding_type": "rotary"}),
-        "longformer": Tiny("LongformerModel", "text", {"attention_window": 8}),
-        "bert-classifier": Tiny("BertForSequenceClassification", "text classification"),
-        "roberta-classifier": Tiny("RobertaForSequenceClassification", "text classification"),
-        "distilbert-classifier": Tiny("DistilBertForSequenceClassification", "text classification"),
-        "gpt2-classifier": Tiny("GPT2ForSequenceClassification", "text classification"),
-        "bart-classifier": Tiny("BartForSequenceClassification", "text classification"),
-    }
-    decoders = {
-        "gpt2": Tiny("GPT2LMHeadModel", "text decoder"),
-        "gpt-neo": Tiny("GPTNeoModel", "text decoder", {"attention_types": [[["global"], 2]]}),
-        "gpt-neox": Tiny("GPTNeoXForCausalLM", "text decoder"),
-        "gptj": Tiny("GPTJModel", "text decoder"),
-        "opt": Tiny("OPTModel", "text decoder"),
-        "bloom": Tiny("BloomModel", "text decoder"),
-        "llama": Tiny("LlamaForCausalLM", "text decoder"),
-        "mistral": Tiny("MistralModel", "text decoder"),
-        "mixtral": Tiny("MixtralModel", "text decoder", {"num_local_experts": 2}),
-        "qwen2": Tiny("Qwen2ForCausalLM", "text decoder"),
-        "qwen3": Tiny("Qwen3Model", "text decoder"),
-        "gemma": Tiny("GemmaModel", "text decoder"),
-        "gemma2": Tiny("Gemma2Model", "text decoder"),
-        "phi": Tiny("PhiModel", "text decoder"),
-        "phi3": Tiny("Phi3Model", "text decoder"),
-        "falcon": Tiny("FalconModel", "text decoder"),
-        "stablelm": Tiny("StableLmModel", "text decoder"),
-        "olmo": Tiny("OlmoModel", "text decoder"),
-        "olmo2": Tiny("Olmo2Model", "text decoder"),
-        "starcoder2": Tiny("Starcoder2Model", "text decoder"),
-        "codegen": Tiny("CodeGenModel", "text decoder"),
-        "cohere": Tiny("CohereModel", "text decoder"),
-        "granite": Tiny("GraniteModel", "text decoder"),
-        "mpt": Tiny("MptModel", "text decoder"),
-        "xglm": Tiny("XGLMModel", "text decoder"),
-        "biogpt": Tiny("BioGptModel", "text decoder"),
-        "mamba": Tiny("MambaForCausalLM", "state space"),
-        "mamba2": Tiny("Mamba2Model", "state space", {"num_heads": 8, "head_dim": 8, "n_groups": 1}),
-        "falcon-mamba": Tiny("FalconMambaModel", "state space"),
-        "rwkv": Tiny("RwkvModel", "state space", {"attention_hidden_size": 32}),
-    }
-    halves = {
-        "t5": Tiny("T5ForConditionalGeneration", "encoder-decoder"),
-        "mt5": Tiny("MT5Model", "encoder-decoder"),
-        "longt5": Tiny("LongT5Model", "encoder-decoder"),
-        "bart": Tiny("BartForConditionalGeneration", "encoder-decoder"),
-        "mbart": Tiny("MBartModel", "encoder-decoder"),
-        "pegasus": Tiny("PegasusModel", "encoder-decoder"),
-        "marian": Tiny("MarianModel", "encoder-decoder"),
-        "m2m-100": Tiny("M2M100Model", "encoder-decoder"),
-        "blenderbot": Tiny("BlenderbotModel", "encoder-decoder"),
-    }
-    images = {
-        "vit": Tiny("ViTModel", "image"),
-        "vit-mae": Tiny("ViTMAEModel", "image", {"mask_ratio": 0.0}),
-        "vit-msn": Tiny("ViTMSNModel", "image"),
-        "beit": Tiny("BeitModel", "image"),
-        "dinov2": Tiny("Dinov2Model", "image"),
-        "dinov2-registers": Tiny("Dinov2WithRegistersModel", "image", processor="BitImageProcessor"),
-        "dinov3-vit": Tiny("DINOv3ViTModel", "image"),
-        "ijepa": Tiny("IJepaModel", "image"),
-        "convnextv2": Tiny("ConvNextV2Model", "image", STAGES),
-        "swin": Tiny("SwinModel", "image", HIERARCHY | {"depths": [1, 1], "num_heads": [1, 2]}),
-        "clip-vision": Tiny("CLIPVisionModel", "image", processor="CLIPImageProcessor"),
-        "siglip-vision": Tiny("SiglipVisionModel", "image", processor="SiglipImageProcessor"),
-        "vit-classifier": Tiny("ViTForImageClassification", "image classification"),
-        "deit": Tiny("DeiTForImageClassification", "image classification"),
-        "convnext": Tiny("ConvNextForImageClassification", "image classification", STAGES),
-        "resnet": Tiny("ResNetForImageClassification", "image classification", {**STAGES, "embedding_size": 8}),
-        "regnet": Tiny("RegNetForImageClassification", "image classification", {**STAGES, "embedding_size": 8}),
-        "bit": Tiny(
-            "BitForImageClassification", "image classification", {**STAGES, "embedding_size": 8, "num_groups": 4}
-        ),
-        "swinv2": Tiny(
-            "Swinv2ForImageClassification",
-            "image classification",
-            {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
-        ),
-        "mobilenet-v2": Tiny("MobileNetV2ForImageClassification", "image classification", {"depth_multiplier": 0.25}),
-        "mobilevit": Tiny(
-            "MobileViTForImageClassification",
-            "image classification",
-            {"hidden_sizes": [16, 16, 16], "neck_hidden_sizes": [8, 8, 8, 8, 16, 16, 32], "patch_size": 2},
-        ),
-        "efficientnet": Tiny(
-            "EfficientNetForImageClassification",
-            "image classification",
-            {"width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320},
-        ),
-        "poolformer": Tiny(
-            "PoolFormerForImageClassification",
-            "image classification",
-            {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1]},
-        ),
-        "pvt": Tiny(
-            "PvtForImageClassification",
-            "image classification",
-            {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 2, 2]},
-        ),
-        "levit": Tiny(
-            "LevitForImageClassification",
-            "image classification",
-            {"image_size": 64, "hidden_sizes": [16, 16, 32], "num_attention_heads": [2, 2, 2], "depths": [1, 1, 1]}
-            | {"patch_size": 16},
-        ),
-        "cvt": Tiny(
-            "CvtForImageClassification",
-            "image classification",
-            {"embed_dim": [8, 8, 16], "depth": [1, 2, 3], "num_heads": [1, 1, 2]},
-        ),
-        "focalnet": Tiny(
-            "FocalNetForImageClassification",
-            "image classification",
-            {"embed_dim": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "focal_levels": [1, 1], "patch_size": 4}
-            | {"focal_windows": [3, 3]},
-        ),
-    }
-    things = {
-        "detr": Tiny("DetrForObjectDetection", "detection", DETR | OUT_OF_RESNET),
-        "conditional-detr": Tiny("ConditionalDetrForObjectDetection", "detection", DETR | OUT_OF_RESNET),
-        "deformable-detr": Tiny("DeformableDetrForObjectDetection", "detection", DETR | MULTI_SCALE),
-        "table-transformer": Tiny("TableTransformerForObjectDetection", "detection", DETR | OUT_OF_RESNET),
-        "yolos": Tiny("YolosForObjectDetection", "detection", {"image_size": [SIDE, SIDE], "num_detection_tokens": 5}),
-        "rt-detr": Tiny(
-            "RTDetrForObjectDetection",
-            "detection",
-            {
-                "backbone_config": {
-                    "model_type": "rt_detr_resnet",
-                    "embedding_size": 8,
-                    "hidden_sizes": [8, 8, 16, 16],
-                    "depths": [1, 1, 1, 1],
-                    "layer_type": "basic",
-                    "out_features": ["stage2", "stage3", "stage4"],
-                },
-                "encoder_hidden_dim": 32,
-                "encoder_in_channels": [8, 16, 16],
-                "decoder_in_channels": [32, 32, 32],
-                "num_queries": 5,
-                "num_denoising": 0,
-            },
-        ),
-        "detr-panoptic": Tiny(
-            "DetrForSegmentation",
-            "segmentation",
-            DETR
-            | {"backbone_config": RESNET | {"out_features": ["stage1", "stage2", "stage3", "stage4"]}}
-            | {"encoder_attention_heads": 8, "decoder_attention_heads": 8},
-        ),
-        "segformer": Tiny(
-            "SegformerForSemanticSegmentation",
-            "segmentation",
-            {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 2, 2]}
-            | {"decoder_hidden_size": 16, "patch_sizes": [7, 3, 3, 3]},
-        ),
-        "beit-segmenter": Tiny(
-            "BeitForSemanticSegmentation",
-            "segmentation",
-            {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4], "pool_scales": [1, 2], "auxiliary_channels": 8},
-        ),
-        "upernet": Tiny(
-            "UperNetForSemanticSegmentation",
-            "segmentation",
-            {"backbone_config": SWIN, "hidden_size": 16, "auxiliary_channels": 8, "auxiliary_in_channels": 32}
-            | {"pool_scales": [1, 2]},
-        ),
-        "maskformer": Tiny(
-            "MaskFormerForInstanceSegmentation",
-            "segmentation",
-            {
-                "backbone_config": SWIN,
-                "decoder_config": {"model_type": "detr", "num_queries": 5, **_detr_sizes()},
-                "fpn_feature_size": 32,
-                "mask_feature_size": 32,
-            },
-        ),
-        "mask2former": Tiny(
-            "Mask2FormerForUniversalSegmentation",
-            "segmentation",
-            {
-                "backbone_config": SWIN,
-                "feature_size": 32,
-                "mask_feature_size": 32,
-                "hidden_dim": 32,
-                "encoder_feedforward_dim": 64,
-                "dim_feedforward": 64,
-                "num_queries": 5,
-                "num_attention_heads": 4,
-                "decoder_layers": 3,
-            },
-        ),
-    }
-    pairs = {
-        "clip": Tiny("CLIPModel", "two towers", towers()),
-        "siglip": Tiny("SiglipModel", "two towers", towers()),
-        "chinese-clip": Tiny("ChineseCLIPModel", "two towers", towers()),
-        "altclip": Tiny("AltCLIPModel", "two towers", towers(text={"project_dim": 24})),
-        "clipseg": Tiny("CLIPSegModel", "two towers", towers()),
-        "metaclip-2": Tiny("MetaClip2Model", "two towers", towers()),
-        "blip": Tiny("BlipModel", "two towers", towers()),
-        "align": Tiny(
-            "AlignModel",
-            "two towers",
-            towers(vision={"width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 32}),
-        ),
-    }
-    audio = {
-        "wav2vec2": Tiny("Wav2Vec2Model", "audio", WAVES),
-        "wav2vec2-layer-norm": Tiny(
-            "Wav2Vec2ForCTC", "audio", WAVES | {"feat_extract_norm": "layer", "do_stable_layer_norm": True}
-        ),
-        "hubert": Tiny("HubertModel", "audio", WAVES),
-        "wavlm": Tiny("WavLMModel", "audio", WAVES),
-        "unispeech": Tiny("UniSpeechModel", "audio", WAVES),
-        "sew": Tiny("SEWModel", "audio", WAVES | {"squeeze_factor": 2}),
-        "data2vec-audio": Tiny("Data2VecAudioModel", "audio", WAVES | {"conv_pos_kernel_size": 5}),
-        "whisper": Tiny("WhisperForConditionalGeneration", "audio", {"num_mel_bins": 16, "max_source_positions": 50}),
-        "speech-to-text": Tiny("Speech2TextModel", "audio", {"input_feat_per_channel": 16, "conv_channels": 32}),
-        "wav2vec2-classifier": Tiny("Wav2Vec2ForSequenceClassification", "audio classification", WAVES),
-        "ast": Tiny(
-            "ASTForAudioClassification",
-            "audio classification",
-            {"num_mel_bins": 16, "max_length": 32, "frequency_stride": 8, "time_stride": 8},
-        ),
-    }
-    return text | decoders | halves | images | things | pairs | audio
-
-
 def _detr_sizes() -> dict[str, Any]:
     names = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
     return {name: SIZES[name] for name in (*names, "encoder_ffn_dim", "decoder_ffn_dim")}
 
 
-KINDS: dict[str, Tiny] = _kinds()
+ARCHITECTURES: dict[Task, str] = {  # names here, and of classes in transformers
+    "text": """
+        bert BertModel, bert-masked BertForMaskedLM, albert AlbertModel, roberta RobertaModel,
+        xlm-roberta XLMRobertaModel, distilbert DistilBertModel, electra ElectraModel, deberta DebertaModel,
+        deberta-v2 DebertaV2Model, mpnet MPNetModel, modernbert ModernBertModel, roformer RoFormerModel,
+        squeezebert SqueezeBertModel, convbert ConvBertModel, nystromformer NystromformerModel, fnet FNetModel,
+        ernie ErnieModel, rembert RemBertModel, megatron-bert MegatronBertModel, xlnet XLNetModel,
+        funnel FunnelModel, esm EsmModel, longformer LongformerModel
+    """,
+    "text decoder": """
+        gpt2 GPT2LMHeadModel, gpt-neo GPTNeoModel, gpt-neox GPTNeoXForCausalLM, gptj GPTJModel, opt OPTModel,
+        bloom BloomModel, llama LlamaForCausalLM, mistral MistralModel, mixtral MixtralModel,
+        qwen2 Qwen2ForCausalLM, qwen3 Qwen3Model, gemma GemmaModel, gemma2 Gemma2Model, phi PhiModel,
+        phi3 Phi3Model, falcon FalconModel, stablelm StableLmModel, olmo OlmoModel, olmo2 Olmo2Model,
+        starcoder2 Starcoder2Model, codegen CodeGenModel, cohere CohereModel, granite GraniteModel,
+        mpt MptModel, xglm XGLMModel, biogpt BioGptModel
+    """,
+    "state space": """
+        mamba MambaForCausalLM, mamba2 Mamba2Model, falcon-mamba FalconMambaModel, rwkv RwkvModel
+    """,
+    "text classification": """
+        bert-classifier BertForSequenceClassification, roberta-classifier RobertaForSequenceClassification,
+        distilbert-classifier DistilBertForSequenceClassification,
+        gpt2-classifier GPT2ForSequenceClassification, bart-classifier BartForSequenceClassification
+    """,
+    "encoder-decoder": """
+        t5 T5ForConditionalGeneration, mt5 MT5Model, longt5 LongT5Model, bart BartForConditionalGeneration,
+        mbart MBartModel, pegasus PegasusModel, marian MarianModel, m2m-100 M2M100Model,
+        blenderbot BlenderbotModel
+    """,
+    "image": """
+        vit ViTModel, vit-mae ViTMAEModel, vit-msn ViTMSNModel, beit BeitModel, dinov2 Dinov2Model,
+        dinov2-registers Dinov2WithRegistersModel, dinov3-vit DINOv3ViTModel, ijepa IJepaModel,
+        convnextv2 ConvNextV2Model, swin SwinModel, clip-vision CLIPVisionModel, siglip-vision SiglipVisionModel
+    """,
+    "image classification": """
+        vit-classifier ViTForImageClassification, deit DeiTForImageClassification,
+        convnext ConvNextForImageClassification, resnet ResNetForImageClassification,
+        regnet RegNetForImageClassification, bit BitForImageClassification, swinv2 Swinv2ForImageClassification,
+        mobilenet-v2 MobileNetV2ForImageClassification, mobilevit MobileViTForImageClassification,
+        efficientnet EfficientNetForImageClassification, poolformer PoolFormerForImageClassification,
+        pvt PvtForImageClassification, levit LevitForImageClassification, cvt CvtForImageClassification,
+        focalnet FocalNetForImageClassification
+    """,
+    "detection": """
+        detr DetrForObjectDetection, conditional-detr ConditionalDetrForObjectDetection,
+        deformable-detr DeformableDetrForObjectDetection, table-transformer TableTransformerForObjectDetection,
+        yolos YolosForObjectDetection, rt-detr RTDetrForObjectDetection
+    """,
+    "segmentation": """
+        detr-panoptic DetrForSegmentation, segformer SegformerForSemanticSegmentation,
+        beit-segmenter BeitForSemanticSegmentation, upernet UperNetForSemanticSegmentation,
+        maskformer MaskFormerForInstanceSegmentation, mask2former Mask2FormerForUniversalSegmentation
+    """,
+    "two towers": """
+        clip CLIPModel, siglip SiglipModel, chinese-clip ChineseCLIPModel, altclip AltCLIPModel,
+        clipseg CLIPSegModel, metaclip-2 MetaClip2Model, blip BlipModel, align AlignModel
+    """,
+    "audio": """
+        wav2vec2 Wav2Vec2Model, wav2vec2-layer-norm Wav2Vec2ForCTC, hubert HubertModel, wavlm WavLMModel,
+        unispeech UniSpeechModel, sew SEWModel, data2vec-audio Data2VecAudioModel,
+        whisper WhisperForConditionalGeneration, speech-to-text Speech2TextModel
+    """,
+    "audio classification": """
+        wav2vec2-classifier Wav2Vec2ForSequenceClassification, ast ASTForAudioClassification
+    """,
+}
+SIZES_OF: dict[str, dict[str, Any]] = {  # beside those all share
+    "nystromformer": {"num_landmarks": 64, "segment_means_seq_len": 64},
+    "rembert": {"input_embedding_size": 16, "output_embedding_size": 16},
+    "xlnet": {"d_inner": 64},
+    "funnel": {"block_sizes": [1, 1], "num_decoder_layers": 1, "d_head": 8},
+    "esm": {"position_embedding_type": "rotary"},
+    "longformer": {"attention_window": 8},
+    "gpt-neo": {"attention_types": [[["global"], 2]]},
+    "mixtral": {"num_local_experts": 2},
+    "mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 1},
+    "rwkv": {"attention_hidden_size": 32},
+    "vit-mae": {"mask_ratio": 0.0},
+    "convnextv2": STAGES,
+    "swin": HIERARCHY | {"depths": [1, 1], "num_heads": [1, 2]},
+    "convnext": STAGES,
+    "resnet": {**STAGES, "embedding_size": 8},
+    "regnet": {**STAGES, "embedding_size": 8},
+    "bit": {**STAGES, "embedding_size": 8, "num_groups": 4},
+    "swinv2": {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
+    "mobilenet-v2": {"depth_multiplier": 0.25},
+    "mobilevit": {"hidden_sizes": [16, 16, 16], "neck_hidden_sizes": [8, 8, 8, 8, 16, 16, 32], "patch_size": 2},
+    "efficientnet": {"width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320},
+    "poolformer": {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1]},
+    "pvt": {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 2, 2]},
+    "levit": {"image_size": 64, "hidden_sizes": [16, 16, 32], "num_attention_heads": [2, 2, 2], "depths": [1, 1, 1]}
+    | {"patch_size": 16},
+    "cvt": {"embed_dim": [8, 8, 16], "depth": [1, 2, 3], "num_heads": [1, 1, 2]},
+    "focalnet": {"embed_dim": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "focal_levels": [1, 1], "patch_size": 4}
+    | {"focal_windows": [3, 3]},
+    "detr": DETR | OUT_OF_RESNET,
+    "conditional-detr": DETR | OUT_OF_RESNET,
+    "deformable-detr": DETR | MULTI_SCALE,
+    "table-transformer": DETR | OUT_OF_RESNET,
+    "yolos": {"image_size": [SIDE, SIDE], "num_detection_tokens": 5},
+    "rt-detr": {
+        "backbone_config": {
+            "model_type": "rt_detr_resnet",
+            "embedding_size": 8,
+            "hidden_sizes": [8, 8, 16, 16],
+            "depths": [1, 1, 1, 1],
+            "layer_type": "basic",
+            "out_features": ["stage2", "stage3", "stage4"],
+        },
+        "encoder_hidden_dim": 32,
+        "encoder_in_channels": [8, 16, 16],
+        "decoder_in_channels": [32, 32, 32],
+        "num_queries": 5,
+        "num_denoising": 0,
+    },
+    "detr-panoptic": DETR
+    | {"backbone_config": RESNET | {"out_features": ["stage1", "stage2", "stage3", "stage4"]}}
+    | {"encoder_attention_heads": 8, "decoder_attention_heads": 8},
+    "segformer": {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 2, 2]}
+    | {"decoder_hidden_size": 16, "patch_sizes": [7, 3, 3, 3]},
+    "beit-segmenter": {
+        "num_hidden_layers": 4,
+        "out_indices": [1, 2, 3, 4],
+        "pool_scales": [1, 2],
+        "auxiliary_channels": 8,
+    },
+    "upernet": {"backbone_config": SWIN, "hidden_size": 16, "auxiliary_channels": 8, "auxiliary_in_channels": 32}
+    | {"pool_scales": [1, 2]},
+    "maskformer": {
+        "backbone_config": SWIN,
+        "decoder_config": {"model_type": "detr", "num_queries": 5, **_detr_sizes()},
+        "fpn_feature_size": 32,
+        "mask_feature_size": 32,
+    },
+    "mask2former": {
+        "backbone_config": SWIN,
+        "feature_size": 32,
+        "mask_feature_size": 32,
+        "hidden_dim": 32,
+        "encoder_feedforward_dim": 64,
+        "dim_feedforward": 64,
+        "num_queries": 5,
+        "num_attention_heads": 4,
+        "decoder_layers": 3,
+    },
+    "clip": towers(),
+    "siglip": towers(),
+    "chinese-clip": towers(),
+    "altclip": towers(text={"project_dim": 24}),
+    "clipseg": towers(),
+    "metaclip-2": towers(),
+    "blip": towers(),
+    "align": towers(vision={"width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 32}),
+    "wav2vec2": WAVES,
+    "wav2vec2-layer-norm": WAVES | {"feat_extract_norm": "layer", "do_stable_layer_norm": True},
+    "hubert": WAVES,
+    "wavlm": WAVES,
+    "unispeech": WAVES,
+    "sew": WAVES | {"squeeze_factor": 2},
+    "data2vec-audio": WAVES | {"conv_pos_kernel_size": 5},
+    "whisper": {"num_mel_bins": 16, "max_source_positions": 50},
+    "speech-to-text": {"input_feat_per_channel": 16, "conv_channels": 32},
+    "wav2vec2-classifier": WAVES,
+    "ast": {"num_mel_bins": 16, "max_length": 32, "frequency_stride": 8, "time_stride": 8},
+}
+PROCESSORS = {
+    "dinov2-registers": "BitImageProcessor",
+    "clip-vision": "CLIPImageProcessor",
+    "siglip-vision": "SiglipImageProcessor",
+}  # where transformers knows none
+KINDS: dict[str, Tiny] = {
+    name: Tiny(architecture, task, SIZES_OF.get(name, {}), PROCESSORS.get(name, ""))
+    for task, table in ARCHITECTURES.items()
+    for name, architecture in (entry.split() for entry in table.split(","))
+}
 
 
 def save(kind: str, folder: Path) -> None:
@@ -402,18 +301,18 @@ def build(kind: str) -> Any:
 
 def config(kind: Any, sizes: Mapping[str, Any]) -> Any:
     """A configuration of one class with the sizes it knows, and those that are its own."""
-    known = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    known |= set(inspect.signature(kind.__init__).parameters) | set(getattr(kind, "attribute_map", {}))
+    names = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    names |= set(inspect.signature(kind.__init__).parameters) | set(getattr(kind, "attribute_map", {}))
     shared = SIZES | {"vocab_size": vocabulary()} | special_tokens()
     aliases = getattr(kind, "attribute_map", {})
-    wanted = {
+    arguments = {
         name: size
         for name, size in shared.items()
-        if name == "num_labels" or (name in known and aliases.get(name) not in sizes)
+        if name == "num_labels" or (name in names and aliases.get(name) not in sizes)
     }
-    if "decoder_start_token_id" in known:
-        wanted["decoder_start_token_id"] = 2
-    return kind(**wanted | dict(sizes))
+    if "decoder_start_token_id" in names:
+        arguments["decoder_start_token_id"] = 2
+    return kind(**arguments | dict(sizes))
 
 
 def tokenizer() -> Any:

@@ -1,4 +1,4 @@
-"""From an address to a network: parts, seeds, the measure of data, and what is said where one leads nowhere."""
+"""From an address to a network: parts, seeds, sizes of data, and what is said where one leads nowhere."""
 
 from __future__ import annotations
 

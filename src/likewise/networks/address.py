@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -33,6 +32,8 @@ from likewise.networks.forward import input_kind
 from likewise.networks.inputs.normalisation import (
     Normalised,
     NormalisedVideo,
+    note,
+    noted,
     record_transform,
     transform_of,
     unwrapped,
@@ -232,9 +233,6 @@ class Recipe:
     commit: str | None = None
 
 
-_recipes: WeakKeyDictionary[nn.Module, Recipe] = WeakKeyDictionary()
-
-
 def network(
     address: str | nn.Module,
     *,
@@ -312,9 +310,8 @@ def _record(
 ) -> None:
     """Note on a network how it was made, how it is shown images, and which classes it names."""
     record_transform(net, loaded.transform)
-    _recipes[unwrapped(net)] = Recipe(
-        loaded.address or str(address), options | dict(loaded.settled), address.weights, loaded.commit
-    )
+    name = loaded.address or str(address)
+    note(net, "recipe", Recipe(name, options | dict(loaded.settled), address.weights, loaded.commit))
     if header:
         classes = ClassNames.from_text(header.get("class_names"))
         record_classes(net, classes or (classes_of_dataset(header["dataset"]) if "dataset" in header else None))
@@ -329,7 +326,8 @@ def recipe(net: nn.Module) -> Recipe | None:
     Returns:
         Its recipe, None where `network` did not make it.
     """
-    return _recipes.get(unwrapped(net))
+    origin: Recipe | None = noted(net, "recipe")
+    return origin
 
 
 def save(net: nn.Module, path: str | Path) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -22,24 +21,22 @@ from likewise import wordnet
 from likewise._base.optional import require
 from likewise.data import Data
 from likewise.errors import InputError, quoted_list
-from likewise.networks.inputs.normalisation import unwrapped
+from likewise.networks.inputs.normalisation import note, noted, unwrapped
 from likewise.wordnet import ClassNames, listed, locate, recognised
 
 _IMAGENET = 1000
 _UNNAMED = re.compile(r"LABEL_\d+")  # what transformers calls a class that was given no name
-_recorded: WeakKeyDictionary[nn.Module, ClassNames] = WeakKeyDictionary()
 
 
 def record_classes(net: nn.Module, classes: ClassNames | None) -> None:
     """Say what the outputs of a network are called, from the first on."""
-    _recorded.pop(unwrapped(net), None)
-    if classes is not None:
-        _recorded[unwrapped(net)] = classes
+    note(net, "classes", classes)
 
 
 def recorded_classes(net: nn.Module) -> ClassNames | None:
     """What was recorded of a network's classes."""
-    return _recorded.get(unwrapped(net))
+    classes: ClassNames | None = noted(net, "classes")
+    return classes
 
 
 def class_names(net: nn.Module, count: int) -> ClassNames | None:

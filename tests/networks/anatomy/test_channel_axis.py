@@ -180,14 +180,14 @@ def test_a_normalisation_of_the_second_axis_is_found_by_trying_it() -> None:
     net, images = nn.Sequential(nn.Conv2d(3, 8, 1), SecondAxisNorm(8), nn.ReLU()).eval(), torch.rand(5, 3, 8, 8)
     with torch.no_grad():
         expected = net(images).mean(dim=(2, 3))
-    torch.testing.assert_close(shown(net, images, "2", "mean").values, expected)
+    torch.testing.assert_close(shown(net, images, "2", reduce="mean").values, expected)
 
 
 def test_a_module_that_moves_axes_is_found_by_what_it_gives() -> None:
     net, images = nn.Sequential(nn.Conv2d(3, 8, 1), Turn(0, 2, 3, 1), nn.ReLU()).eval(), torch.rand(5, 3, 8, 8)
     with torch.no_grad():
         expected = net(images).mean(dim=(1, 2))
-    torch.testing.assert_close(shown(net, images, "2", "mean").values, expected)
+    torch.testing.assert_close(shown(net, images, "2", reduce="mean").values, expected)
 
 
 def test_where_the_channels_could_be_on_either_side_is_said() -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import likewise
 from likewise._base.hashing import fingerprint
 from likewise.data import Data, image_files
-from likewise.networks import Normalised, unwrapped
+from likewise.networks import Normalised, recipe, unwrapped
 from likewise.networks.forward import transform_for
 from likewise.networks.inputs.normalisation import record_transform, transform_of
 from likewise.networks.inputs.transforms import Transform, from_processor
@@ -248,6 +248,7 @@ def test_a_copy_of_a_network_is_shown_what_the_network_is(photos: Data) -> None:
     before = fingerprint(net)
     twin = copy.deepcopy(net)
     assert transform_of(twin) is transform_of(net)
+    assert recipe(twin) == recipe(net)  # so it can be saved, and loaded by its file
     assert torch.equal(seen_by(twin, photos), seen_by(net, photos))
     record_transform(twin, None)
     assert transform_of(net) is not None

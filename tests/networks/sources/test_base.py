@@ -33,7 +33,7 @@ class Linear(Source):
 
 
 class Open(Linear):
-    """One that lists its networks, is built to the measure of data and may be named by a header."""
+    """One that lists its networks, is sized by data and may be named by a header."""
 
     def accepts(self, name: str) -> Collection[str]:
         return ("classes",)

@@ -98,7 +98,7 @@ def test_an_image_encoder_asked_for_classes_becomes_a_classifier_of_images(tmp_p
     assert likewise.networks.logits(net, torch.rand(2, 3, 32, 32)).shape == (2, 3)
 
 
-def test_an_untrained_image_encoder_is_built_to_the_measure_of_data_and_learns(tmp_path: Path) -> None:
+def test_an_untrained_image_encoder_is_sized_for_data_and_learns(tmp_path: Path) -> None:
     save("vit", tmp_path / "vit")
     done = likewise.train(f"hf:{tmp_path / 'vit'}", "digits:train[:64]", epochs=1, out=tmp_path / "run", lr=0.01)
     inside = unwrapped(done.net)

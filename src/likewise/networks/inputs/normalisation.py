@@ -1,4 +1,4 @@
-"""What stands between images and a network: the transform noted on it, and normalisation as its own first part.
+"""What stands around a network: normalisation as its own first part, wrappers, and what is noted on it.
 
 So every image network takes [0, 1]. `unwrapped` is the network inside of that, and of whatever else adds no layers.
 """
@@ -133,13 +133,22 @@ class Notes(dict[str, Any]):
         return Notes, ()
 
 
+def note(net: nn.Module, name: str, value: Any) -> None:
+    """Note something on a network."""
+    vars(unwrapped(net)).setdefault(NOTES, Notes())[name] = value
+
+
+def noted(net: nn.Module, name: str) -> Any:
+    """What was noted on a network, None where nothing was."""
+    return vars(unwrapped(net)).get(NOTES, {}).get(name)
+
+
 def record_transform(net: nn.Module, transform: Transform | None) -> None:
     """Note by which transform a network is shown images; None for the images as they are."""
-    notes = vars(unwrapped(net)).setdefault(NOTES, Notes())
-    notes["transform"] = transform
+    note(net, "transform", transform)
 
 
 def transform_of(net: nn.Module) -> Transform | None:
     """The transform of a network's makers, None where it has none of its own."""
-    transform: Transform | None = vars(unwrapped(net)).get(NOTES, {}).get("transform")
+    transform: Transform | None = noted(net, "transform")
     return transform

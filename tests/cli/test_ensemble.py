@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from likewise import analysis
-from likewise.cli import main
 from likewise.cli.ensemble import ensemble
+from likewise.errors import InputError, LikewiseError
 from tests.analysis.helpers import run_folder
 from tests.cli.conftest import invoke
+from tests.helpers import sentence
 
 
 def test_the_pick_is_printed_with_its_evidence(tmp_path: Path) -> None:
@@ -37,26 +38,11 @@ def test_the_gain_by_families_is_added(tmp_path: Path) -> None:
     assert rows[-1]["size"] == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--size", "20"], "likewise: 12 networks have no choice of 20. Choose from 2 to 12.\n"),
-        (["--size", "0"], "likewise: 12 networks have no choice of 0. Choose from 2 to 12.\n"),
-    ],
-    ids=["many", "none"],
-)
-def test_a_size_that_cannot_be_is_one_line(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_size_that_cannot_be_and_a_folder_that_is_no_run_are_refused(tmp_path: Path) -> None:
     run, _, _ = run_folder(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        main(["ensemble", str(run), *words])
-    assert stop.value.code == 1
-    assert capsys.readouterr().err == message
-
-
-def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["ensemble", str(tmp_path / "gone")])
-    assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith(f"likewise: there is no folder {tmp_path / 'gone'}.")
+    for size in ("20", "0"):
+        assert sentence(InputError, invoke, ensemble, str(run), "--size", size) == (
+            f"12 networks have no choice of {size}. Choose from 2 to 12."
+        )
+    gone = str(tmp_path / "gone")
+    assert sentence(LikewiseError, invoke, ensemble, gone).startswith(f"there is no folder {gone}.")

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from likewise import analysis
-from likewise.cli import main
 from likewise.cli.families import families
+from likewise.errors import InputError
 from tests.analysis.helpers import families as made
 from tests.cli.conftest import invoke
+from tests.helpers import sentence
 
 
 @pytest.fixture
@@ -66,9 +67,7 @@ def test_a_family_of_one_has_nothing_within(tmp_path: Path) -> None:
     assert "family 2: 1 network, 0.3" in text
 
 
-def test_a_table_without_a_network_is_refused(matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_without_a_network_is_refused(matrix: Path, tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("network,stem\nn0,a\nn1,b\n")
-    with pytest.raises(SystemExit) as stop:
-        main(["families", str(matrix), "--components", str(tmp_path / "c.csv")])
-    assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith("likewise: the table of components has no row for 'n2'.")
+    words = (str(matrix), "--components", str(tmp_path / "c.csv"))
+    assert sentence(InputError, invoke, families, *words).startswith("the table of components has no row for 'n2'.")

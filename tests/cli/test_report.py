@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from likewise.cli import main
+from likewise.cli.compare import compare
 from likewise.cli.report import report
+from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
 from tests.cli.conftest import invoke
+from tests.helpers import sentence
 from tests.report.helpers import arrays, data_of
 
 
@@ -47,21 +50,16 @@ def test_a_title_stands_above(run: Path, tmp_path: Path) -> None:
     assert "<h1>Ours &amp; &lt;theirs&gt;</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_a_training_alone_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_training_alone_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(SystemExit) as end:
-        main(["report", str(tmp_path)])
-    assert end.value.code == 1
-    assert capsys.readouterr().err == (
-        f"likewise: {tmp_path} holds a training, which alone shows nothing. Look at it by likewise inspect {tmp_path} "
-        "--data ... --out FOLDER, or compare its network with others.\n"
+    assert sentence(InputError, invoke, report, str(tmp_path)) == (
+        f"{tmp_path} holds a training, which alone shows nothing. Look at it by likewise inspect {tmp_path} "
+        "--data ... --out FOLDER, or compare its network with others."
     )
 
 
-def test_inputs_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_need_a_folder(tmp_path: Path) -> None:
     for name, values in arrays(2, n=20).items():
         np.save(tmp_path / f"{name}.npy", values)
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(tmp_path / "net-0.npy"), str(tmp_path / "net-1.npy"), "--inputs"])
-    assert end.value.code == 1
-    assert capsys.readouterr().err.endswith("likewise: --inputs keeps a file. Say where, as in --out runs/first.\n")
+    words = (str(tmp_path / "net-0.npy"), str(tmp_path / "net-1.npy"), "--inputs")
+    assert sentence(InputError, invoke, compare, *words) == "--inputs keeps a file. Say where, as in --out runs/first."

@@ -12,6 +12,7 @@ from likewise.cli.transfer import transfer
 from likewise.errors import InputError
 from likewise.transfer import load, sat
 from tests.cli.conftest import invoke
+from tests.helpers import sentence
 
 DATA = ("--data", "digits:test[:30]")
 QUICK = ("--eps", "40/255", "--iterations", "3")
@@ -48,9 +49,10 @@ def test_options_of_an_attack_stand_behind_its_name(nets: list[str]) -> None:
         invoke(transfer, *nets, *DATA, "--attack", "mi-fgsm,eps=40/255,iterations=3,decay=0.5", "--plan", "--json")
     )
     assert [row["steps"] for row in rows] == [90, 90]
-    with pytest.raises(InputError) as error:
-        invoke(transfer, *nets, *DATA, "--attack", "pgd,eps=0.1", "--eps", "0.2")
-    assert str(error.value) == "eps is given twice, in --attack and as --eps. Give it once."
+    words = (*nets, *DATA, "--attack", "pgd,eps=0.1", "--eps", "0.2")
+    assert sentence(InputError, invoke, transfer, *words) == (
+        "eps is given twice, in --attack and as --eps. Give it once."
+    )
 
 
 def test_the_plan_of_the_paper_lists_its_networks_and_what_they_would_cost() -> None:
@@ -64,7 +66,7 @@ def test_the_plan_of_the_paper_lists_its_networks_and_what_they_would_cost() -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "message"),
     [
         ((), "likewise transfer takes networks, or --preset paper. Give one of them."),
         (("zoo:mlp", "--preset", "paper"), "likewise transfer takes networks, or --preset paper. Give one of them."),
@@ -79,7 +81,5 @@ def test_the_plan_of_the_paper_lists_its_networks_and_what_they_would_cost() -> 
         ),
     ],
 )
-def test_what_cannot_be_run_is_refused(words: tuple[str, ...], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        invoke(transfer, *words)
-    assert str(error.value) == sentence
+def test_what_cannot_be_run_is_refused(words: tuple[str, ...], message: str) -> None:
+    assert sentence(InputError, invoke, transfer, *words) == message

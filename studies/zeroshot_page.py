@@ -85,11 +85,11 @@ def state() -> None:
     text = (
         "`python -m studies.zeroshot` trains seven architectures without each class of Fashion-MNIST in turn and once "
         "with all, and LeNet on all of CIFAR-10; it attacks the networks of all classes, and "
-        "`python -m studies.zeroshot_page` writes this page of what is there. Two cores were "
+        "`python -m studies.zeroshot_page` writes this page from the results. Two cores were "
         "too few for the paper's widths, epochs and images: networks are narrower, images smaller, trainings short. "
-        "Levels are not to be held against the paper's, only orders."
+        "Compare orders with the paper's, not levels."
     )
-    cut = f"\n\n**Cut short.** Not there yet: {'; '.join(left)}. Rerun both to go on." if left else ""
+    cut = f"\n\n**Cut short.** Missing: {'; '.join(left)}. Rerun both to resume." if left else ""
     PAGE.put("10", text + cut)
 
 
@@ -98,15 +98,16 @@ def findings() -> None:
     lines = []
     if len(attacks(1)[1]) >= ENOUGH:
         found, (done, tried) = rank_correlations(table(1)), attacks(1)
-        held = ["holds 0" if row.low < 0 < row.high else "leaves out 0" for row in found.itertuples()]
+        held = ["contains 0" if row.low < 0 < row.high else "does not contain 0" for row in found.itertuples()]
         lines.append(
-            f"Over {len(tried)} networks attacked at threshold {_list(done)}, DBI goes with attacks by "
-            f"{_shown(found.loc[0])}, which {held[0]}, AM by {_shown(found.loc[1])}, which {held[1]}. The paper's own "
-            "tables give 0.00 and 0.50, and their intervals hold 0 too: neither shows that robustness follows."
+            f"Over {len(tried)} networks attacked at threshold {_list(done)}, the rank correlation with attacks is "
+            f"{_shown(found.loc[0])} for DBI, which {held[0]}, and {_shown(found.loc[1])} for AM, which {held[1]}. The "
+            "paper's tables give 0.00 and 0.50, and their intervals contain 0 too: neither shows that robustness "
+            "follows."
         )
         lines.append(f"Fooled least often: {table(1).index[0]}; in the paper CapsNet.")
     if any(one.network == "CapsNet" for one in results()):
-        lines.append("What is said of CapsNet depends on the scale of its lengths; see below.")
+        lines.append("The results of CapsNet depend on the scale of its lengths; see below.")
     lines.append(
         "AM is a sum over samples: 100 per class here and 5,000 in the paper, so only the form in [0, 1] compares."
     )
@@ -243,7 +244,7 @@ def scale() -> None:
             f"other networks: larger by the sum in DBI, and AM holds sums of {total:.2f} per sample against sums of 1 "
             f"of the full network. In brackets, its place among {len(results())} networks, 1 for the lowest."
         )
-        _put("60", "Scale enters what is said of CapsNet", pd.DataFrame(rows), text, 3)
+        _put("60", "The results of CapsNet depend on scale", pd.DataFrame(rows), text, 3)
     lenet = trained("LeNet-cifar")
     if lenet is not None:
         rows = []
@@ -255,7 +256,7 @@ def scale() -> None:
             row = {"samples per class": count, "AM": gap.mean, "in [0, 1]": gap.normalised_mean}
             rows.append(row | {"AM / samples": gap.mean / count})
         text = "LeNet on CIFAR-10, the first so many samples of each class: AM is a sum over samples."
-        _put("70", "Sample size enters AM", pd.DataFrame(rows), text, 3)
+        _put("70", "AM depends on the number of samples", pd.DataFrame(rows), text, 3)
 
 
 def cifar() -> None:

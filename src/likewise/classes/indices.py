@@ -110,7 +110,7 @@ for _end, _reads in _ENDS.items():
 METRIC_FACTS = {  # what an alignment by this metric reads, what chance gives, and its name on a curve
     "cosine": (
         "agreement of two matrices: off-diagonal entries scaled to [0, 1], then their cosine",
-        "**high**: random weights score about 0.73 against CIFAR-100's WordNet matrix and 0.79 against "
+        "**high**: random weights score about 0.73 with CIFAR-100's WordNet matrix and 0.79 with "
         "ImageNet-1k's, a constant 0.759 and 0.812",
         "cosine",
     ),

@@ -13,7 +13,7 @@ from likewise.measures.numerics.kernels import Distance, Gaussian, InnerProducts
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
-from likewise.measures.resampling import Permuted, Subset, permuted_products
+from likewise.measures.resampling import Permuted, Subset, permuted_networks
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
@@ -35,8 +35,7 @@ def test_shuffled_products_equal_computing_anew(measure) -> None:
     for i, j in ((0, 1), (0, 2), (1, 2)):
         measure.score(Pair(reps[i], reps[j], tables))
     order = np.random.default_rng(1).permutation(60)
-    orders = torch.from_numpy(np.stack([np.arange(60), order]))
-    _, (moved, shared) = permuted_products(measure.kernels, tables, reps, reps, orders)
+    moved, shared = permuted_networks(measure.kernels, tables, reps, reps, torch.from_numpy(order))
     assert set(shared) == set(measure.kernels)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         kernel = measure.kernels[0]
@@ -87,7 +86,7 @@ def test_kernels_too_large_to_keep_are_computed_as_before() -> None:
     a, b = (Representation(Activations(v), small) for v in (x, y))
     back = torch.arange(400).flip(0)
     tables = {Distance(): InnerProducts(), Gaussian(0.5): InnerProducts()}
-    [([moved], shared)] = permuted_products(tuple(tables), tables, [a], [b], back[None])
+    [moved], shared = permuted_networks(tuple(tables), tables, [a], [b], back)
     assert shared == {}
     value = measures.distance_correlation.score(Pair(a, moved))
     assert value == pytest.approx(measures.distance_correlation(x, y[::-1].copy()))

@@ -100,7 +100,7 @@ class Blocks:
             start += count
 
     def _tiles(self) -> Iterator[Block]:
-        """Networks in groups, every two of them a block; few, since each makes its matrices anew."""
+        """Networks in groups, every two of them a block; few, since each computes its matrices again."""
         pairs = unordered_pairs(self._tiled)
         if not len(pairs):
             return

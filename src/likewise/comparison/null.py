@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from likewise.measures.numerics.algebra import svd
 from likewise.measures.numerics.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
-from likewise.measures.resampling import orders_at_once, permuted_products
+from likewise.measures.resampling import permuted_networks
 from likewise.views import Activations
 
 SHARE = 0.8  # of the space of functions on the inputs that the confounder may explain
@@ -39,7 +38,7 @@ LEAST = 8  # dimensions that must be left to shuffle in, and a tenth of the inpu
 def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, within: Any = None) -> Iterator[float]:
     """Scores of a pair with the inputs of its second side shuffled, one after another; callers may stop early.
 
-    `within` as in `calibrate`. None for a measure that does not look at single inputs.
+    `within` as in `calibrate`. Nothing for a measure that does not compare input by input.
     """
     if not measure.info.paired:
         return
@@ -69,11 +68,9 @@ def shuffled_networks(
         for _ in range(orders.count):
             yield [null.shuffle(rep, rng) for rep in right], {}
         return
-    drawn = orders.draw(right[0].n)
     device = right[0].values.device
-    while batch := list(islice(drawn, orders_at_once(right[0].n))):
-        index = torch.from_numpy(np.stack(batch)).to(device)
-        yield from permuted_products(measure.kernels, tables, left, right, index)
+    for order in orders.draw(right[0].n):
+        yield permuted_networks(measure.kernels, tables, left, right, torch.from_numpy(order).to(device))
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
 
 
 def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> np.ndarray | None:
-    """The groups that shuffles of a measure keep to: those asked for, and true labels where it counts by them.
+    """The groups that shuffles of a measure keep to: those of `within`, and true labels where it counts by them.
 
     Two networks that are wrong on the same input can agree on any class but one; on two inputs of different
     classes there are two that they cannot agree on. Shuffled across labels, mistakes would be less alike.

@@ -1,8 +1,8 @@
 """What is to be scored for a set of networks, what has been, and where: in this process or in workers.
 
 Measures that are inner products of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair,
-several at a time, each on one thread. Scores stand in arrays: with many networks, an object per pair would outweigh
-the views. In a store, a score lies under a hash of all that it depends on.
+several at a time, each on one thread. Scores are in arrays: with many networks, an object per pair would outweigh
+the views. In a store, the key of a score is a hash of all that it depends on.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Job:
         return reasons
 
     def undefined_diagonals(self) -> Array:
-        """Diagonals to look at: a network undefined with every other may be so with itself."""
+        """Diagonals to compute: a network undefined with every other may be so with itself."""
         m = len(self.views)
         undefined = np.zeros_like(self.todo)
         for k, measure in enumerate(self.measures):

@@ -63,7 +63,7 @@ class OfArrays:
         return OfArrays, (self.function,)
 
     def __call__(self, pair: Pair, **options: Any) -> float:
-        x, y = (side.given.cpu().numpy() for side in (pair.a, pair.b))
+        x, y = (side.unscaled.cpu().numpy() for side in (pair.a, pair.b))
         return self.function(x, y, **options)
 
 

@@ -29,7 +29,7 @@ __all__ = ["Kernel", "Pair", "pair_of"]
 
 
 class Pair:
-    """Two networks looked at together.
+    """Two networks on the same inputs.
 
     Args:
         a: The first network.

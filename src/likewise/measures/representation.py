@@ -5,7 +5,7 @@ Two ideas keep the work small:
 * One matrix of inner products (`gram_rows`) serves distances, cosines and correlations of rows: they
   differ from it by outer products of vectors. Where the distances are kept for measures of their own,
   they serve in its place.
-* What would be n x n is handed out by rows, from a kept matrix if there is room, else made anew.
+* n x n matrices are read by rows: from a kept matrix if there is room, else computed again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Representation(Values):
         return Representation(self.view, self.workspace, exponent)
 
     @property
-    def given(self) -> Tensor:
+    def unscaled(self) -> Tensor:
         """`values` in their own units, whatever the scale."""
         return self.at(0).values if self.exponent else self.values
 
@@ -378,8 +378,7 @@ class Representation(Values):
     def _row_profile(self) -> tuple[Tensor, Tensor]:
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
-        chunks = [slice(i, i + 256) for i in range(0, len(means), 256)]  # few enough rows to stay in the cache
-        spread = torch.cat([lengths(self.values[rows] - means[rows, None], 1) for rows in chunks])
+        spread = lengths(self.values - means[:, None], 1)
         spread[spread <= CONSTANT * self.norms] = 0
         return means, spread
 

@@ -5,13 +5,12 @@ of hundreds of subsets. Neither needs a new Gram matrix, decomposition or neighb
 is declared beside it.
 
 A permutation changes neither the inner product of an n x n matrix with itself nor, up to order, its row sums.
-Only the products between networks are new. `permuted_products` takes them by index for many orders at once, as many
-numbers at a time as stay in the processor's cache.
+Only the products between networks are new: `permuted_networks` takes them by index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -28,7 +27,6 @@ from likewise.measures.workspace import Key, Quantity, derive, quantity
 from likewise.views import Activations, Outputs
 
 T = TypeVar("T")
-BATCH = 2**18  # numbers in the matrices of all orders that are looked at together
 ROWS = 2**15  # numbers in the rows of a matrix that are put in order together
 
 
@@ -47,7 +45,7 @@ class Resampled(Representation):
         return cast(T, self._held[key])
 
     def _derive(self, quantity: Quantity[Any], key: Key) -> Any:
-        """The quantity as it follows from the parent's; None where it is computed anew."""
+        """The quantity as it follows from the parent's; None where it has to be computed again."""
         raise NotImplementedError
 
     def _computed_by_parent(self, key: Key) -> Any:
@@ -109,7 +107,7 @@ class Subset(Resampled):
     def at(self, exponent: int) -> Representation:
         return Subset(self.parent.at(exponent), self.index)
 
-    # Chance is drawn once, for all rows: drawn anew for each subset, it would pass for an effect of the inputs.
+    # Random choices are those of all rows: other ones per subset would pass for an effect of the inputs.
 
     def random_order(self, seed: int) -> np.ndarray:
         return self._positions(self.parent.random_order(seed))
@@ -143,68 +141,55 @@ def measure_of_subset(measure: Measure, index: Tensor) -> Measure:
     return measure.bind(confounder=np.asarray(confounder)[index.cpu().numpy()])
 
 
-def orders_at_once(n: int) -> int:
-    """How many orders of `n` inputs fit into one batch."""
-    return max(1, BATCH // n**2)
-
-
-def permuted_products(
+def permuted_networks(
     kernels: Sequence[Kernel],
     tables: Mapping[Kernel, InnerProducts],
     left: Sequence[Representation],
     right: Sequence[Representation],
-    orders: Tensor,
-) -> Iterator[tuple[list[Permuted], dict[Kernel, InnerProducts]]]:
-    """The right networks in each order (k, n), with tables of every network and those before it.
+    order: Tensor,
+) -> tuple[list[Permuted], dict[Kernel, InnerProducts]]:
+    """The right networks with their inputs in another order, and tables of each with the left ones before it.
 
-    A kernel whose matrices cannot be kept is left out, and computed anew by whoever reads it.
+    A kernel whose matrices cannot be kept is left out; pairs compute it again.
     """
+    moved = [Permuted(rep, order) for rep in right]
     fits = right[0].workspace.keeps_squares(right[0].n)
-    wholes = {kernel: tables[kernel] for kernel in kernels if fits and kernel in tables}
-    products = {kernel: _products(kernel, whole, left, right, orders) for kernel, whole in wholes.items()}
-    for k, order in enumerate(orders):
-        moved = [Permuted(rep, order) for rep in right]
-        yield moved, {kernel: _table(whole, left, moved, products[kernel], k) for kernel, whole in wholes.items()}
+    return moved, {k: _table(k, tables[k], left, moved) for k in kernels if fits and k in tables}
 
 
-def _products(
-    kernel: Kernel,
-    whole: InnerProducts,
-    left: Sequence[Representation],
-    right: Sequence[Representation],
-    orders: Tensor,
-) -> dict[tuple[int, int], list[float]]:
-    """Inner products with every order, by the keys of the two networks."""
-    products = {}
-    for b in right:
-        before = left[: left.index(b)] if b in left else left  # the second side of these
-        others = [a for a in before if a.key in whole.sums]
-        if others and b.key in whole.sums:
-            for a, product in zip(others, _order_products(kernel, others, b, orders), strict=True):
-                products[a.key, b.key] = product.tolist()
-    return products
+def _table(
+    kernel: Kernel, whole: InnerProducts, left: Sequence[Representation], moved: Sequence[Permuted]
+) -> InnerProducts:
+    """The table of networks as they are and permuted ones, from that of the networks as they are."""
+    table = InnerProducts()
+    sources: list[tuple[Representation, int, Any]] = [(rep, rep.key, slice(None)) for rep in left]
+    sources += [(b, b.parent.key, b.index.cpu().numpy()) for b in moved]
+    for rep, key, rows in sources:
+        if key in whole.sums:
+            table.inner[rep.key, rep.key] = whole.inner[key, key]
+            table.sums[rep.key], table.diagonals[rep.key] = whole.sums[key][rows], whole.diagonals[key][rows]
+    for b in moved:
+        before = left[: left.index(b.parent)] if b.parent in left else left  # the second side of these
+        others = [a for a in before if a.key in table.sums]
+        if others and b.key in table.sums:
+            keys = [(a.key, b.key) for a in others]
+            table.inner |= zip(keys, _products(kernel, others, b.parent, b.index), strict=True)
+    return table
 
 
-def _order_products(kernel: Kernel, left: Sequence[Representation], b: Representation, orders: Tensor) -> list[Tensor]:
+def _products(kernel: Kernel, left: Sequence[Representation], b: Representation, order: Tensor) -> list[float]:
+    """Inner products of a network in another order with some others, as many rows at a time as stay in the cache."""
     if isinstance(kernel, Linear) and not any(rep.wide for rep in (*left, b)):
-        rows = b.centred[orders]
-        return [(a.centred.T @ rows).square_().sum(dim=(1, 2)) for a in left]
-    share = 0.5 if isinstance(kernel, CorrelationRanks) else 1.0  # ranks are of pairs i < j only
-    matrices = [_kernel_square(kernel, a) for a in left]
-    products = [_inner_products(_kernel_square(kernel, b), order, matrices) for order in orders]
-    return list(share * torch.stack(products, dim=1))
-
-
-def _inner_products(matrix: Tensor, order: Tensor, others: Sequence[Tensor]) -> Tensor:
-    """Inner products of a matrix in another order with some others, a few rows at a time."""
-    n = order.numel()
-    step = max(1, ROWS // n)
+        rows = b.centred[order]
+        return [float((a.centred.T @ rows).square_().sum()) for a in left]
+    matrix, others, n = _kernel_square(kernel, b), [_kernel_square(kernel, a) for a in left], b.n
     total = torch.zeros(len(others), dtype=matrix.dtype, device=matrix.device)
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        moved = matrix.index_select(0, order[rows]).index_select(1, order).view(-1)
-        total += torch.stack([moved @ other[rows].reshape(-1) for other in others])
-    return total
+    step = max(1, ROWS // n)
+    for chunk in (slice(start, start + step) for start in range(0, n, step)):
+        moved = matrix.index_select(0, order[chunk]).index_select(1, order).view(-1)
+        total += torch.stack([moved @ other[chunk].reshape(-1) for other in others])
+    share = 0.5 if isinstance(kernel, CorrelationRanks) else 1.0  # ranks are of pairs i < j only
+    return [share * float(product) for product in total]
 
 
 def _kernel_square(kernel: Kernel, rep: Representation) -> Tensor:
@@ -224,27 +209,3 @@ def _kernel_matrix(rep: Representation, kernel: Kernel) -> Tensor:
         matrix[start:stop, start:] = block
         matrix[start:, start:stop] = block.T
     return matrix
-
-
-def _table(
-    whole: InnerProducts,
-    left: Sequence[Representation],
-    moved: Sequence[Permuted],
-    products: Mapping[tuple[int, int], list[float]],
-    k: int,
-) -> InnerProducts:
-    """The table for the k-th order."""
-    table = InnerProducts()
-    origins = [(rep, rep, slice(None)) for rep in left] + [(b, b.parent, b.index.cpu().numpy()) for b in moved]
-    for rep, parent, rows in origins:
-        if parent.key in whole.sums:
-            table.inner[rep.key, rep.key] = whole.inner[parent.key, parent.key]
-            table.sums[rep.key], table.diagonals[rep.key] = (
-                whole.sums[parent.key][rows],
-                whole.diagonals[parent.key][rows],
-            )
-    for b in moved:
-        for a in left:
-            if (a.key, b.parent.key) in products:
-                table.inner[a.key, b.key] = products[a.key, b.parent.key][k]
-    return table

@@ -1,6 +1,6 @@
 """One network's activations on the probe: precision and scale, means and centring, norms and size.
 
-Each quantity is computed when first asked for, at most once, and kept in a `Workspace` that may move it to disk.
+Each quantity is computed when it is first read, at most once, and kept in a `Workspace` that may move it to disk.
 Measures that do not notice a rotation see the activations only through their inner products, so a network wider
 than the probe is long is replaced by an n x n matrix with the same ones: `compact`.
 """
@@ -243,7 +243,7 @@ class Values:
 
     @property
     def centred_neurons(self) -> Tensor:
-        """The values with column means taken off, (n, d): for measures that look at neurons."""
+        """The values with column means taken off, (n, d): for measures of neurons."""
         return self._centred_wide if self.wide else self.centred
 
     @quantity(permuted="same")
@@ -287,7 +287,7 @@ class Values:
 
     @quantity(permuted="same")
     def _sameness(self) -> str:
-        """How the rows are all alike, in words; empty where they are not."""
+        """In words, how all rows are the same; empty where they differ."""
         if self.spread <= CONSTANT * self.norm or self.norm == 0:
             return "the same"
         if self.spread <= self.view.eps * self.norm and not bool(self._varies.any()):

@@ -1,8 +1,8 @@
 """The cache of what was computed, inside a memory limit, and the quantities that live in it.
 
-Least recently used tensors move to a scratch folder when the limit is reached and come back when asked
-for; nothing is computed twice. A workspace also says whether n x n matrices may be kept at all: where
-they may not, they are made a few rows at a time and never stand whole.
+Least recently used tensors move to a scratch folder when the limit is reached and are read back when
+needed; nothing is computed twice. A workspace also says whether n x n matrices may be kept at all: where
+they may not, they are computed a few rows at a time and never as a whole.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Workspace:
 
     @property
     def shares_squares(self) -> bool:
-        """Whether a network's distances and cosines are wanted more than once."""
+        """Whether a network's distances and cosines are read more than once."""
         return self.networks > 2 or self.resampled
 
     def keeps_squares(self, n: int) -> bool:
@@ -212,11 +212,11 @@ class Quantity(Generic[T]):
     Args:
         compute: A function of the owner and perhaps options.
         permuted: How it follows for the rows in another order: "same"; "rows", one entry per row; "both", rows and
-            columns of an n x n matrix; or a function of owner, value and order, None where it has to search anew.
-            What is not declared is computed anew.
+            columns of an n x n matrix; or a function of owner, value and order, None where it has to be computed again.
+            What is not declared is computed again.
         subset: How it follows for some of the rows, in the same words.
         swapped: How it follows for the swapped pair: "transposed", or a tuple "reversed".
-        eager: Computed for all rows even where only another order of them is asked for.
+        eager: Computed for all rows even where only another order of them is needed.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ def quantity(compute: Callable[..., T] | None = None, **behaviour: Any) -> Any:
 
 
 def derive(rule: Derivation | None, owner: Any, value: Any, index: Tensor) -> Any:
-    """The value for the rows of `index`, by what was declared; None where it has to be computed anew."""
+    """The value for the rows of `index`, by what was declared; None where it has to be computed again."""
     if rule is None or value is None or rule == "same":
         return None if rule is None else value
     if rule == "both":

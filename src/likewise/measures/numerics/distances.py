@@ -111,7 +111,7 @@ def distinct(points: Tensor) -> tuple[Tensor, Tensor]:
 def squares_by_difference(kinds: tuple[Tensor, Tensor], rows: Tensor) -> Tensor:
     """Squared distances from some rows to all, to the last digit: no large numbers are subtracted.
 
-    Many times slower than a matrix product, but equal rows are looked at once.
+    Many times slower than a matrix product, but equal rows are computed once.
     """
     points, which = kinds
     needed, row_of = torch.unique(which[rows], return_inverse=True)

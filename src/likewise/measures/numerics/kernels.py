@@ -1,7 +1,7 @@
 """n x n matrices of a network whose inner products with other networks' are all a measure needs.
 
 Over m networks the inner products of all pairs are one product of m long vectors. It is taken a few rows
-of the matrices at a time, so the matrices never have to stand in memory together, or at all.
+of the matrices at a time, so the matrices never have to be in memory together, or at all.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class InnerProducts:
 
 
 def inner_products(kernels: Iterable[Kernel], reps: Sequence[Representation]) -> dict[Kernel, InnerProducts]:
-    """Inner products of all pairs for the kernels asked for, a group of networks at a time."""
+    """Inner products of all pairs for some kernels, a group of networks at a time."""
     tables: dict[Kernel, InnerProducts] = {}
     for kernel in kernels:
         usable = [rep for rep in reps if can_prepare(kernel, rep)]
@@ -184,10 +184,6 @@ def _add_margins(margins: Tensor, block: Tensor, start: int, stop: int) -> None:
 def _products(blocks: list[Tensor], left: int) -> Tensor:
     """Inner products of the first `left` blocks with all, without copying them into one matrix."""
     rows = [block.reshape(-1) for block in blocks]
-    if len(rows) == 2 == left:
-        a, b = rows
-        both = a @ b
-        return torch.stack([torch.stack([a @ a, both]), torch.stack([both, b @ b])]).cpu().double()
     step = 1 << 16
     total = torch.zeros(left, len(rows), dtype=rows[0].dtype, device=rows[0].device)
     for i in range(0, rows[0].numel(), step):

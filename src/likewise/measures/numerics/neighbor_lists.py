@@ -1,9 +1,9 @@
-"""The nearest inputs of every input, with ties and digits looked after.
+"""The nearest inputs of every input, with care for ties and rounding.
 
 The search runs once per network however many measures ask for it. Ties are broken by input order;
 duplicates of a point are its neighbours, the point itself never is.
 
-Who ties with whom is kept beside the lists: with the inputs in another order, ties are broken anew. What
+Ties are kept beside the lists: with the inputs in another order, they are broken again. What
 counts as a tie is a matter of each row's own scale, its distance to the k-th neighbour. Where that is so small
 that a matrix product has lost the digits, distances are taken from differences of rows.
 """

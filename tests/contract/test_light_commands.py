@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import runpy
 import subprocess
 import sys
 
 import pytest
 
 from likewise.cli import _facts, main
+from tests.conftest import ROOT
 
 RUN = """
 import contextlib, io, json, sys
@@ -77,8 +79,9 @@ def test_a_list_is_read_without_torch_and_says_the_same_as_with_it(
     assert text
 
 
-def test_the_file_of_facts_is_that_of_the_code() -> None:
-    assert _facts.FILE.read_text("utf-8") == _facts.text(), "run `python scripts/facts.py`"
+def test_files_of_facts_are_what_the_code_declares() -> None:
+    for path, text in runpy.run_path(str(ROOT / "scripts" / "facts.py"))["FILES"].items():
+        assert path.read_text("utf-8") == text(), "run `python scripts/facts.py`"
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,14 @@ def calls() -> None:
     assert_type(compare({"a": x, "b": y}, "cka")["a", "b"], float)
     assert_type(compare({"a": x, "b": y}, "cka")["a"], dict[str, float])
     assert_type(likewise.compare(x, y), Score)
+    assert_type(likewise.measures.jaccard(x, y, k=5), float)
+    assert_type(likewise.measures.get("jaccard", k=5)(x, y), float)
     assert_type(likewise.train("zoo:mlp", "digits:train[:20]", epochs=1, lr=0.1, augment="flip"), Training)
 
 
 def refused() -> None:
-    """Every setting of a training is a keyword with its type: mypy reports an ignore that is not needed."""
+    """Settings of trainings and options of measures are keywords with their types: mypy reports needless ignores."""
     likewise.train("zoo:mlp", "digits", epoch=1)  # type: ignore[call-arg]
     likewise.train("zoo:mlp", "digits", lr="fast")  # type: ignore[arg-type]
+    likewise.measures.jaccard([[1]], [[2]], kk=5)  # type: ignore[call-arg]
+    likewise.measures.jaccard([[1]], [[2]], k="5")  # type: ignore[arg-type]

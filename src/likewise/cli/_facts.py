@@ -37,14 +37,6 @@ def must_read_code(*, plug_ins: bool = True) -> bool:
     )
 
 
-def text() -> str:
-    """The content of the file, from the code: one line per row."""
-    tables = {
-        name: ",\n".join(json.dumps(row, ensure_ascii=False) for row in declared()) for name, declared in TABLES.items()
-    }
-    return "{\n" + ",\n".join(f'"{name}": [\n{lines}\n]' for name, lines in tables.items()) + "\n}\n"
-
-
 def measure_row(measure: Measure) -> Row:
     """What lists say of one measure."""
     from likewise.measures.registry import RESI

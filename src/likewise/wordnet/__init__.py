@@ -7,9 +7,9 @@ room needs neither torch nor a corpus reader, and imports `_base`.
 from likewise._base.lazy import lazy
 from likewise.wordnet.class_lists import ClassList, classes, lists
 from likewise.wordnet.class_senses import depicted
-from likewise.wordnet.likeness import MEASURES, similarity
 from likewise.wordnet.matching import ClassNames, listed, locate, match, recognised
 from likewise.wordnet.nouns import Synset, find, senses
+from likewise.wordnet.path_similarity import MEASURES, similarity
 from likewise.wordnet.thesaurus import synonyms
 from likewise.wordnet.tree import branches, order
 

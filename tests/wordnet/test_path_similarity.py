@@ -20,7 +20,7 @@ from likewise.wordnet import (
     MEASURES,
     classes,
     find,
-    likeness,
+    path_similarity,
     similarity,
 )
 from likewise.wordnet.nouns import graph
@@ -145,7 +145,7 @@ def test_a_pair_is_as_alike_in_any_company(rows: list[int], measure: str) -> Non
 def test_blocks_change_nothing(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wnids = classes("coco80").wnids
     whole = similarity(wnids, measure)
-    monkeypatch.setattr(likeness, "_WIDTH", 7)
+    monkeypatch.setattr(path_similarity, "_WIDTH", 7)
     assert np.array_equal(similarity(wnids, measure), whole)
 
 

@@ -1,4 +1,4 @@
-"""How alike the meanings of nouns are: by the way between them in WordNet, all pairs at once.
+"""How similar the meanings of nouns are: by the path between them in WordNet, all pairs at once.
 
 All classes climb to the root together, one level at a time, so that the steps from every class to
 every ancestor are known. The distance of two classes is then the least sum of steps over the ancestors

@@ -162,7 +162,7 @@ def folder_for(out: Path | None, option: str) -> Path:
 
 
 def attack_options(attack: str, eps: str | None, iterations: int | None) -> tuple[str, dict[str, Any]]:
-    """The name of an attack and its options, from `NAME,name=value,...` and from options of their own.
+    """The name of an attack and its options, from `NAME,name=value,...` and from `--eps` and `--iterations`.
 
     >>> attack_options("mi-fgsm,decay=0.9", "4/255", 20)
     ('mi-fgsm', {'decay': 0.9, 'eps': 0.01568627450980392, 'iterations': 20})

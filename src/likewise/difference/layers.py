@@ -127,9 +127,9 @@ def _nearest(
     changes = []
     for row, values in zip(matrix.rows, matrix.values.tolist(), strict=True):
         defined = [(value, column) for value, column in zip(values, matrix.columns, strict=True) if value == value]
-        likeness, column = max(defined, default=(math.nan, ""))
+        similarity, column = max(defined, default=(math.nan, ""))
         reason = "" if defined else matrix.reasons.get((row, matrix.columns[0]), "")
-        changes.append(LayerChange(row, column, likeness, math.nan, True, reason))
+        changes.append(LayerChange(row, column, similarity, math.nan, True, reason))
     return changes
 
 

@@ -1,6 +1,6 @@
 """Pictures of matrices with names, all by the same rules. Drawn without a display; saved if a path is given.
 
-Bright is alike, whichever way a measure runs; grey is undefined. Colours span the range of the measure, so that two
+Bright is alike, for similarities and distances; grey is undefined. Colours span the range of the measure, so that two
 pictures of it compare; where it has no end, they reach as far as the values, and to 0 where the other end is known.
 Up to 14 names per side, numbers are written in; beyond that, saturated pairs are crossed out.
 """

@@ -42,7 +42,7 @@ class Labelled:
     """Numbers with names along both sides: a dataclass of `values` and what is known of them."""
 
     KIND: ClassVar[str]  # what such a matrix is called
-    LABEL: ClassVar[str]  # what one of its names stands for
+    LABEL: ClassVar[str]  # what its names are of
     SAVED: ClassVar[tuple[str, ...]] = ()  # fields that are arrays too, and written as such
     UNSAVED: ClassVar[tuple[str, ...]] = ()  # fields that are not written
     values: Any

@@ -1,7 +1,7 @@
 """What a notebook shows of a matrix: a table of numbers that is a small heat map, and words around it.
 
 Names come from people, and are escaped: none can become markup. Colours are those of the pictures: bright is alike,
-whichever way a measure runs, and grey is undefined.
+for similarities and distances, and grey is undefined.
 """
 
 from __future__ import annotations

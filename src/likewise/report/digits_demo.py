@@ -1,8 +1,8 @@
 """The demo: ten small networks learn the digits inside the package, and are compared by every view there is.
 
 Three learn the same from different seeds, four have other architectures, one learns random labels, one is offered a
-shortcut and one is trained against attacks: a good measure should tell them apart. Every step writes its results to a
-folder of its own, with a key of what it was made from, and is skipped when the demo runs again.
+shortcut and one is trained against attacks: a good measure should tell them apart. Every step writes its results to its
+own folder, with a key of its settings, and is skipped when the demo runs again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
 
 @dataclass(frozen=True)
 class _Steps:
-    """Steps that run once: each in a folder of its own, with a key of what it was made from."""
+    """Steps that run once: each in its own folder, with a key of its settings."""
 
     folder: Path
     students: tuple[Student, ...]

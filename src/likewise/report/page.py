@@ -1,4 +1,4 @@
-"""The page: one HTML file with its data, style and script inside, which asks no server for anything.
+"""The page: one HTML file with its data, style and script inside, which makes no requests.
 
 Names given by users reach it in three ways, none of which makes markup of them: by templates that escape everything, as
 JSON without a character that could end it, and from there as text nodes. Should one slip through all the same, the

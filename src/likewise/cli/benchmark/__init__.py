@@ -1,1 +1,1 @@
-"""Hold measures against networks whose likeness is known."""
+"""Evaluate measures on networks whose similarity is known."""

@@ -31,7 +31,7 @@ def run(
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be trained and what it costs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Evaluate measures on networks of known similarity."""
+    """Train networks of known similarity, and test measures."""
     from likewise import benchmark
     from likewise.cli._words import measures_of
     from likewise.errors import InputError

@@ -35,9 +35,9 @@ def panel(material: Material) -> Panel | None:
         "matrix",
         "Which networks are alike?",
         f"{count} networks, {counted(comb(count, 2), 'pair')}, {counted(len(scores), 'measure')}.{chance}",
-        "Bright is alike and dark is unlike, whichever way a measure runs; grey is undefined. Point at a cell, or use "
-        "the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. Click "
-        "it, or press Enter, for everything about the pair. Ranks are shares of pairs that are less alike.",
+        "Bright is alike and dark is unlike, for similarities and distances; grey is undefined. Point at a cell, or "
+        "use the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. "
+        "Click it, or press Enter, for everything about the pair. Ranks are shares of pairs that are less alike.",
         {"measures": [_measure(score, networks) for score in scores]},
         tuple(_warnings(networks, scores)),
         ("matrix", "pair"),

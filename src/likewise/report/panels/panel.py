@@ -17,7 +17,7 @@ from likewise.report.families import ReportNetworks
 from likewise.report.grids import ScoreGrid, ViewRanks
 from likewise.report.runs import Runs
 
-LARGEST = 65534  # 65535 stands for undefined
+LARGEST = 65534  # 65535 means undefined
 VISIBLE = 5e-4  # a relative error that four digits do not show
 
 

@@ -31,7 +31,7 @@ def panel(material: Material) -> Panel | None:
         "says how compact the soft labels of the unseen class are, compared with those of other unseen classes; "
         "Amalgam (AM, smaller is better) how far they are from those of a network that saw it. Normalised values lie "
         "in [0, 1]. The map shows the soft labels of unseen classes by their two main directions: classes that stay "
-        "apart can be told apart unseen.",
+        "apart can be distinguished unseen.",
         {"networks": [_network(result) for result in results]},
         (),
         ("unseen", "soft"),

@@ -101,7 +101,11 @@ class Trial:
         check(self.rule, self.networks, self.groups, len(self.layers[0].rows) if self.layers else None)
 
     def key(self, measures: Sequence[Measure]) -> str:
-        """A hash of all that the rows depend on."""
+        """A hash of all that the rows depend on.
+
+        Args:
+            measures: The measures that are evaluated.
+        """
         views = [self.views, *(form for net in self.layers for form in (net.rows, net.flat, net.positions))]
         digests = [[name, view.digest] for by_name in views for name, view in by_name.items()]
         answers = [view.outputs is not None for view in self.views.values()]

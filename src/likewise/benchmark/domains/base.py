@@ -157,7 +157,14 @@ class Domain:
     version: ClassVar[int] = 1  # raised where networks are made in another way, so that old runs are not resumed
 
     def experiment(self, data: str, network: str, preset: str | Mapping[str, Any], seed: int = 0) -> Experiment:
-        """A data set and a network of this domain, checked, with the preset resolved."""
+        """A data set and a network of this domain, checked, with the preset resolved.
+
+        Args:
+            data: The address of the data.
+            network: A name of `networks`, or any address.
+            preset: "paper" or "small", or changed fields of one as a mapping.
+            seed: Which repetition, from 0.
+        """
         kind = parse(data).source.domain
         if kind != self.kind:
             raise InputError(
@@ -179,15 +186,31 @@ class Domain:
         return Experiment(data, network, resolved, name if not changes else f"{name}, changed", seed)
 
     def preset(self, name: str, data: str, network: str) -> Preset:
-        """The preset `paper` or `small` for a network on a data set."""
+        """The preset `paper` or `small` for a network on a data set.
+
+        Args:
+            name: "paper" or "small".
+            data: The address of the data.
+            network: A name of `networks`, or any address.
+        """
         raise NotImplementedError
 
     def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
-        """The strengths of a change, one per group; 0 of labels and augmentation is the standard training."""
+        """The strengths of a change, one per group; 0 of labels and augmentation is the standard training.
+
+        Args:
+            kind: "labels", "shortcut" or "augmentation".
+            experiment: The data, the network and the preset.
+        """
         raise NotImplementedError
 
     def groups(self, grounding: str, experiment: Experiment) -> list[Group]:
-        """The groups that a grounding needs; none where it cannot be made here."""
+        """The groups that a grounding needs; none where it cannot be made here.
+
+        Args:
+            grounding: Its name.
+            experiment: The data, the network and the preset.
+        """
         preset = experiment.preset
         if grounding in ("accuracy", "outputs"):
             return [Group(STANDARD, preset.seeds)]
@@ -206,7 +229,12 @@ class Domain:
         return Group(f"{kind} {share:g}", count, kind, share)
 
     def specs(self, grounding: str, experiment: Experiment) -> list[NetworkSpec]:
-        """The networks of a grounding, group by group."""
+        """The networks of a grounding, group by group.
+
+        Args:
+            grounding: Its name.
+            experiment: The data, the network and the preset.
+        """
         return [
             self.spec(group, number, experiment)
             for group in self.groups(grounding, experiment)
@@ -214,7 +242,13 @@ class Domain:
         ]
 
     def spec(self, group: Group, number: int, experiment: Experiment) -> NetworkSpec:
-        """One network of a group. In `paper` groups have the same seeds, as in the reference."""
+        """One network of a group. In `paper` groups have the same seeds, as in the reference.
+
+        Args:
+            group: What its networks have in common.
+            number: Its number in the group.
+            experiment: The data, the network and the preset.
+        """
         seed = 1000 * experiment.seed + number + (0 if experiment.as_in_paper else self._offset(group, experiment))
         options = {**self.options(experiment), **group.options, **experiment.preset.options}
         return NetworkSpec(
@@ -240,89 +274,177 @@ class Domain:
         return 50 * (1 + changes.index((group.kind, group.share)))
 
     def family(self, spec: NetworkSpec) -> str:
-        """What kind of training a network had, for the grounding `family`."""
+        """What kind of training a network had, for the grounding `family`.
+
+        Args:
+            spec: All that the weights of one network depend on.
+        """
         return spec.kind or STANDARD
 
     def address(self, experiment: Experiment, seed: int) -> str:
-        """The address of a network, which may depend on the seed."""
+        """The address of a network, which may depend on the seed.
+
+        Args:
+            experiment: The data, the network and the preset.
+            seed: Of the network.
+        """
         return self.networks.get(experiment.network, experiment.network)
 
     def options(self, experiment: Experiment) -> dict[str, Any]:
-        """Options of the network."""
+        """Options of the network.
+
+        Args:
+            experiment: The data, the network and the preset.
+        """
         return {}
 
     def training(self, experiment: Experiment, group: Group) -> dict[str, Any]:
-        """Settings of the training."""
+        """Settings of the training.
+
+        Args:
+            experiment: The data, the network and the preset.
+            group: What its networks have in common.
+        """
         return {}
 
     def change_seed(self, seed: int, experiment: Experiment) -> int:
-        """The seed of a change of the data: by default one for all networks of a run."""
+        """The seed of a change of the data: by default one for all networks of a run.
+
+        Args:
+            seed: Of the network.
+            experiment: The data, the network and the preset.
+        """
         return experiment.seed
 
     def load(self, data: str, split: str) -> Data:
-        """A split of the data; `probe` is the first of the splits for tests that it has."""
+        """A split of the data; `probe` is the first of the splits for tests that it has.
+
+        Args:
+            data: The address of the data.
+            split: A split, or "probe".
+        """
         if split == "probe":
             splits = parse(data).source.splits
             split = next((name for name in self.test_split if name in splits), "test")
         return _dataset(data, split)
 
     def changed(self, data: Data, spec: NetworkSpec, share: float | None = None) -> Data:
-        """Random labels, or a shortcut to them, as `likewise.data` makes them; augmentation is left to the training."""
+        """Random labels, or a shortcut to them, as `likewise.data` makes them; augmentation is left to the training.
+
+        Args:
+            data: The data.
+            spec: All that the weights of one network depend on.
+            share: The strength of the change; that of the network by default.
+        """
         strength = spec.share if share is None else share
         if spec.kind == "labels":
             return randomise_labels(data, strength, spec.change_seed)
         return add_shortcut(data, strength, spec.change_seed) if spec.kind == "shortcut" else data
 
     def train_data(self, spec: NetworkSpec) -> Data:
-        """What a network is trained on."""
+        """What a network is trained on.
+
+        Args:
+            spec: All that the weights of one network depend on.
+        """
         data = self.load(spec.data, "train")
         data = data if spec.train is None else data[: spec.train]
         return self.changed(data, spec)
 
     def validation_data(self, spec: NetworkSpec) -> Data | None:
-        """What it is validated on while it trains; None where that decides nothing."""
+        """What it is validated on while it trains; None where that decides nothing.
+
+        Args:
+            spec: All that the weights of one network depend on.
+        """
         return None
 
     def settings(self, spec: NetworkSpec) -> Settings:
-        """The settings of its training."""
+        """The settings of its training.
+
+        Args:
+            spec: All that the weights of one network depend on.
+        """
         return Settings().override({"seed": spec.seed, **spec.training})
 
     def build(self, spec: NetworkSpec, data: Data) -> nn.Module:
-        """The network before it is trained."""
+        """The network before it is trained.
+
+        Args:
+            spec: All that the weights of one network depend on.
+            data: What it is trained on.
+        """
         return load_network(spec.address, data=data, seed=spec.seed, untrained=True, **spec.options)
 
     def probe(self, spec: NetworkSpec, experiment: Experiment) -> Data:
-        """The inputs that networks are compared on; in the shortcut test with uninformative shortcuts."""
+        """The inputs that networks are compared on; in the shortcut test with uninformative shortcuts.
+
+        Args:
+            spec: All that the weights of one network depend on.
+            experiment: The data, the network and the preset.
+        """
         data = self.plain_probe(spec, experiment)
         return self.changed(data, spec, self.uninformative(experiment)) if spec.kind == "shortcut" else data
 
     def plain_probe(self, spec: NetworkSpec, experiment: Experiment) -> Data:
-        """The probe without shortcuts."""
+        """The probe without shortcuts.
+
+        Args:
+            spec: All that the weights of one network depend on.
+            experiment: The data, the network and the preset.
+        """
         data = self.load(spec.data, "probe")
         return data if experiment.preset.probe is None else data[: experiment.preset.probe]
 
     def uninformative(self, experiment: Experiment) -> float:
-        """The share of right shortcuts at which they are uninformative."""
+        """The share of right shortcuts at which they are uninformative.
+
+        Args:
+            experiment: The data, the network and the preset.
+        """
         return 0.0
 
     def checks(self, spec: NetworkSpec, experiment: Experiment) -> dict[str, Data]:
-        """What shows that a change was learned: `fit` on the training data, `shortcut` with right ones, `augmented`."""
+        """What shows that a change was learned: `fit` on the training data, `shortcut` with right ones, `augmented`.
+
+        Args:
+            spec: All that the weights of one network depend on.
+            experiment: The data, the network and the preset.
+        """
         fit = {"fit": self.train_data(spec)[:_FIT]}
         if spec.kind == "shortcut":
             return fit | {"shortcut": self.changed(self.plain_probe(spec, experiment), spec, 1.0)}
         return fit | {"augmented": self.augmented(self.probe(spec, experiment), experiment)}
 
     def augmented(self, probe: Data, experiment: Experiment) -> Data:
-        """The probe under the strongest augmentation of the test, the same for every network."""
+        """The probe under the strongest augmentation of the test, the same for every network.
+
+        Args:
+            probe: The inputs that networks are compared on.
+            experiment: The data, the network and the preset.
+        """
         raise NotImplementedError
 
     def view(self, net: nn.Module, probe: Data, **show: Any) -> Activations:
-        """The representation that networks are compared by: by default the input of the classifier."""
+        """The representation that networks are compared by: by default the input of the classifier.
+
+        Args:
+            net: The network.
+            probe: The inputs that networks are compared on.
+            **show: How networks are shown; see `likewise.Show`.
+        """
         view: Activations = extract(net, probe, "penultimate", **show)
         return view
 
     def layer_views(self, net: nn.Module, probe: Data, experiment: Experiment, **show: Any) -> LayerViews:
-        """The layers for the layer test."""
+        """The layers for the layer test.
+
+        Args:
+            net: The network.
+            probe: The inputs that networks are compared on.
+            experiment: The data, the network and the preset.
+            **show: How networks are shown; see `likewise.Show`.
+        """
         raise NotImplementedError
 
 

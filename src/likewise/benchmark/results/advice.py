@@ -92,7 +92,17 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Advice:
-    """Measures for a question, best first; those that see too little or cost too much come last, with the reason."""
+    """Measures for a question, best first; those that see too little or cost too much come last, with the reason.
+
+    Attributes:
+        domain: The domain that was asked about.
+        question: The question.
+        n: How many inputs there are, None where it was not said.
+        d: How many neurons.
+        budget: Seconds that a pair may take.
+        rows: One recommendation per measure.
+        sources: The results it rests on.
+    """
 
     domain: str
     question: str

@@ -191,7 +191,11 @@ class Results:
         return self._with(self.frame[self.frame["valid"].ne(False)])
 
     def means(self, keys: Iterable[str] = CELL) -> pd.DataFrame:
-        """The mean of each measure over repetitions: `value`, and `undefined`, the share of rows without one."""
+        """The mean of each measure over repetitions: `value`, and `undefined`, the share of rows without one.
+
+        Args:
+            keys: Columns that rows are averaged within.
+        """
         frame = self.frame.assign(undefined=self.frame["value"].isna().astype(float))
         return frame.groupby([*keys, "measure"], sort=False)[["value", "undefined"]].mean().reset_index()
 

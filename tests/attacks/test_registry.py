@@ -24,7 +24,7 @@ def test_an_attack_is_found_by_its_name_and_as_an_attribute() -> None:
     assert "pgd" in dir(attacks)
     assert repr(attacks.fgsm) == "<attack 'fgsm', Linf: One step of size `eps` along the sign of the gradient.>"
     assert list(inspect.signature(attacks.fgsm).parameters) == ["net", "images", "labels", "eps", "targeted", "exact"]
-    assert attacks.fgsm.__doc__ == "One step of size `eps` along the sign of the gradient."
+    assert attacks.fgsm.__doc__.splitlines()[0] == "One step of size `eps` along the sign of the gradient."
 
 
 def test_an_unknown_attack_is_refused_with_the_nearest() -> None:

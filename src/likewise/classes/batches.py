@@ -24,10 +24,10 @@ from torch import Tensor, distributed, nn
 from likewise._base.arrays import check_labels, plain_tensor
 from likewise._base.progress import warn
 from likewise.errors import InputError, LikewiseError
+from likewise.networks.anatomy.calls import same_numbers
 from likewise.networks.anatomy.classifier import declared_head, find_call
 from likewise.networks.anatomy.layers import watch, weighted_layers
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.anatomy.passes import same_numbers
 from likewise.networks.forward import eval_mode
 from likewise.networks.inputs.normalisation import unwrapped
 

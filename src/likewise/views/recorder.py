@@ -18,12 +18,12 @@ from torch import Tensor, nn
 
 from likewise._base.progress import warn
 from likewise.errors import ForwardError, InputError, NoClassifierError
+from likewise.networks.anatomy.calls import join_inputs, record_calls
 from likewise.networks.anatomy.channel_axis import ChannelAxes, input_axis
 from likewise.networks.anatomy.classifier import answer_field, answering_call, declared_classifiers, gives_logits
 from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
-from likewise.networks.anatomy.passes import join_inputs, record_calls
 from likewise.networks.forward import check_dtype, eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts

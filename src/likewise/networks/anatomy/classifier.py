@@ -24,9 +24,9 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import ForwardError, InputError, LikewiseError, NoClassifierError, quoted_list
+from likewise.networks.anatomy.calls import Ask, Calls, call_that_answers, no_classifier, record_calls, same_numbers
 from likewise.networks.anatomy.layers import has_matrix, is_linear, weighted_layers, weights, windows
 from likewise.networks.anatomy.outputs import possible_answers, why_no_logits
-from likewise.networks.anatomy.passes import Ask, Calls, call_that_answers, no_classifier, record_calls, same_numbers
 from likewise.networks.anatomy.rules import (
     Hints,
     by_attribute,

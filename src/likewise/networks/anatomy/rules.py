@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from likewise.errors import UnknownNameError, did_you_mean, quoted_list
+from likewise.networks.anatomy.calls import Ask, no_classifier
 from likewise.networks.anatomy.layers import (
     has_weights,
     input_width,
@@ -22,7 +23,6 @@ from likewise.networks.anatomy.layers import (
     weighted_layers,
     without_shared,
 )
-from likewise.networks.anatomy.passes import Ask, no_classifier
 
 # What libraries call the layer that says what a thing is; the first of these that a network has.
 _CLASS_LAYERS = (

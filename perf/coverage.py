@@ -3,7 +3,7 @@
 Two networks with fixed weights see fresh inputs in every trial. The truth is the mean score over many fresh draws of
 as many inputs. One trial leaves out the same groups for all measures, so that what they share is computed once;
 its intervals are those of `likewise.bootstrap` with the trial for a seed. Trials are kept in a folder and the
-command goes on where it stopped. What measures declare about their intervals was chosen by networks of the first
+command resumes. What measures declare about their intervals was chosen by networks of the first
 design; the second played no part in it.
 
 smooth     relu of six normal causes that both networks share and of noise of their own, and logits of the same causes

@@ -53,7 +53,7 @@ class Peak:
 
 
 class TakingTurns:
-    """Batches, each shown to the bare network and timed just before it is handed out."""
+    """Batches, each shown to the bare network and timed just before it is yielded."""
 
     def __init__(self, network: nn.Module, data: likewise.data.Data, batch_size: int) -> None:
         self.network = copy.deepcopy(network).eval()

@@ -1,4 +1,4 @@
-"""Long simulations in parts: each is a file, so that a command goes on where it stopped."""
+"""Long simulations in parts: each is a file, so that a command resumes."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python scripts/measure_power.py
 
 Pairs of made-up networks share 8 directions of what they see, which are a sixth of the variance of each (debiased CKA
-is about 0.2 where inputs are many), and are held against pairs that share nothing. `power` is the share of alike
+is about 0.2 where inputs are many), and are compared with pairs that share nothing. `power` is the share of alike
 pairs that score beyond 95 % of the unrelated ones, `gap` how many standard deviations of the unrelated ones lie between
 the means. A measure that does not look at inputs one by one cannot tell and has a power of about 0.05.
 """

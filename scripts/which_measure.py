@@ -140,14 +140,14 @@ In our own runs ([the study](benchmark-study.md): {places()}), the best of the m
 that the paper does not have, beside the best of its 23. A place is a data set with a network; the interval is over
 places, and one place has none. The best of either side was chosen on the same places, so "yes" needs a second look on
 yours: `likewise.benchmark.gains`. Cells whose groups are not valid are left out. RTD looked at 100 inputs, where its
-default is 500. The last column is the best measure of outputs (disagreement, JSD, ...), which are held against groups
-only: what two networks answer tells most of these groups apart without a look inside.
+default is 500. The last column is the best measure of outputs (disagreement, JSD, ...), which are evaluated on groups
+only: outputs alone tell most of these groups apart.
 
 {beyond()}
 
 {winners()}
 
-All of them, over all domains: the gain over whichever of the 23 is best on the same places, its interval, and the
+All of them, over all domains: the gain over the best of the 23 on the same places, its interval, and the
 number of places. A measure that is undefined somewhere is judged on fewer.
 
 {every_other()}
@@ -191,8 +191,8 @@ Median rank among the 23 measures of the paper over all cells. 1 is best; what i
 
 ## The paper's claims
 
-Each is held against the paper's own figures; "cannot tell" means that drawing its cells anew decides it now one way,
-now the other. `likewise benchmark compare-with-paper RUN...` does the same for runs of yours. The claims on
+Each is compared with the paper's own figures; "cannot tell" means that resampled cells decide it now one way, now the
+other. `likewise benchmark compare-with-paper RUN...` does the same for runs of yours. The claims on
 neighbour and on angle-based measures are judged for each group as a whole, a rule chosen after judging their members
 one by one had left them at "cannot tell".
 

@@ -74,13 +74,12 @@ What the differences on Cora come from:
   come nearer to them; the code as it is published, which `paper` follows, draws them once for all.
 - **Augmentation.** By the reference's code networks of one seed start from the same weights in every group. In the
   networks behind the paper's figures the standard ones did not: if these alone start from weights of their own, and the
-  two groups that drop edges share theirs (`apart` below), the paper's figures come out. The history of the same
+  two groups that drop edges share theirs (`apart` below), the paper's figures are reproduced. The history of the same
   repository fits: at commit 4e846d4 it trains standard networks, those with random labels and those with shortcuts, and
   knows no dropped edges, so these came later. Whether on another device or with another release of PyTorch, either of
   which changes what a seed draws, is not recorded. `paper` keeps to the code; the test is harder so, since networks of
   one seed in two groups are alike by where they started.
-- Groups by augmentation do not behave differently enough to be called valid on Cora, in most of our runs: the table
-  marks them."""
+- Groups by augmentation do not differ enough to be valid on Cora in most of our runs: the table marks them."""
 TIMES_NOTE = """\
 From nothing to tables: `likewise benchmark run --domain graph --data cora --network gcn --preset paper --measures resi
 --engine processes:2`, then `sage` and `gat`, took 346, 374 and 409 seconds on two cores, 19 minutes in all, beside

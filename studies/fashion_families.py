@@ -165,7 +165,7 @@ def boundary_distances() -> None:
 
 @part
 def figures_6_and_10() -> None:
-    """Does likeness go with how little an ensemble of two gains?"""
+    """Does similarity correlate with how little an ensemble of two gains?"""
     gains = pair_reductions(known())
     rows = []
     for name, matrix in similarities().items():

@@ -1,4 +1,4 @@
-"""Networks of three libraries, each held against its library's own answer: `python -m studies.networks`.
+"""Networks of three libraries, each compared with its library's own answer: `python -m studies.networks`.
 
 One member of every family of timm, every classifier, detector and segmenter of torchvision and tiny random
 networks of transformers are shown one folder of photos of mixed sizes (or texts, or sounds), and asked:
@@ -187,7 +187,7 @@ def _close(rows: Tensor, own: Tensor) -> bool:
 
 def table(rows: list[Row]) -> str:
     """The counts, then one line per network."""
-    lines = ["# Networks of three libraries, held against their own answers", "", COMMENT, ""]
+    lines = ["# Networks of three libraries, compared with their own answers", "", COMMENT, ""]
     lines += ["| library | networks | " + " | ".join(QUESTIONS) + " |", "|---" * (2 + len(QUESTIONS)) + "|"]
     for library in dict.fromkeys(row.library for row in rows):
         own = [row for row in rows if row.library == library]

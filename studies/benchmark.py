@@ -29,8 +29,8 @@ from likewise.benchmark import (
     sweep,
     table,
 )
-from likewise.benchmark.planning import chosen
 from likewise.benchmark.results.accuracies import plot_accuracies
+from likewise.benchmark.trials import select_measures
 from studies.cora_variants import VARIANTS
 from studies.tables import markdown
 
@@ -109,7 +109,7 @@ def make(name: str, engine: str | None = None) -> None:
     case, _, seed = name.rpartition("-")
     domain, data, network, preset = CASES[case]
     how = {"preset": preset, "seed": int(seed), "engine": engine, "progress": False}
-    every = [*chosen("all"), *(m for m in map(measures.get, measures.names()) if m.info.on == "outputs")]
+    every = [*select_measures("all"), *(m for m in map(measures.get, measures.names()) if m.info.on == "outputs")]
     ours = [measures.get("rtd", batch=FEW) if m.name == "rtd" else m for m in every]
     run(domain, data, network, measures=["resi", *ours], out=RUNS / name, **how)
 

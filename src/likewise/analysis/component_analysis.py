@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +28,7 @@ from likewise.analysis.trace import record_pass
 from likewise.errors import ForwardError, InputError, brief, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.networks.inputs.normalisation import unwrapped
-from likewise.networks.names import expanded, named_networks
+from likewise.transfer.classifiers import by_name
 from likewise.views.layers import on_two_inputs, own_sizes
 
 if TYPE_CHECKING:
@@ -99,13 +99,8 @@ def component_table(networks: Any, data: Any = None) -> pd.DataFrame:
         One row per network under the names of `compare`, one column per component.
     """
     pandas = require("pandas", extra="analysis", to="make a table of components")
-    named = networks if isinstance(networks, dict) else named_networks(expanded(_listed(networks)))
-    rows = {name: components(network, data) for name, network in named.items()}
+    rows = {name: components(network, data) for name, network in by_name(networks).items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("network")
-
-
-def _listed(networks: Any) -> Iterable[Any]:
-    return [networks] if isinstance(networks, (str, nn.Module)) else networks
 
 
 @dataclass(frozen=True)

@@ -241,40 +241,26 @@ class Representation(Values):
         block.diagonal(start - first).zero_()
         return block
 
-    def distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Euclidean distances from some rows to all.
-
-        Args:
-            start: The first row.
-            stop: The row after the last.
-            upper: Only from column `start` on.
-        """
-        return self.squared_distance_rows(start, stop, upper=upper).sqrt_()
-
     @quantity(permuted="both", subset="both", eager=True)
     def distances(self) -> Tensor:
         """All Euclidean distances, (n, n). Only where there is room."""
         if not self.gram_by_distances:
-            return self.assemble(self.distance_rows)
+            return self._assemble(lambda start, stop: self.squared_distance_rows(start, stop).sqrt_())
         out = symmetric(self.centred_neurons)
         for start, stop in self.blocks(2):
             rows = out[start:stop]
             rows.mul_(-2).add_(self.squares[start:stop, None] + self.squares).clamp_(min=0).sqrt_()
         return out.fill_diagonal_(0)
 
-    def assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
-        """An n x n matrix from its rows, with little beside it.
-
-        Args:
-            rows: A function of the first row and the one after the last.
-        """
+    def _assemble(self, rows: Callable[[int, int], Tensor]) -> Tensor:
+        """An n x n matrix from its rows, with little beside it."""
         out = self.mean.new_empty(self.n, self.n)
         for start, stop in self.blocks(2):
             out[start:stop] = rows(start, stop)
         return out
 
-    def shared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
-        """Rows of `distances`; not to be changed. Kept only where several pairs will want them.
+    def distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
+        """Euclidean distances from some rows to all; not to be changed. Kept only where several pairs need them.
 
         Args:
             start: The first row.
@@ -283,11 +269,11 @@ class Representation(Values):
         """
         if self.keeps_distances:
             return self.distances[start:stop, start if upper else 0 :]
-        return self.distance_rows(start, stop, upper=upper)
+        return self.squared_distance_rows(start, stop, upper=upper).sqrt_()
 
     @property
     def keeps_distances(self) -> bool:
-        """Whether the whole matrix of distances is kept: several pairs will want it, and there is room."""
+        """Whether the whole matrix of distances is kept: several pairs need it, and there is room."""
         return self.workspace.shares_squares and self.workspace.keeps_squares(self.n)
 
     @quantity(permuted="rows")
@@ -338,7 +324,7 @@ class Representation(Values):
 
     @quantity(permuted="both", subset="both")
     def _cosines(self) -> Tensor:
-        return self.assemble(self.cosine_rows)
+        return self._assemble(self.cosine_rows)
 
     def cosines_at(self, columns: Tensor) -> Tensor:
         """Cosines of each row with the rows listed for it, (n, k).

@@ -115,7 +115,7 @@ def rsm_difference(pair: Pair) -> float:
     square = both - 2 * table.dot(a, b)
     if square > 1e-6 * both:
         return pair.in_units(math.sqrt(square))
-    exact = (a.shared_distance_rows(i, j) - b.shared_distance_rows(i, j) for i, j in a.blocks(3))
+    exact = (a.distance_rows(i, j) - b.distance_rows(i, j) for i, j in a.blocks(3))
     length = math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
     return pair.in_units(length)
 
@@ -171,7 +171,7 @@ def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:
     kind = torch.float32 if single else a.values.dtype
     difference = torch.empty(n, n, dtype=kind, device=a.values.device)
     for i, j in a.blocks(4):
-        torch.sub(a.shared_distance_rows(i, j), b.shared_distance_rows(i, j), out=difference[i:j])
+        torch.sub(a.distance_rows(i, j), b.distance_rows(i, j), out=difference[i:j])
     if not single:
         return lambda vector: _symmetric_product(difference, vector)
 

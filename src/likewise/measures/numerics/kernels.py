@@ -60,7 +60,7 @@ class Distance:
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows of the distances, columns from `start` on."""
-        return rep.shared_distance_rows(start, stop, upper=True)
+        return rep.distance_rows(start, stop, upper=True)
 
 
 @dataclass(frozen=True)

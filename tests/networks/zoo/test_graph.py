@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch.nn import functional
 
 import likewise
 from likewise._base.optional import geometric
-from likewise.errors import UnknownNameError
+from likewise.errors import InputError, UnknownNameError
 from likewise.networks import evaluate, head, network, train
 from likewise.networks.zoo.graph import RESI, DropEdges, resi
 from tests.networks.helpers import refused
@@ -130,39 +132,43 @@ def test_a_training_with_dropped_edges_ends_elsewhere_and_comes_back_to_the_same
     assert not torch.equal(ends(DropEdges(0.5)), ends())
 
 
-def test_dropping_all_edges_is_refused() -> None:
-    assert refused(lambda: DropEdges(1.0)) == "DropEdges was given p = 1.0. Give a share from 0 to below 1."
-
-
-def test_a_variant_of_settings_that_there_is_not_is_refused() -> None:
-    assert (
-        refused(lambda: resi("gcn", "cora", "code"), UnknownNameError)
-        == "ReSi's settings have no variant 'code'; they have 'resi'."
-    )
-
-
-def test_settings_that_resi_does_not_have_are_refused() -> None:
-    assert refused(lambda: resi("gcn", "coro"), UnknownNameError) == (
-        "ReSi has no settings for gcn on coro. Did you mean 'gcn on cora'? It has gcn on cora, "
-        "sage on cora, gat on cora, gcn on flickr, sage on flickr, gat on flickr, "
-        "gcn on ogbn-arxiv, sage on ogbn-arxiv, gat on ogbn-arxiv."
-    )
-
-
-def test_heads_that_cannot_share_the_width_are_refused() -> None:
-    assert refused(lambda: network("zoo:gat", width=20)) == (
-        "8 heads cannot share a width of 20. Choose a width that is a multiple of 8."
-    )
-
-
-def test_a_depth_of_nothing_is_refused() -> None:
-    assert refused(lambda: network("zoo:sage", depth=0)) == "depth is 0. Give at least 1."
-
-
-def test_nodes_with_other_features_are_refused_with_the_option_to_choose() -> None:
-    assert refused(lambda: evaluate(network("zoo:gcn"), likewise.dataset("digits-graph"))) == (
-        "GCN was built for 1433 features per node and was shown 64. Build it with features=64."
-    )
+@pytest.mark.parametrize(
+    ("act", "kind", "sentence"),
+    [
+        (lambda: DropEdges(1.0), InputError, "DropEdges was given p = 1.0. Give a share from 0 to below 1."),
+        (
+            lambda: resi("gcn", "cora", "code"),
+            UnknownNameError,
+            "ReSi's settings have no variant 'code'; they have 'resi'.",
+        ),
+        (
+            lambda: resi("gcn", "coro"),
+            UnknownNameError,
+            "ReSi has no settings for gcn on coro. Did you mean 'gcn on cora'? It has gcn on cora, sage on cora, gat "
+            "on cora, gcn on flickr, sage on flickr, gat on flickr, gcn on ogbn-arxiv, sage on ogbn-arxiv, gat on "
+            "ogbn-arxiv.",
+        ),
+        (
+            lambda: network("zoo:gat", width=20),
+            InputError,
+            "8 heads cannot share a width of 20. Choose a width that is a multiple of 8.",
+        ),
+        (lambda: network("zoo:sage", depth=0), InputError, "depth is 0. Give at least 1."),
+        (
+            lambda: evaluate(network("zoo:gcn"), likewise.dataset("digits-graph")),
+            InputError,
+            "GCN was built for 1433 features per node and was shown 64. Build it with features=64.",
+        ),
+        (
+            lambda: evaluate(network("zoo:gcn"), likewise.dataset("sentences[:3]")),
+            InputError,
+            "GCN takes graphs, and was shown text. Use a text network, such as zoo:minilm.",
+        ),
+    ],
+    ids=["all edges", "variant", "data", "heads", "depth", "features", "text"],
+)
+def test_what_cannot_be_built_or_shown_is_refused(act: Callable[[], Any], kind: type[Exception], sentence: str) -> None:
+    assert refused(act, kind) == sentence
 
 
 @pytest.mark.parametrize(
@@ -177,12 +183,6 @@ def test_data_of_another_kind_is_refused(address: str, takes: str, data: str, ho
     assert refused(lambda: train(address, data, epochs=1)) == (
         f"{address} takes {takes} inputs and '{data}:train' holds {holds} inputs. Choose a network "
         f"for these, such as {example}."
-    )
-
-
-def test_text_is_no_input_for_a_graph_network() -> None:
-    assert refused(lambda: evaluate(network("zoo:gcn"), likewise.dataset("sentences[:3]"))) == (
-        "GCN takes graphs, and was shown text. Use a text network, such as zoo:minilm."
     )
 
 

@@ -28,28 +28,21 @@ OPEN_ENDED = ("plateau", "constant")  # schedules whose rates do not depend on h
 _OPTIMISERS = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3}  # and the learning rate each starts with
 
 
-def _cosine(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
-    return 0.5 * (1 + math.cos(math.pi * (epochs_done / settings.epochs)))
-
-
 def _linear(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
     falling = settings.epochs - settings.warmup  # from the end of the warm-up, at the full rate, to 0
     return min(1.0, (settings.epochs - epochs_done) / falling) if falling > 0 else 1.0
 
 
-def _step(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
-    return settings.decay ** sum(epochs_done / settings.epochs >= mark for mark in settings.milestones)
-
-
-def _plateau(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
-    return settings.decay ** plateaus(losses)
-
-
-def _constant(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:
-    return 1.0
-
-
-_SCHEDULES = {"cosine": _cosine, "linear": _linear, "step": _step, "plateau": _plateau, "constant": _constant}
+# factors of the learning rate, from the settings, the epochs that are done, and their losses
+_SCHEDULES: dict[str, Callable[[Settings, float, Sequence[float]], float]] = {
+    "cosine": lambda settings, done, losses: 0.5 * (1 + math.cos(math.pi * (done / settings.epochs))),
+    "linear": _linear,
+    "step": lambda settings, done, losses: (
+        settings.decay ** sum(done / settings.epochs >= mark for mark in settings.milestones)
+    ),
+    "plateau": lambda settings, done, losses: settings.decay ** plateaus(losses),
+    "constant": lambda settings, done, losses: 1.0,
+}
 
 
 def setting(default: Any, help: str, **facts: Any) -> Any:

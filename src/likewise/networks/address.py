@@ -109,7 +109,7 @@ def split(address: str) -> tuple[NetworkAddress, list[str]]:
 
 
 def _with_revision(parsed: NetworkAddress, address: str) -> tuple[NetworkAddress, list[str]]:
-    """The address with what stands after the @ as its revision; what has a = there is an option."""
+    """The address with the words after the @ as its revision; those with a = are options."""
     words = (parsed.weights or "").split(",")
     revisions = [word for word in words if "=" not in word]
     if not all(revisions) or not revisions or "revision" in parsed.options:

@@ -55,7 +55,7 @@ def class_names(net: nn.Module, count: int) -> ClassNames | None:
 def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None]:
     """Which of the `count` outputs of a network are classes, and what these are called where it is known.
 
-    Left out are what detectors and segmenters have beside: no object, background, and numbers that mean
+    Left out are what detectors and segmenters have in addition: no object, background, and numbers that mean
     nothing, "N/A" (COCO counts to 90 and has 80 classes).
     """
     classes = class_names(net, count)

@@ -40,7 +40,7 @@ _HALF = (torch.float16, torch.bfloat16)
 _LIBRARIES: dict[str, InputKind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
 _DETECTORS = {  # what torchvision says of its detectors, and what it means
-    "custom C++ ops": "cannot run: the compiled operators of torchvision do not load beside this build of torch. "
+    "custom C++ ops": "cannot run: the compiled operators of torchvision do not load with this build of torch. "
     "Install the torchvision made for it; class layer and class names need no run.",
     "targets should not be none": "learns from boxes, not from one label per input. Use a network that classifies.",
 }
@@ -302,7 +302,7 @@ def _only_device(net: nn.Module, device: Any) -> torch.device | None:
     homes = {value.device for value in [*net.parameters(), *net.buffers()]}
     if len(homes) > 1:
         raise InputError(
-            f"the network lies on {len(homes)} devices, so it cannot be moved to {device}. Leave out device."
+            f"the network is on {len(homes)} devices, so it cannot be moved to {device}. Leave out device."
         )
     home = next(iter(homes), None)
     return None if home == torch.device(device) else home

@@ -95,7 +95,7 @@ def network_and_name(
 
 
 def address_of(network: Any) -> str:
-    """What a network is called where nobody named it: its address, or the class of what is no network."""
+    """The name of a network by default: its address, or the class of what is no network."""
     if isinstance(network, str):
         return network
     return network_and_name(network)[1] if isinstance(network, nn.Module) else type(network).__name__

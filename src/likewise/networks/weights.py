@@ -2,8 +2,8 @@
 
 Published files wrap the same tensors in different ways: under `state_dict`, with `module.` before
 each name, with other names for the same layer. Wrappers are removed; what is left over or
-missing is named. Where a file holds nothing but the moving average of the weights, that is taken and said.
-How images are normalised stands in the header of a file, or in a `models.json` in its folder.
+missing is named. Where a file holds nothing but the moving average of the weights, that is taken, with a warning.
+How images are normalised is in the header of a file, or in a `models.json` in its folder.
 """
 
 from __future__ import annotations

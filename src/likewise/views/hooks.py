@@ -141,7 +141,7 @@ class UnfitReductionError(NoRowsError):
 class CallFacts:
     """What the first batch showed of one call: the layer's class and precision, and the axes of what it gives.
 
-    Of the embedding, `reduce` is how it becomes rows where nobody chose, `source` what it was made from.
+    Of the embedding, `reduce` is how it becomes rows by default, `source` what it was made from.
     """
 
     kind: str
@@ -154,7 +154,7 @@ class CallFacts:
 
 
 def is_row(value: Tensor) -> bool:
-    """Whether a layer gives one row per input, be it with axes of size 1: `(n, d)`, `(n, c, 1, 1)`, `(n, 1, 1, c)`."""
+    """Whether a layer gives one row per input, also with axes of size 1: `(n, d)`, `(n, c, 1, 1)`, `(n, 1, 1, c)`."""
     if value.ndim < 4:
         return value.ndim == 2
     return {1} in (set(value.shape[2:]), set(value.shape[1:-1]))

@@ -246,7 +246,7 @@ class FirstBatch:
             if PENULTIMATE in self.selection.asked and not self.selection.default:
                 raise InputError(
                     f"{self.label} has no classifier that could be found, so nothing is penultimate: {error.reason}. "
-                    "Ask for layers='embedding', what it gives to whoever uses it, or name the classifier: head='name'."
+                    "Ask for layers='embedding', its representation, or name the classifier: head='name'."
                 ) from error
             if self.selection.default:
                 self.selection.take_embedding()

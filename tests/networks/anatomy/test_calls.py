@@ -135,7 +135,7 @@ def test_where_the_answer_comes_from_no_linear_layer_the_way_to_name_one_is_said
     net.forward = lambda rows: net[1](net[0](rows))
     assert refused(lambda: shown(net, torch.rand(10, 8), "penultimate")) == (
         "'Sequential' has no classifier that could be found, so nothing is penultimate: the last layer its answer "
-        "needs, '1', is a LayerNorm. Ask for layers='embedding', what it gives to whoever uses it, or name the "
+        "needs, '1', is a LayerNorm. Ask for layers='embedding', its representation, or name the "
         "classifier: head='name'."
     )
     assert shown(net, torch.rand(10, 8), "embedding").d == 5

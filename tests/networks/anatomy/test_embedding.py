@@ -1,4 +1,4 @@
-"""The embedding: what networks without a classifier give to whoever uses them."""
+"""The embedding: the representation of networks without a classifier."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_penultimate_without_a_classifier_is_refused_with_what_works(name: str, 
     data: Any = [padded()] if name == "GPT2Model" else IMAGES
     assert refused(lambda: shown(net, data, "penultimate", reduce="mean")) == (
         f"{name!r} has no classifier that could be found, so nothing is penultimate: it gives {given!r} and no "
-        "logits. Ask for layers='embedding', what it gives to whoever uses it, or name the classifier: head='name'."
+        "logits. Ask for layers='embedding', its representation, or name the classifier: head='name'."
     )
 
 
@@ -249,7 +249,7 @@ def test_what_an_unknown_module_gives_is_taken_as_it_is_or_a_reduction_is_asked_
     )
     assert refused(lambda: shown(net, rows, "penultimate")) == (
         "'Sequential' has no classifier that could be found, so nothing is penultimate: the last layer its answer "
-        "needs, '1.fc', is a part of the block '1'. Ask for layers='embedding', what it gives to whoever uses it, or "
+        "needs, '1.fc', is a part of the block '1'. Ask for layers='embedding', its representation, or "
         "name the classifier: head='name'."
     )
 

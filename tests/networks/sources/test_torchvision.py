@@ -47,7 +47,7 @@ def test_a_detector_normalises_by_itself_and_says_where_it_cannot_run() -> None:
     if _has_ops():
         return
     assert refused(lambda: call(net, torch.rand(1, 3, 64, 64))) == (
-        "SSD cannot run: the compiled operators of torchvision do not load beside this build of torch. Install the "
+        "SSD cannot run: the compiled operators of torchvision do not load with this build of torch. Install the "
         "torchvision made for it; class layer and class names need no run."
     )
 

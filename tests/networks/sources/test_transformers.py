@@ -143,7 +143,7 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     save("bert", tmp_path)
     save_file({"w": torch.zeros(2)}, tmp_path / "model.safetensors", {"format": "pt"})
     assert refused(lambda: likewise.network(f"hf:{tmp_path}")) == (
-        f"hf:{tmp_path} has weights of another network: none of them is of a BertModel. Mend 'architectures' or "
+        f"hf:{tmp_path} has weights of another network: none of them is of a BertModel. Correct 'architectures' or "
         "'model_type' in its config.json."
     )
 

@@ -32,7 +32,7 @@ class ChannelAxes:
 
     Nothing in a tensor says so, but some layers do: a convolution gives `(n, c, ...)`, a
     normalisation of a layer works on the last axis. What comes after them (an activation function,
-    a permutation, a whole block) is told by the tensor it was given, or by the sizes there were
+    a permutation, a whole block) follows from the tensor it was given, or from the sizes there were
     last. A linear layer says nothing alone: it may mix positions as well as channels. Names of classes
     are no evidence.
     """

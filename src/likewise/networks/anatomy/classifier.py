@@ -205,7 +205,7 @@ def _side_by_side(layer: nn.Module, classes: int) -> Tensor:
 def answer_field(net: nn.Module, output: Any, label: str, layer: str | None = None, calls: Calls | None = None) -> Any:
     """The field of an output that holds the answer: that of as many columns as there are classes.
 
-    With the calls of a pass, it may also be what a layer made of another field. None stands for what `first_tensor`
+    With the calls of a pass, it may also be what a layer made of another field. None means what `first_tensor`
     finds. Refused where nothing says which of several it is.
     """
     rows = possible_answers(output)

@@ -1,9 +1,9 @@
-"""The embedding: what a network without a classifier gives to whoever uses it.
+"""The embedding: the representation of a network without a classifier.
 
 That is its pooled output where it has one. Else it is its last states, in one row per input: the first token where
 the network keeps one for that (`cls_token`), the last token where no token sees those after it, else the mean of the
-tokens or positions. Whether tokens see those after them is tried, not looked up. What a module of nobody's library
-gives is taken as it is.
+tokens or positions. Whether tokens see those after them is tried, not looked up. The output of a module
+that comes from no library is taken as it is.
 """
 
 from __future__ import annotations

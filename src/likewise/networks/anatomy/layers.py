@@ -56,7 +56,7 @@ def watch(
     """Pass on the outputs of `modules`, and the inputs of those in `inputs_of`, to `receive(call, module, value)`.
 
     Outputs are passed on at once, before an in-place operation further on can change them; hooks are removed whatever
-    happens. The second call of a module is named `name#2`; whoever watches several passes calls the result before
+    happens. The second call of a module is named `name#2`; to watch several passes, call the result before
     each. Hooks in `first` get a call (module, arguments, arguments by name, output) before.
     """
     calls: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """What a network gives: the fields of its output, and what the numbers of its answer are.
 
-Networks give a tensor, a tuple, a mapping or an object of their library. Which of its fields may be the answer is said
+Networks give a tensor, a tuple, a mapping or an object of their library. Which of its fields may be the answer is found
 here, from the output alone; `classifier.answer_field` decides between several.
 """
 
@@ -73,7 +73,7 @@ def first_tensor(output: Any) -> Tensor | None:
 
 
 def tensor_at(output: Any, field: Any) -> Tensor | None:
-    """The tensor of one field of an output; None stands for the one `first_tensor` finds."""
+    """The tensor of one field of an output; None means the one `first_tensor` finds."""
     return first_tensor(output if field is None else fields(output).get(field))
 
 

@@ -228,7 +228,7 @@ def _with_rows(rows: dict[str, int], classes: int | None, counts: list[int]) -> 
     """The layers with as many rows as there are classes; all where nothing says how many those are."""
     by_count = [[name for name, own_rows in rows.items() if own_rows == count] for count in (classes, *counts)]
     names = next(filter(None, by_count[:3]), [] if counts else list(rows))
-    if classes is None:  # some are trained to name words beside
+    if classes is None:  # some are trained to predict words too
         names += [name for more in by_count[3:] for name in more if name not in names]
     return names
 

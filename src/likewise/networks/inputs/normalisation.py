@@ -120,9 +120,9 @@ def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
 
 
 class Notes(dict[str, Any]):
-    """What is known of a network beside what it computes, by name, kept on the network itself.
+    """Facts about a network by name, kept on the network itself.
 
-    A copy of a network (`copy.deepcopy`) keeps its notes, which a table of networks beside them would lose. They are
+    A copy of a network (`copy.deepcopy`) keeps its notes, which a separate table of networks would lose. They are
     no part of its fingerprint or its state dict, and are left out where it is pickled.
     """
 

@@ -89,7 +89,7 @@ def start_token(config: Any) -> int:
 
 
 def note(names: tuple[str, ...], name: str, address: str) -> str:
-    """What is said where nobody chose a part."""
+    """The warning where no part was chosen."""
     other = next(one for one in names if one != name)
     what = name if name in HALVES else f"{name} tower"
     return f"of {address} the {what} is looked at: '{_bare(address)},part={other}' looks at another."

@@ -103,7 +103,7 @@ def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual
 
 
 def takes_padding(net: nn.Module) -> bool:
-    """Whether a network looks at the last position, be it padding, and was trained on texts padded to one length."""
+    """Whether a network looks at the last position, even padding, and was trained on texts padded to one length."""
     return str(getattr(getattr(net, "config", None), "model_type", "")).startswith("siglip")
 
 

@@ -2,7 +2,7 @@
 
 A transform takes decoded images (PIL, RGB) and gives floats in [0, 1], `(n, 3, height, width)`. Normalisation is not
 part of it but the network's own first part (`Normalised`), since attacks need [0, 1]. What does more than that, as a
-processor that gives a mask beside the pixels, gives everything as the network takes it: it is `whole`, and such a
+processor that gives a mask with the pixels, gives everything as the network takes it: it is `whole`, and such a
 network has no `Normalised`.
 """
 
@@ -68,7 +68,7 @@ class Transform:
 
     @property
     def framing(self) -> Framing:
-        """Size, crop and interpolation as far as they can be said so: a square, from the middle."""
+        """Size, crop and interpolation where they are a square from the middle."""
         square = self.size is not None and self.size[0] == self.size[1]
         return Framing(self.size[0] if self.size and square else None, self.crop, self.interpolation)
 
@@ -141,7 +141,7 @@ def _described(data: Any) -> str:
 
 
 def _warn_of_resizing(images: Images, transform: Transform, name: str, label: str) -> None:
-    """Say so where images that lie in memory are brought to another size that nobody asked for."""
+    """Warn where images in memory are resized without being asked to."""
     (height, width), size = images.shape[2:], transform.size
     if images.asked or size is None or (height, width) == size:
         return

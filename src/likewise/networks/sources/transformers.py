@@ -149,7 +149,7 @@ def _config(transformers: Any, repository: Repository, request: Request, options
         raise brings_code(request.name)  # compiled code of the hub would do its attention
     config.use_pretrained_backbone = False  # older configs have a part of the network fetch other weights
     if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
-        config.decoder_start_token_id = start_token(config)  # some leave it to whoever generates texts
+        config.decoder_start_token_id = start_token(config)  # some leave it to the code that generates texts
     return config
 
 
@@ -196,7 +196,7 @@ def _make(kind: Any, config: Any, repository: Repository, request: Request, opti
     missing = sorted(info["missing_keys"])
     if len(missing) == len(net.state_dict()):
         raise InputError(
-            f"{request.address} has weights of another network: none of them is of a {type(net).__name__}. Mend "
+            f"{request.address} has weights of another network: none of them is of a {type(net).__name__}. Correct "
             "'architectures' or 'model_type' in its config.json."
         )
     if missing and all(key.startswith("pooler.") for key in missing) and _may_lack_pooler(net):

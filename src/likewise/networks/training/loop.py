@@ -175,7 +175,7 @@ def _check_data(data: Any, validation: Any) -> None:
 
 
 def _check_classes(data: Data, validation: Data) -> None:
-    """Refuse to validate on classes that are not trained; another order of them is no matter."""
+    """Refuse to validate on classes that are not trained; their order may differ."""
     validated, trained = classes_of(validation), classes_of(data)
     if validated is None or trained is None:
         return

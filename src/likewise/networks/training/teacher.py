@@ -79,7 +79,7 @@ def prepare(
 
 
 def _refuse_the_student(teacher: nn.Module, student: nn.Module, folder: Path | None) -> None:
-    """A student learns nothing from its own answers, be it the same object, the same weights or the same training."""
+    """Refuse a student as its own teacher: the same object, the same weights or the same training."""
     origin = recipe(teacher)
     why = None
     if {id(weight) for weight in teacher.parameters()} & {id(weight) for weight in student.parameters()}:

@@ -312,6 +312,29 @@ def test_networks_and_views_give_what_their_arrays_give() -> None:
     assert from_confusion(net, data=data, classes=NAMES, progress=False).classes == NAMES
 
 
+def test_several_networks_give_one_similarity_each_by_name() -> None:
+    widths = {"small": 5, "wide": 9}
+    nets = {name: nn.Sequential(nn.Flatten(), nn.Linear(4, n), nn.Linear(n, 3)).eval() for name, n in widths.items()}
+    both = from_weights(nets)
+    assert list(both) == ["small", "wide"]
+    for name, net in nets.items():
+        np.testing.assert_array_equal(both[name].values, from_weights(net).values)
+    named = from_weights(nets, head={"wide": "1"})
+    assert {name: one.about["width"] for name, one in named.items()} == {"small": 5, "wide": 4}
+    assert list(from_weights(list(nets.values()))) == ["Sequential", "Sequential#2"]
+    data = Data("few", "image", torch.rand(9, 1, 2, 2), [0, 1, 2] * 3, NAMES)
+    views = likewise.extract(nets, data, progress=False)
+    by_view, by_net = from_logits(views), from_logits(nets, data=data, progress=False)
+    for name in nets:
+        np.testing.assert_allclose(by_view[name].values, by_net[name].values, atol=1e-6)
+    layers = from_features(nets, data=data, layers={"wide": "0"}, progress=False)
+    assert {name: one.about["width"] for name, one in layers.items()} == {"small": 5, "wide": 4}
+    assert list(from_features([drawn(4, 2), drawn(4, 3)], [0, 0, 1, 1])) == ["0", "1"]
+    assert refused(LikewiseError, from_weights, nets, batch_size=2) == (
+        "from_weights has no use for batch_size. Leave it out."
+    )
+
+
 @pytest.mark.parametrize(
     ("function", "options", "sentence"),
     [

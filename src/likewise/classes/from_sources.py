@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
+from torch.nn import Module
 
 from likewise import wordnet
 from likewise._base.arrays import as_array, check_labels
 from likewise._base.progress import warn
 from likewise.classes.network_sources import (
+    ANSWERS,
     NOT_SHOWN,
     Ids,
     Names,
@@ -23,9 +25,11 @@ from likewise.classes.network_sources import (
     class_names,
     classifier_rows,
     features_of,
+    for_each,
     is_network,
     one_head,
     row_order,
+    several,
 )
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, quoted_list
@@ -33,10 +37,18 @@ from likewise.views.activations import Activations
 from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames
 
+Several = Mapping[str, Any] | list[str] | list[Module] | list[Activations]
 
+
+@overload
+def from_weights(weight: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
+@overload
+def from_weights(
+    weight: Any, classes: Names = ..., *, inputs: Any = ..., wnids: Ids = ..., **show: Unpack[ShowOptions]
+) -> ClassSimilarity: ...
 def from_weights(
     weight: Any, classes: Names = None, *, inputs: Any = None, wnids: Ids = None, **show: Unpack[ShowOptions]
-) -> ClassSimilarity:
+) -> ClassSimilarity | dict[str, ClassSimilarity]:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
     Rows that are no classes (no object, background, "N/A") are left out, and `about` says how many. Of
@@ -44,7 +56,8 @@ def from_weights(
     no direction: NaN, with a warning.
 
     Args:
-        weight: The matrix, or a network or its address, whose classifier is found (of detectors and segmenters too).
+        weight: The matrix, or a network or its address, whose classifier is found (of detectors and segmenters too); or
+            a list or mapping of them.
         classes: The names of the classes. Those a network has by name need not be given; given in another order, its
             rows follow them.
         inputs: A batch for the network, where several of its layers could be the classifier.
@@ -52,7 +65,7 @@ def from_weights(
         **show: `head`, the name of the classifier in the network.
 
     Returns:
-        The class similarity.
+        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The weights have no row per class.
@@ -62,6 +75,8 @@ def from_weights(
         >>> from_weights([[1.0, 0.0], [1.0, 1.0]]).values.round(3).tolist()
         [[1.0, 0.707], [0.707, 1.0]]
     """
+    if (things := several(weight)) is not None:
+        return for_each(from_weights, things, show, NOT_SHOWN, classes=classes, inputs=inputs, wnids=wnids)
     about: dict[str, Any] = {}
     head = one_head("from_weights", Show.only("from_weights", show, without=NOT_SHOWN))
     if is_network(weight):
@@ -81,6 +96,19 @@ def from_weights(
     return ClassSimilarity(values, names, "weights", wnids=wnids, about={"width": int(rows.shape[1])} | about)
 
 
+@overload
+def from_confusion(confusion: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
+@overload
+def from_confusion(
+    confusion: Any,
+    predictions: Any = ...,
+    classes: Names = ...,
+    *,
+    data: Any = ...,
+    split: str | None = ...,
+    wnids: Ids = ...,
+    **show: Unpack[ShowOptions],
+) -> ClassSimilarity: ...
 def from_confusion(
     confusion: Any,
     predictions: Any = None,
@@ -90,13 +118,13 @@ def from_confusion(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity:
+) -> ClassSimilarity | dict[str, ClassSimilarity]:
     """CCSM: the confusion matrix `(c, c)`, rows the true classes, each row summing to 1, then 1 on the diagonal.
 
     Not symmetric. A class without samples keeps zeros off the diagonal, with a warning.
 
     Args:
-        confusion: The confusion matrix, or the true labels; or a view, a network or its address.
+        confusion: The confusion matrix, or the true labels; or a view, a network or its address; or a list or mapping.
         predictions: With true labels, the predicted class of every input.
         classes: The names of the classes; by default those of the network.
         data: What a network is shown; labelled.
@@ -105,7 +133,7 @@ def from_confusion(
         **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
-        The class similarity.
+        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The matrix holds no counts, or labels and predictions do not fit.
@@ -114,6 +142,8 @@ def from_confusion(
         >>> from_confusion([0, 0, 1, 1], [0, 1, 1, 1]).values.tolist()
         [[1.0, 0.5], [0.0, 1.0]]
     """
+    if (things := several(confusion)) is not None:
+        return for_each(from_confusion, things, show, ANSWERS, classes=classes, data=data, split=split, wnids=wnids)
     answers = answers_of("from_confusion", confusion, data, show, classes, wnids)
     if answers is not None:
         outputs, classes, wnids = answers
@@ -131,6 +161,20 @@ def from_confusion(
     return ClassSimilarity(values, names, "confusion", split, wnids, {"samples": int(counts.sum())})
 
 
+@overload
+def from_features(features: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
+@overload
+def from_features(
+    features: Any,
+    labels: Any = ...,
+    classes: Names = ...,
+    *,
+    data: Any = ...,
+    layers: str | None = ...,
+    split: str | None = ...,
+    wnids: Ids = ...,
+    **show: Unpack[ShowOptions],
+) -> ClassSimilarity: ...
 def from_features(
     features: Any,
     labels: Any = None,
@@ -141,13 +185,13 @@ def from_features(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity:
+) -> ClassSimilarity | dict[str, ClassSimilarity]:
     """TNCSM: cosine of the class means of features `(n, d)`; for networks without a classifier too.
 
     A class without samples has no mean: NaN, with a warning.
 
     Args:
-        features: Features of one layer, as an array or a view; or a network or its address.
+        features: Features of one layer, as an array or a view; or a network or its address; or a list or mapping.
         labels: The true class of every input, by default those of the view; for a network, its data.
         classes: The names of the classes; by default those of the data.
         data: What a network is shown: labelled data or its address (an image folder, say).
@@ -157,7 +201,7 @@ def from_features(
         **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
-        The class similarity.
+        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: Features and labels do not fit, or the layer does not give one row per input.
@@ -166,6 +210,18 @@ def from_features(
         >>> from_features([[1.0, 0.0], [1.0, 1.0], [3.0, 3.0]], [0, 1, 1])["0", "1"].__round__(3)
         0.707
     """
+    if (things := several(features)) is not None:
+        return for_each(
+            from_features,
+            things,
+            show,
+            labels=labels,
+            classes=classes,
+            data=data,
+            layers=layers,
+            split=split,
+            wnids=wnids,
+        )
     about: dict[str, Any] = {}
     options = Show.only("from_features", show, layers=layers)
     if is_network(features):
@@ -201,6 +257,18 @@ def from_sums(
     return ClassSimilarity(values, names, "features", split, wnids, about)
 
 
+@overload
+def from_logits(logits: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
+@overload
+def from_logits(
+    logits: Any,
+    classes: Names = ...,
+    *,
+    data: Any = ...,
+    split: str | None = ...,
+    wnids: Ids = ...,
+    **show: Unpack[ShowOptions],
+) -> ClassSimilarity: ...
 def from_logits(
     logits: Any,
     classes: Names = None,
@@ -209,11 +277,11 @@ def from_logits(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity:
+) -> ClassSimilarity | dict[str, ClassSimilarity]:
     """LCSM: correlation over inputs of the logits of two classes; needs neither weights nor labels.
 
     Args:
-        logits: What a network answers, (inputs, classes); or a view, a network or its address.
+        logits: What a network answers, (inputs, classes); or a view, a network or its address; or a list or mapping.
         classes: The names of the classes; by default those of the network.
         data: What a network is shown.
         split: The data that was classified.
@@ -221,7 +289,7 @@ def from_logits(
         **show: How a network is shown the data; see `likewise.Show`.
 
     Returns:
-        The class similarity.
+        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The logits are no matrix of at least two rows.
@@ -230,6 +298,8 @@ def from_logits(
         >>> from_logits([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])["0", "1"].__round__(3)
         1.0
     """
+    if (things := several(logits)) is not None:
+        return for_each(from_logits, things, show, ANSWERS, classes=classes, data=data, split=split, wnids=wnids)
     answers = answers_of("from_logits", logits, data, show, classes, wnids)
     if answers is not None:
         outputs, classes, wnids = answers

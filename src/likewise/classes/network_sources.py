@@ -1,17 +1,18 @@
-"""What class similarities need of a network: the rows of its classifier, features, and answers with their classes.
+"""What class similarities need of networks: the rows of a classifier, features, and answers with their classes.
 
 Which layer classifies is for `networks/anatomy/classifier.py` to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
-from likewise.classes.similarity import named
+from likewise.classes.similarity import ClassSimilarity, named
+from likewise.comparison.arguments import named as sort_things
 from likewise.data import Data, as_data
 from likewise.errors import InputError, NoClassifierError
 from likewise.networks import head as find_head
@@ -27,12 +28,37 @@ from likewise.wordnet import ClassNames, match
 
 Names = Sequence[str] | None
 Ids = Sequence[str | None] | None
+ANSWERS = ("layers", "reduce")  # options that mean nothing where answers are taken
 NOT_SHOWN = ("data", "layers", "reduce", "transform", "batch_size", "device", "dtype", "store", "progress")
 
 
 def is_network(source: Any) -> bool:
     """Whether this is a module or an address."""
     return isinstance(source, str) or hasattr(source, "named_modules")
+
+
+def several(source: Any) -> dict[str, Any] | None:
+    """Things by name, of a mapping or a list of networks, views or matrices; None for one thing."""
+    if isinstance(source, (list, tuple)) and source:
+        things = (is_network(item) or isinstance(item, Activations) or getattr(item, "ndim", 0) == 2 for item in source)
+        return sort_things(source) if all(things) else None
+    return dict(source) if isinstance(source, Mapping) else None
+
+
+def for_each(
+    function: Callable[..., ClassSimilarity],
+    things: Mapping[str, Any],
+    show: ShowOptions,
+    without: Collection[str] = (),
+    **arguments: Any,
+) -> dict[str, ClassSimilarity]:
+    """One class similarity per thing, with the layer, head and transform that are chosen for it."""
+    shared = Show.only(function.__name__, show, without=without, layers=arguments.get("layers"))
+    similarities = {}
+    for name, one in shared.per_network(things).items():
+        choices = {key: getattr(one, key) for key in {*show, *({"layers"} & set(arguments))}}
+        similarities[name] = function(things[name], **(arguments | choices))
+    return similarities
 
 
 def one_head(verb: str, show: Show) -> str | None:
@@ -104,7 +130,7 @@ def answers_of(
     verb: str, source: Any, data: Any, options: ShowOptions, classes: Names, wnids: Ids
 ) -> tuple[Outputs, Names, Ids] | None:
     """What a network or a view answers, with names and WordNet ids of its classes; None for an array."""
-    show = Show.only(verb, options, without=("layers", "reduce"), data=data, layers="logits")
+    show = Show.only(verb, options, without=ANSWERS, data=data, layers="logits")
     if is_network(source):
         _check(verb, source, show)
         source = extract_network(source, show, None)

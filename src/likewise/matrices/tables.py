@@ -23,6 +23,7 @@ _LATEX = {
     "…": r"\dots{}",
     "∞": r"$\infty$",
     "·": r"$\cdot$",
+    "–": "--",
 } | {sign: f"\\{sign}" for sign in "&%$#_{}"}
 
 

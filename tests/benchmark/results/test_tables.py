@@ -56,10 +56,10 @@ def test_latex_is_a_table_of_booktabs() -> None:
     assert table(TWO).to_latex() == (
         "\\begin{table}[htb]\n"
         "\\caption{label randomisation, AUPRC, preset paper, cora; evaluated as in the paper's equations. --: the "
-        "measure is undefined there. $\\dagger$ groups not valid: their networks do not behave as they were made to.}\n"
+        "measure is undefined there. \\dag{} groups not valid: their networks do not behave as they were made to.}\n"
         "\\begin{tabular}{lrr}\n"
         "\\toprule\n"
-        "network & gcn & gat $\\dagger$ \\\\\n"
+        "network & gcn & gat \\dag{} \\\\\n"
         "\\midrule\n"
         "CKA & 0.50 & \\textbf{0.25} \\\\\n"
         "nbs & \\textbf{0.75} & -- \\\\\n"

@@ -9,7 +9,7 @@ since pandas needs one more library for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.results.frame import Results, label
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap, heatmaps
+from likewise.matrices.tables import escape_latex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,6 @@ METRICS = {
 CHANCE, NOT_VALID, UNDEFINED = "chance", "†", "–"
 FORM_WORDS = {"published": "evaluated as in the paper's equations", "resi": "evaluated as by the reference"}
 TIE_WORDS = {"conform": "a tie conforms", "half": "a tie conforms half", "violate": "a tie violates"}
-LATEX = {"%": r"\%", "_": r"\_", "&": r"\&", "#": r"\#", NOT_VALID: r"$\dagger$", "–": "--"}
 Wrap = Callable[[str], str]
 
 
@@ -83,30 +83,29 @@ class Table:
         names = zip(self.header[self.levels[-1]], self.header["invalid"], strict=True)
         return [f"{name} {NOT_VALID}" if invalid else name for name, invalid in names]
 
-    def text(self, bold: Wrap | None = None) -> pd.DataFrame:
+    def text(self, bold: Wrap | None = None, escape: Wrap = str) -> pd.DataFrame:
         """The cells as text, with the row of chance.
 
         Args:
             bold: Marks the best of each column.
+            escape: What every cell and name goes through.
 
         Returns:
             One row per measure, and one for chance.
         """
         import pandas as pd
 
-        best = self.cells.groupby("column")["value"].transform("max")
-        marked = [
-            bold(_cell(cell)) if bold and round(cell.value, 2) == round(highest, 2) else _cell(cell)
-            for cell, highest in zip(_rows(self.cells), best, strict=True)
-        ]
-        texts = self.cells.assign(text=marked).pivot(index="label", columns="column", values="text")
+        best = self.cells.groupby("column")["value"].transform("max").round(2).eq(self.cells["value"].round(2))
+        texts = self.cells.assign(text=[escape(_cell(cell)) for cell in self.cells.to_dict("records")])
+        texts["text"] = texts["text"].mask(best, texts["text"].map(bold)) if bold else texts["text"]
+        texts = texts.pivot(index="label", columns="column", values="text")
         texts = texts.reindex(index=self._labels, columns=self.header.index)
         texts = pd.concat([texts, self.header["chance"].map("{:.2f}".format, na_action="ignore").to_frame(CHANCE).T])
         texts = texts.fillna(UNDEFINED)
         names = self.header[list(self.levels)].assign(**{self.levels[-1]: self._marked})
         several = len(self.levels) > 1
         texts.columns = pd.MultiIndex.from_frame(names) if several else pd.Index(names[self.levels[0]])
-        return texts.rename_axis(index=None)
+        return texts.rename_axis(index=None).rename(index=escape, columns=escape)
 
     def __str__(self) -> str:
         texts = self.text()
@@ -126,10 +125,9 @@ class Table:
 
     def to_latex(self) -> str:
         """A table of LaTeX with booktabs, written by pandas."""
-        texts = self.text(lambda text: rf"\textbf{{{text}}}").map(_escaped)
-        texts = texts.rename(index=_escaped, columns=_escaped)
+        texts = self.text(lambda text: rf"\textbf{{{text}}}", escape_latex)
         body: str = texts.to_latex(
-            caption=_escaped(" ".join([f"{self.title}.", *self.notes])),
+            caption=escape_latex(" ".join([f"{self.title}.", *self.notes])),
             escape=False,
             multicolumn_format="c",
             column_format="l" + "r" * texts.shape[1],
@@ -268,18 +266,15 @@ def _cells(frame: pd.DataFrame) -> pd.DataFrame:
     return order.drop(columns=["beyond", "lower"]).reset_index(drop=True)
 
 
-def _rows(frame: pd.DataFrame) -> Iterable[Any]:
-    return frame.itertuples()
-
-
-def _cell(cell: Any) -> str:
+def _cell(cell: Mapping[Any, Any]) -> str:
     """The mean over repetitions, [least, largest], and how much is defined where not all is."""
-    if not cell.defined:
+    defined, repetitions, coverage = cell["defined"], cell["repetitions"], cell["coverage"]
+    if not defined:
         return UNDEFINED
-    text = f"{cell.value:.2f}"
-    text += f" [{cell.low:.2f}, {cell.high:.2f}]" if cell.repetitions > 1 else ""
-    text += f" ({cell.defined} of {cell.repetitions})" if cell.defined < cell.repetitions else ""
-    return text + (f" ({min(0.99, cell.coverage):.0%})" if cell.coverage < 1 else "")
+    text = f"{cell['value']:.2f}"
+    text += f" [{cell['low']:.2f}, {cell['high']:.2f}]" if repetitions > 1 else ""
+    text += f" ({defined} of {repetitions})" if defined < repetitions else ""
+    return text + (f" ({min(0.99, coverage):.0%})" if coverage < 1 else "")
 
 
 def _word(level: str, name: str) -> str:
@@ -308,12 +303,3 @@ def _notes(cells: pd.DataFrame, invalid: int, seeds: int) -> tuple[str, ...]:
         often = f" in {invalid} of {seeds} repetitions" if seeds > 1 else ""
         notes.append(f"{NOT_VALID} groups not valid{often}: their networks do not behave as they were made to.")
     return tuple(notes)
-
-
-def _escaped(text: str) -> str:
-    """Text as LaTeX takes it; what is bold stays bold."""
-    is_bold = text.startswith(r"\textbf{")
-    inner = text.removeprefix(r"\textbf{").removesuffix("}") if is_bold else text
-    for sign, written in LATEX.items():
-        inner = inner.replace(sign, written)
-    return rf"\textbf{{{inner}}}" if is_bold else inner

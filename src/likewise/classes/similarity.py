@@ -35,10 +35,10 @@ KINDS = {  # what a matrix can be made from, and what the paper calls it
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassSimilarity(Labelled):
-    """How alike c classes are: `values[i, j]` is the similarity of class i to class j, 1 on the diagonal
-    (but for WordNet's wup and lch, which have scales of their own).
+    """How alike c classes are: `values[i, j]` is the similarity of class i to class j.
 
-    What is undefined (a class without samples, a weight row of zeros) is NaN.
+    The diagonal is 1, but for WordNet's wup and lch, which have other scales. What is undefined (a class without
+    samples, a weight row of zeros) is NaN.
 
     Attributes:
         values: The similarities (classes, classes).

@@ -17,7 +17,7 @@ from likewise._base.names import short_names
 from likewise._base.optional import require
 from likewise.errors import InputError
 from likewise.matrices.heatmap import finish
-from likewise.zeroshot.result import ZeroShot
+from likewise.zeroshot.result import Results, ZeroShot, as_list
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ def _manifold() -> Any:
 
 
 def plot_maps(
-    results: ZeroShot | Sequence[ZeroShot],
+    results: Results,
     path: Target = None,
     *,
     how: Literal["isomap", "tsne"] = "isomap",
@@ -100,7 +100,7 @@ def plot_maps(
     All panels of Isomap have one scale, so that a wider cloud is a larger DBI; those of t-SNE each have their own.
 
     Args:
-        results: One result, or several of one data set.
+        results: One result, or several of one data set in a list or a mapping.
         path: Where to save the picture.
         how: "isomap" or "tsne".
         normalise_both: Scale lengths to sum to one.
@@ -138,7 +138,7 @@ def plot_maps(
 
 
 def plot_histograms(
-    results: ZeroShot | Sequence[ZeroShot],
+    results: Results,
     path: Target = None,
     *,
     difference: bool = False,
@@ -149,7 +149,7 @@ def plot_histograms(
     Sums are divided by the number of samples, so that panels compare.
 
     Args:
-        results: One result, or several of one data set.
+        results: One result, or several of one data set in a list or a mapping.
         path: Where to save the picture.
         difference: Draw |h - h'| instead (figure 6).
         normalise_both: Scale lengths to sum to one.
@@ -178,13 +178,11 @@ def plot_histograms(
     return finish(figure, path)
 
 
-def plot_differences(
-    results: ZeroShot | Sequence[ZeroShot], path: Target = None, *, normalise_both: bool = False
-) -> Figure:
+def plot_differences(results: Results, path: Target = None, *, normalise_both: bool = False) -> Figure:
     """The distance |h' - h|₁ / (n - 1) of every class, one line per architecture (figure 3): its mean is AM.
 
     Args:
-        results: One result, or several of one data set.
+        results: One result, or several of one data set in a list or a mapping.
         path: Where to save the picture.
         normalise_both: Scale lengths to sum to one.
 
@@ -211,10 +209,8 @@ def plot_differences(
     return finish(figure, path)
 
 
-def _several(results: ZeroShot | Sequence[ZeroShot]) -> list[ZeroShot]:
-    several = [results] if isinstance(results, ZeroShot) else list(results)
-    if not several:
-        raise InputError("no result is given, so there is nothing to draw. Give at least one.")
+def _several(results: Results) -> list[ZeroShot]:
+    several = as_list(results, "nothing to draw")
     if len({one.classes for one in several}) > 1:
         raise InputError("the results are of different classes. Draw those of one data set together.")
     return several

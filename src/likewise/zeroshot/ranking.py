@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError, did_you_mean, quoted_list
-from likewise.zeroshot.result import ZeroShot, means
+from likewise.zeroshot.result import Results, as_list, means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,14 +52,14 @@ def paper_table() -> pd.DataFrame:
     return table
 
 
-def architectures(results: Sequence[ZeroShot], attacks: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
+def architectures(results: Results, attacks: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
     """One row per architecture: DBI, AM, accuracy, depth, and how often attacks succeed.
 
     `L0`, `Linf` and `attacks` count images that are misclassified afterwards, as the paper does; `rate` is the share of
     correctly classified images that attacks change.
 
     Args:
-        results: Results of several networks.
+        results: One result, or several in a list or a mapping.
         attacks: The table of `likewise.transfer.robustness` by network, of one number of generations.
 
     Returns:
@@ -70,13 +70,13 @@ def architectures(results: Sequence[ZeroShot], attacks: Mapping[str, pd.DataFram
     """
     import pandas as pd
 
-    table = means(results)
+    several, table = as_list(results), means(results)
     if attacks is None:
         return table
-    missing = [one.network for one in results if one.network not in attacks]
+    missing = [one.network for one in several if one.network not in attacks]
     if missing:
         raise InputError(f"there are no attacks on {missing[0]!r}. Give the table of robustness for every network.")
-    counted = {one.network: _counted(one.network, attacks[one.network]) for one in results}
+    counted = {one.network: _counted(one.network, attacks[one.network]) for one in several}
     sizes = {counts.pop("tried") for counts in counted.values()}
     if len(sizes) > 1:
         raise InputError("networks were attacked with other attacks, thresholds or images. Attack all alike.")

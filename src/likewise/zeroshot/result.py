@@ -312,14 +312,26 @@ def _npy(rows: Array) -> bytes:
     return content.getvalue()
 
 
-def means(results: Sequence[ZeroShot], **options: Any) -> pd.DataFrame:
+Results = ZeroShot | Sequence[ZeroShot] | Mapping[str, ZeroShot]
+
+
+def as_list(results: Results, purpose: str = "no table") -> list[ZeroShot]:
+    """One result or several as a list."""
+    if isinstance(results, ZeroShot):
+        return [results]
+    if not results:
+        raise InputError(f"no result is given, so there is {purpose}. Give at least one.")
+    return list(results.values() if isinstance(results, Mapping) else results)
+
+
+def means(results: Results, **options: Any) -> pd.DataFrame:
     """One row per architecture: both metrics with their deviation over classes, in [0, 1] too, accuracy and size.
 
     `DBI sum 1` is DBI of soft labels that sum to one, which differs for networks that answer with lengths. Deviations
     behind ± are over classes, as in the paper; those over seeds are NaN for one.
 
     Args:
-        results: Results of several networks.
+        results: One result, or several in a list or a mapping.
         **options: Options of both metrics.
 
     Returns:
@@ -330,10 +342,8 @@ def means(results: Sequence[ZeroShot], **options: Any) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if not results:
-        raise InputError("no result is given, so there is no table. Give at least one.")
     rows = []
-    for one in results:
+    for one in as_list(results):
         spread, gap, scaled = one.dbi(**options), one.amalgam(**options), one.dbi(normalise_both=True)
         about = {name: one.about.get(name, np.nan) for name in ("depth", "parameters")}
         rows.append(

@@ -130,7 +130,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_a_network_is_built_to_the_measure_of_its_data() -> None:
+def test_a_network_is_sized_for_its_data() -> None:
     digits = likewise.dataset("digits:train")
     net = likewise.network("zoo:lenet", data=digits)
     assert isinstance(net, Normalised)

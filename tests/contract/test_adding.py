@@ -222,7 +222,7 @@ def grounded(name, values, groups):
 def planned(name, data, network):
     from likewise.benchmark import DOMAINS
     found = DOMAINS.get(name)
-    return [spec.name for spec in found.specs("accuracy", found.case(data, network, "small"))]
+    return [spec.name for spec in found.specs("accuracy", found.experiment(data, network, "small"))]
 
 """
 

@@ -311,7 +311,7 @@ def test_sparse_features_whose_indices_lead_outside_are_refused(tmp_path: Path) 
     matrix.indices[0] = 10**6  # scipy itself would write there
     path = tmp_path / "ind.cora.x"
     path.write_bytes(pickle.dumps(matrix, protocol=2))
-    sentence = refusal(planetoid._part, path)
+    sentence = refusal(planetoid._read_part, path)
     assert sentence.startswith(f"{path} is not a file of Planetoid: ")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from likewise.cli._words import by_network, one_by_network
 from likewise.views.show import Show
@@ -20,7 +20,7 @@ FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks a
 
 def option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
     """One option of a command."""
-    annotation = Annotated[kind, typer.Option(help=help)]
+    annotation = Annotated[kind, Option(help=help)]
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
+from typer import Option, echo
 
 
 def advise(
-    domain: Annotated[str, typer.Option(help="graph, language or vision.")],
-    question: Annotated[
-        str, typer.Option(help="accuracy, outputs, labels, shortcut, augmentation, layers, family or all.")
-    ],
-    n: Annotated[int | None, typer.Option("--n", help="How many inputs: adds power and cost.")] = None,
-    d: Annotated[int, typer.Option("--d", help="How many neurons.")] = 512,
-    budget: Annotated[str | None, typer.Option(help="CPU seconds for one pair: 10s, 500ms, 2min. Needs --n.")] = None,
-    top: Annotated[int, typer.Option(help="How many measures to show.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs, with all evidence.")] = False,
+    domain: Annotated[str, Option(help="graph, language or vision.")],
+    question: Annotated[str, Option(help="accuracy, outputs, labels, shortcut, augmentation, layers, family or all.")],
+    n: Annotated[int | None, Option("--n", help="How many inputs: adds power and cost.")] = None,
+    d: Annotated[int, Option("--d", help="How many neurons.")] = 512,
+    budget: Annotated[str | None, Option(help="CPU seconds for one pair: 10s, 500ms, 2min. Needs --n.")] = None,
+    top: Annotated[int, Option(help="How many measures to show.")] = 10,
+    as_json: Annotated[bool, Option("--json", help="For programs, with all evidence.")] = False,
 ) -> None:
     """Rank measures by benchmark results. They are the paper's and ours, with power and cost at n inputs."""
     from likewise.benchmark.results.advice import advise
 
     advice = advise(domain, question, n=n, d=d, budget=budget, top=top)
-    typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False) if as_json else str(advice))
+    echo(json.dumps(advice.to_dict(), ensure_ascii=False) if as_json else str(advice))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import FOR_LAYERS, show_keywords, show_options
 from likewise.cli._words import attack_options
@@ -14,14 +14,14 @@ from likewise.cli._words import attack_options
 
 @show_options(without=["data", "store", *FOR_LAYERS], batch_size="Images attacked at a time; by default 64.")
 def attack(
-    network: Annotated[str, typer.Argument(help="Address of the network.")],
-    data: Annotated[str, typer.Option(help="Labelled images, like cifar10:test[:500].")],
-    attack: Annotated[str, typer.Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
-    eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for pictures, and for examples to resume from.")] = None,
-    seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    network: Annotated[str, Argument(help="Address of the network.")],
+    data: Annotated[str, Option(help="Labelled images, like cifar10:test[:500].")],
+    attack: Annotated[str, Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
+    eps: Annotated[str | None, Option(help="How far images may change, like 8/255.")] = None,
+    iterations: Annotated[int | None, Option(help="Steps of the attack.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for pictures, and for examples to resume from.")] = None,
+    seed: Annotated[int, Option(help="For random starts.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Attack a network. Says which share of images fools it, with an interval, and keeps pictures of some."""
@@ -34,8 +34,8 @@ def attack(
         result.plot(out / "examples.png")
     if as_json:
         numbers = ("network", "attack", "rate", "low", "high", "count", "accuracy", "stalled")
-        typer.echo(json.dumps({number: getattr(result, number) for number in numbers}))
+        echo(json.dumps({number: getattr(result, number) for number in numbers}))
         return
-    typer.echo(str(result))
+    echo(str(result))
     if out is not None:
-        typer.echo(f"written to {out}: examples.png")
+        echo(f"written to {out}: examples.png")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import ONE_LAYER, keywords_by_network, show_options
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     data="Labelled data, such as imagefolder:PATH; by default, the weights of the classifier.", layers=ONE_LAYER
 )
 def classes(
-    networks: Annotated[list[str], typer.Argument(help="Addresses, such as timm:resnet18 or hf:PATH.")],
-    only: Annotated[str | None, typer.Option(help="A known list of classes to keep, such as coco80.")] = None,
-    sense: Annotated[list[str] | None, typer.Option(help="What a name means, as in fish=fish.n.01.")] = None,
-    metric: Annotated[str, typer.Option(help="cosine, ssim, mse, mae, pearson or spearman.")] = "cosine",
-    out: Annotated[Path | None, typer.Option(help="Folder for the matrices and a picture.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    networks: Annotated[list[str], Argument(help="Addresses, such as timm:resnet18 or hf:PATH.")],
+    only: Annotated[str | None, Option(help="A known list of classes to keep, such as coco80.")] = None,
+    sense: Annotated[list[str] | None, Option(help="What a name means, as in fish=fish.n.01.")] = None,
+    metric: Annotated[str, Option(help="cosine, ssim, mse, mae, pearson or spearman.")] = "cosine",
+    out: Annotated[Path | None, Option(help="Folder for the matrices and a picture.")] = None,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Compare the classes that networks find alike with WordNet. SAI is of class means on data, or of classifiers."""
@@ -41,14 +41,14 @@ def classes(
         _write({name: sai.a for name, sai in alignments.items()} | {"WordNet": first.b}, out)
     rows = [_row(name, sai) for name, sai in alignments.items()]
     if as_json:
-        typer.echo(json.dumps(rows))
+        echo(json.dumps(rows))
         return
     _print(rows, first)
     for name, sai in alignments.items():
         if sai != sai:  # NaN
-            typer.echo(f"{name}: {sai}", err=True)
+            echo(f"{name}: {sai}", err=True)
     if out is not None:
-        typer.echo(f"\nwritten to {out}: matrices.png, matrices/")
+        echo(f"\nwritten to {out}: matrices.png, matrices/")
 
 
 def _senses(words: list[str] | None) -> dict[str, str]:
@@ -74,13 +74,13 @@ def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
 
     columns = ["layer", "classes", "SAI", "random", "calibrated", "p"]
     frame = pd.DataFrame(rows, index=[row["network"] for row in rows])[columns]
-    typer.echo(fit_width(frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else str(cell))))
-    typer.echo(
+    echo(fit_width(frame.map(lambda cell: f"{cell:.3f}" if isinstance(cell, float) else str(cell))))
+    echo(
         f"\n{first.metric} of {first.a.short} with {first.b.short}. random: what random weights give; calibrated: 0 at "
         "random,\n1 at full agreement; p: by permuting the classes"
     )
     pairs = [f"{name} = {find(wnid).name}" for name, wnid in zip(first.b.classes, first.b.ids or (), strict=True)]
-    typer.echo(f"meanings: {', '.join(pairs[:10])}" + (f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""))
+    echo(f"meanings: {', '.join(pairs[:10])}" + (f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""))
 
 
 def _write(matrices: dict[str, ClassSimilarity], out: Path) -> None:

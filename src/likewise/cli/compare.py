@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import ONE_LAYER, show_keywords, show_options
 from likewise.cli._words import folder_for, groups, measures_of, views
@@ -20,25 +20,17 @@ if TYPE_CHECKING:
 
 @show_options(without=["store"], layers=ONE_LAYER)
 def compare(
-    files: Annotated[list[str], typer.Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
-    measure: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", help="Names, keys like 'jaccard[k=5]', or sets.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for matrices, frame, pictures and the store.")] = None,
-    calibrate: Annotated[bool, typer.Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
-    within_classes: Annotated[
-        bool, typer.Option("--within-classes", help="Compare with chance within classes; needs labels.")
-    ] = False,
-    intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals over inputs.")] = False,
-    inputs: Annotated[
-        bool, typer.Option("--inputs", help="Find the inputs that networks differ on; needs --out.")
-    ] = False,
-    labels: Annotated[
-        str | None, typer.Option(help="File with one class per input; with --data they are known.")
-    ] = None,
-    memory: Annotated[str | None, typer.Option(help="The most to hold at a time, like 4GB.")] = None,
-    seed: Annotated[int, typer.Option(help="For measures that draw at random.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    files: Annotated[list[str], Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
+    measure: Annotated[list[str] | None, Option("--measure", "-m", help="Names, keys ('jaccard[k=5]'), sets.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for matrices, frame, pictures and the store.")] = None,
+    calibrate: Annotated[bool, Option("--calibrate", help="Add nulls, calibrated scores, p and q.")] = False,
+    within_classes: Annotated[bool, Option("--within-classes", help="Chance within classes; needs labels.")] = False,
+    intervals: Annotated[bool, Option("--intervals", help="Add intervals over inputs.")] = False,
+    inputs: Annotated[bool, Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
+    labels: Annotated[str | None, Option(help="File with one class per input; with --data they are known.")] = None,
+    memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
+    seed: Annotated[int, Option(help="For measures that draw at random.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Compare networks by activations and answers to the same inputs."""
@@ -59,21 +51,21 @@ def compare(
         write_whole(out / "scores.csv", frame.to_csv(index=False).encode())
         comparison.plot(out / "matrices.png")
     for note in comparison.notes():
-        typer.echo(note, err=True)
+        echo(note, err=True)
     if as_json:
-        typer.echo(json.dumps(json.loads(frame.to_json(orient="records"))))
+        echo(json.dumps(json.loads(frame.to_json(orient="records"))))
         return
     _print(comparison, frame)
     if out is not None:
-        typer.echo(f"\nwritten to {out}: matrices.png, scores.csv, matrices/")
+        echo(f"\nwritten to {out}: matrices.png, scores.csv, matrices/")
 
 
 def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
     for name, matrix in comparison.items():
-        typer.echo(f"\n{name}  (larger is {matrix.larger_is})")
-        typer.echo(matrix.table(".4f", get_terminal_size().columns))
-        typer.echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
+        echo(f"\n{name}  (larger is {matrix.larger_is})")
+        echo(matrix.table(".4f", get_terminal_size().columns))
+        echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
         for pair, reason in list(matrix.reasons.items())[:3]:
-            typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
+            echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
     if "p" in frame:
-        typer.echo("\n" + comparison.numbers().to_string(index=False))
+        echo("\n" + comparison.numbers().to_string(index=False))

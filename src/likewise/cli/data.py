@@ -6,18 +6,18 @@ import json
 from fnmatch import fnmatch
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._facts import rows
 from likewise.errors import UnknownNameError
 
 
 def data(
-    pattern: Annotated[str, typer.Argument(help="Such as 'cifar*'; without one, all.")] = "*",
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    pattern: Annotated[str, Argument(help="Such as 'cifar*'; without one, all.")] = "*",
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """List datasets, their splits and what they are."""
-    typer.echo(_list(pattern, as_json))
+    echo(_list(pattern, as_json))
 
 
 def _list(pattern: str, as_json: bool) -> str:

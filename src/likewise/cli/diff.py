@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, echo
 
 from likewise.cli._options import ROWS, show_keywords, show_options
 from likewise.cli._words import thresholds
@@ -14,23 +14,17 @@ from likewise.cli._words import thresholds
 
 @show_options(without=["data", "layers"], reduce=ROWS)
 def diff(
-    a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.safetensors.")],
-    b: Annotated[str, typer.Argument(help="Address of the changed one.")],
-    data: Annotated[str, typer.Option(help="What to show both, like cifar10:test[:1000].")],
-    layers: Annotated[list[str] | None, typer.Option(help="Names or globs; else all layers. May be repeated.")] = None,
-    fail_under: Annotated[
-        list[str] | None, typer.Option(help="MEASURE=VALUE: exit with 1 if it is less. May be repeated.")
-    ] = None,
-    fail_over: Annotated[
-        list[str] | None, typer.Option(help="MEASURE=VALUE: exit with 1 if it is more. May be repeated.")
-    ] = None,
-    transfer: Annotated[
-        int | None, typer.Option(help="Inputs to attack; 0 for none. Else 100 if images are small.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Draws the order of the inputs and the start of attacks.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for diff.md, diff.json and diff.png.")] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    a: Annotated[str, Argument(help="Address of a network, such as zoo:resnet20@a.safetensors.")],
+    b: Annotated[str, Argument(help="Address of the changed one.")],
+    data: Annotated[str, Option(help="What to show both, like cifar10:test[:1000].")],
+    layers: Annotated[list[str] | None, Option(help="Names or globs; else all layers. May be repeated.")] = None,
+    fail_under: Annotated[list[str] | None, Option(help="MEASURE=VALUE: exit with 1 if less. May be repeated.")] = None,
+    fail_over: Annotated[list[str] | None, Option(help="MEASURE=VALUE: exit with 1 if more. May be repeated.")] = None,
+    transfer: Annotated[int | None, Option(help="Inputs to attack; 0 for none. Else 100 if images are small.")] = None,
+    seed: Annotated[int, Option(help="Draws the order of the inputs and the start of attacks.")] = 0,
+    out: Annotated[Path | None, Option(help="Folder for diff.md, diff.json and diff.png.")] = None,
+    as_markdown: Annotated[bool, Option("--markdown", help="For a pull request.")] = False,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
@@ -50,12 +44,12 @@ def diff(
     )
     if out is not None:
         for path in change.write(out):
-            typer.echo(str(path), err=True)
+            echo(str(path), err=True)
     if as_json:
-        typer.echo(json.dumps(change.to_dict()))
+        echo(json.dumps(change.to_dict()))
     else:
-        typer.echo(change.to_markdown() if as_markdown else str(change), nl=not as_markdown)
+        echo(change.to_markdown() if as_markdown else str(change), nl=not as_markdown)
     for failure in change.failures:
-        typer.echo(f"likewise: {failure}", err=True)
+        echo(f"likewise: {failure}", err=True)
     if not change.ok:
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
+from typer import Argument, Option, echo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def ensemble(
-    run: Annotated[Path, typer.Argument(help="The folder that likewise transfer --out wrote.")],
-    size: Annotated[int, typer.Option(help="How many members.")] = 5,
+    run: Annotated[Path, Argument(help="The folder that likewise transfer --out wrote.")],
+    size: Annotated[int, Option(help="How many members.")] = 5,
     by_families: Annotated[
-        bool, typer.Option("--by-families", help="Also the error reduction by number of families.")
+        bool, Option("--by-families", help="The error reduction by number of families too.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Draws the half of the inputs that the choice is made on.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    seed: Annotated[int, Option(help="Draws the half of the inputs that the choice is made on.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Pick the members of an ensemble. By accuracy and similarity, and tried on held-out inputs."""
     from likewise.analysis import clusters, errors_by_clusters, pick_ensemble
@@ -37,9 +37,9 @@ def ensemble(
         table = errors_by_clusters(answers, clusters(matrix, seed=seed), sizes, seed=seed)
     if as_json:
         rows = None if table is None else json.loads(table.to_json(orient="records", double_precision=15))
-        typer.echo(json.dumps(pick.record() | ({} if rows is None else {"by_families": rows})))
+        echo(json.dumps(pick.record() | ({} if rows is None else {"by_families": rows})))
         return
-    typer.echo(str(pick))
+    echo(str(pick))
     if table is not None:
         _print(table)
 
@@ -48,5 +48,5 @@ def _print(table: pd.DataFrame) -> None:
     formatted = table.astype(object)
     for name in table.columns.drop(["size", "families", "samples"]):
         formatted[name] = table[name].map(("{:.3g}" if name == "p" else "{:.2%}").format)
-    typer.echo("\nerror reduction by number of families; gain over random members; p by permuting families")
-    typer.echo(formatted.to_string(index=False, line_width=get_terminal_size().columns))
+    echo("\nerror reduction by number of families; gain over random members; p by permuting families")
+    echo(formatted.to_string(index=False, line_width=get_terminal_size().columns))

@@ -8,21 +8,17 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 
 def families(
-    matrix: Annotated[Path, typer.Argument(help="A saved matrix, the folder of a run, or a square CSV.")],
-    k: Annotated[
-        int | None, typer.Option("--k", help="How many families; by default the number that separates best.")
-    ] = None,
-    components: Annotated[
-        Path | None, typer.Option(help="CSV, one row per network and one column per component: adds keywords.")
-    ] = None,
-    distance: Annotated[bool, typer.Option("--distance", help="A larger number in a CSV is less alike.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Picture of the matrix sorted by family, and of a map.")] = None,
-    seed: Annotated[int, typer.Option(help="Draws the starts of k-means and of the map.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    matrix: Annotated[Path, Argument(help="A saved matrix, the folder of a run, or a square CSV.")],
+    k: Annotated[int | None, Option("--k", help="How many families; by default what separates best.")] = None,
+    components: Annotated[Path | None, Option(help="CSV of components, one row per network: adds keywords.")] = None,
+    distance: Annotated[bool, Option("--distance", help="A larger number in a CSV is less alike.")] = False,
+    plot: Annotated[Path | None, Option(help="Picture of the matrix sorted by family, and of a map.")] = None,
+    seed: Annotated[int, Option(help="Draws the starts of k-means and of the map.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Find families of alike networks in a matrix. Names the components they share."""
     from likewise.analysis import clusters, keywords, plot_families, read_matrix, read_table
@@ -40,22 +36,22 @@ def families(
     about: dict[str, Any] = {"measure": similarities.measure, "larger_is": similarities.larger_is}
     about |= {"networks": len(similarities), "k": grouped.k}
     if as_json:
-        typer.echo(json.dumps({**about, "stability": grouped.stability, "families": rows}))
+        echo(json.dumps({**about, "stability": grouped.stability, "families": rows}))
         return
-    typer.echo(
+    echo(
         f"{grouped.k} families of {len(similarities)} networks by {similarities.measure} (larger is "
         f"{similarities.larger_is}); other starts agree to {grouped.stability:.2f} (1: always the same families)"
     )
     for row in rows:
         _print(row)
     if plot is not None:
-        typer.echo(f"\nwritten to {plot}")
+        echo(f"\nwritten to {plot}")
 
 
 def _print(row: dict[str, Any]) -> None:
     within = "" if row["within"] is None else f" {row['within']:.3g} within,"
     count = f"{len(row['members'])} network{'s' * (len(row['members']) > 1)}"
-    typer.echo(f"\nfamily {row['family']}: {count},{within} {row['to_others']:.3g} to others")
+    echo(f"\nfamily {row['family']}: {count},{within} {row['to_others']:.3g} to others")
     lines = [", ".join(row["members"]), *(["keywords: " + ", ".join(row["keywords"])] if "keywords" in row else [])]
     for line in lines:
-        typer.echo(textwrap.indent(textwrap.fill(line, get_terminal_size().columns - 2, break_on_hyphens=False), "  "))
+        echo(textwrap.indent(textwrap.fill(line, get_terminal_size().columns - 2, break_on_hyphens=False), "  "))

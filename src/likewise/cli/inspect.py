@@ -6,20 +6,20 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import keywords_by_network, show_options
 
 
 @show_options(without=["data", "layers", "reduce", "dtype", "store"], head="The classifier, if it cannot be found.")
 def inspect(
-    run: Annotated[list[str], typer.Argument(help="A training's folder, or its checkpoints in order.")],
-    data: Annotated[str, typer.Option(help="What mistakes are counted on, such as cifar10:test.")],
-    out: Annotated[Path, typer.Option(help="Folder for epochs, curves and pictures.")],
-    train_data: Annotated[str | None, typer.Option(help="Training data, for indices that compare both splits.")] = None,
-    reference: Annotated[str | None, typer.Option(help="A known class list, if the data names none.")] = None,
-    adversarial_every: Annotated[int | None, typer.Option(help="Attack the data too, every so many epochs.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    run: Annotated[list[str], Argument(help="A training's folder, or its checkpoints in order.")],
+    data: Annotated[str, Option(help="What mistakes are counted on, such as cifar10:test.")],
+    out: Annotated[Path, Option(help="Folder for epochs, curves and pictures.")],
+    train_data: Annotated[str | None, Option(help="Training data, for indices that compare both splits.")] = None,
+    reference: Annotated[str | None, Option(help="A known class list, if the data names none.")] = None,
+    adversarial_every: Annotated[int | None, Option(help="Attack the data too, every so many epochs.")] = None,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Look at class similarity epoch by epoch. Gives curves, matrices, phases, pictures and a film."""
@@ -33,8 +33,8 @@ def inspect(
     animate(inspector, out / "film.html")
     frame = inspector.curves()
     if as_json:
-        typer.echo(json.dumps(json.loads(frame.to_json(orient="index"))))
+        echo(json.dumps(json.loads(frame.to_json(orient="index"))))
         return
-    typer.echo(frame[[name for name in headlines() if name in frame]].round(3).to_string())
-    typer.echo(str(inspector.phases() if "wsi_max" in frame else "no weights, no phases"))
-    typer.echo(str(out / "film.html"))
+    echo(frame[[name for name in headlines() if name in frame]].round(3).to_string())
+    echo(str(inspector.phases() if "wsi_max" in frame else "no weights, no phases"))
+    echo(str(out / "film.html"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import ROWS, show_keywords, show_options
 
@@ -19,14 +19,14 @@ from likewise.cli._options import ROWS, show_keywords, show_options
     batch_size="Inputs in one batch; debiased CKA takes 512.",
 )
 def layerwise(
-    a: Annotated[str, typer.Argument(help="Address of a network, such as zoo:resnet20@a.pt.")],
-    data: Annotated[str, typer.Option(help="Address of the data, such as cifar10:test[:2000].")],
-    b: Annotated[str | None, typer.Argument(help="Another network; without one, a itself.")] = None,
-    measure: Annotated[str, typer.Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
-    seed: Annotated[int, typer.Option(help="Draws the order of the inputs.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the matrix and its picture.")] = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    a: Annotated[str, Argument(help="Address of a network, such as zoo:resnet20@a.pt.")],
+    data: Annotated[str, Option(help="Address of the data, such as cifar10:test[:2000].")],
+    b: Annotated[str | None, Argument(help="Another network; without one, a itself.")] = None,
+    measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
+    seed: Annotated[int, Option(help="Draws the order of the inputs.")] = 0,
+    out: Annotated[Path | None, Option(help="Folder for the matrix and its picture.")] = None,
+    as_csv: Annotated[bool, Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Compare every layer of a network with every layer of another."""
@@ -37,19 +37,19 @@ def layerwise(
     matrix = likewise.layerwise(a, b, data, measure=measure, seed=seed, **show_keywords(show, networks, several=True))
     if out is not None:
         for path in matrix.write(out):
-            typer.echo(str(path), err=True)
+            echo(str(path), err=True)
     for (row, column), reason in list(matrix.reasons.items())[:3]:
-        typer.echo(f"undefined for {row}, {column}: {reason}", err=True)
+        echo(f"undefined for {row}, {column}: {reason}", err=True)
     for (row, column), reason in list(matrix.saturated.items())[:3]:
-        typer.echo(f"saturated for {row}, {column}: {reason}", err=True)
+        echo(f"saturated for {row}, {column}: {reason}", err=True)
     if as_json:
         values = [[None if value != value else value for value in row] for row in matrix.values]
         facts = {"rows": matrix.rows, "columns": matrix.columns, "values": values}
-        typer.echo(json.dumps({"measure": matrix.measure, **facts}))
+        echo(json.dumps({"measure": matrix.measure, **facts}))
     elif as_csv:
-        typer.echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)
+        echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)
     else:
-        typer.echo(f"{matrix.measure}  (larger is {matrix.larger_is}): {matrix.a} down, {matrix.b} across")
-        typer.echo(matrix.table(".3f", get_terminal_size().columns))
+        echo(f"{matrix.measure}  (larger is {matrix.larger_is}): {matrix.a} down, {matrix.b} across")
+        echo(matrix.table(".3f", get_terminal_size().columns))
     for note in matrix.notes():
-        typer.echo(note, err=True)
+        echo(note, err=True)

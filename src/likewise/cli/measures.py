@@ -6,18 +6,18 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._facts import measure_row, rows
 
 
 def measures(
-    name: Annotated[str | None, typer.Argument(help="A measure: prints its recipe.")] = None,
-    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    name: Annotated[str | None, Argument(help="A measure: prints its recipe.")] = None,
+    family: Annotated[str | None, Option(help="Only this family.")] = None,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
-    typer.echo(_all(family, as_json) if name is None else _one(name, as_json))
+    echo(_all(family, as_json) if name is None else _one(name, as_json))
 
 
 def _one(name: str, as_json: bool) -> str:

@@ -7,20 +7,20 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._facts import Row, rows
 from likewise.errors import UnknownNameError
 
 
 def networks(
-    pattern: Annotated[str, typer.Argument(help="Such as 'resnet*' or 'timm:vit_*'; without one, the zoo.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    pattern: Annotated[str, Argument(help="Such as 'resnet*' or 'timm:vit_*'; without one, the zoo.")] = "",
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """List networks and their addresses."""
-    typer.echo(_list(pattern, as_json))
+    echo(_list(pattern, as_json))
     if not pattern and not as_json:
-        typer.echo("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.", err=True)
+        echo("More with a pattern: likewise networks 'timm:*' or 'torchvision:*'.", err=True)
 
 
 def _list(pattern: str, as_json: bool) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that commands wrote by --out, or saved matrices.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="The heading.")] = None,
+    runs: Annotated[list[Path], Argument(help="Folders that commands wrote by --out, or saved matrices.")],
+    out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    title: Annotated[str | None, Option(help="The heading.")] = None,
 ) -> None:
     """Write a report of any results, as one HTML file."""
     from likewise.report import report as write
 
-    typer.echo(str(write(*runs, out=out, title=title)))
+    echo(str(write(*runs, out=out, title=title)))

@@ -7,24 +7,18 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 
 def teacher(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, a saved matrix, or a square CSV.")],
-    student: Annotated[str, typer.Option(help="The network that is to learn, or one like it, by its name.")],
-    teachers: Annotated[
-        list[str] | None, typer.Option("--teacher", help="A network to choose from; may be repeated. Else all others.")
-    ] = None,
-    families: Annotated[
-        Path | None, typer.Option(help="CSV with networks and their families; else they are found in the matrix.")
-    ] = None,
-    outcomes: Annotated[
-        Path | None, typer.Option(help="CSV with teachers and the accuracies of their students: gives the regret.")
-    ] = None,
-    distance: Annotated[bool, typer.Option("--distance", help="A larger number in a CSV is less alike.")] = False,
-    seed: Annotated[int, typer.Option(help="Draws the starts of k-means.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    run: Annotated[Path, Argument(help="The folder of a run, a saved matrix, or a square CSV.")],
+    student: Annotated[str, Option(help="The network that is to learn, or one like it, by its name.")],
+    teachers: Annotated[list[str] | None, Option("--teacher", help="A network to choose from; by default all.")] = None,
+    families: Annotated[Path | None, Option(help="CSV of networks and families; by default those found.")] = None,
+    outcomes: Annotated[Path | None, Option(help="CSV of teachers and accuracies of their students: regret.")] = None,
+    distance: Annotated[bool, Option("--distance", help="A larger number in a CSV is less alike.")] = False,
+    seed: Annotated[int, Option(help="Draws the starts of k-means.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Advise a teacher for a student. It is of another family, and unlike it."""
     from likewise.analysis import pick_teacher, read_matrix
@@ -40,11 +34,11 @@ def teacher(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(pick.record()))
+        echo(json.dumps(pick.record()))
         return
-    typer.echo(str(pick))
+    echo(str(pick))
     table = pick.candidates.dropna(axis=1, how="all").rename_axis(None)
-    typer.echo("\n" + table.to_string(float_format="{:.4g}".format, line_width=get_terminal_size().columns))
+    echo("\n" + table.to_string(float_format="{:.4g}".format, line_width=get_terminal_size().columns))
 
 
 def _column(path: Path) -> dict[str, Any]:

@@ -6,27 +6,21 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._facts import rows, type_name
 from likewise.cli._options import option, spell_out
 
 
 def train(
-    network: Annotated[str, typer.Argument(help="Address of the network, such as zoo:lenet.")],
-    data: Annotated[str, typer.Argument(help="Address of the data, such as cifar10.")],
-    out: Annotated[Path, typer.Option(help="Folder of the training; resumed if it has begun.")],
-    validation: Annotated[
-        str | None, typer.Option(help="Address to validate on; else the data's held-out split.")
-    ] = None,
-    teacher: Annotated[
-        str | None, typer.Option(help="Address of a trained network of the same classes to learn from too.")
-    ] = None,
-    keep_epochs: Annotated[
-        bool, typer.Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")
-    ] = False,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    network: Annotated[str, Argument(help="Address of the network, such as zoo:lenet.")],
+    data: Annotated[str, Argument(help="Address of the data, such as cifar10.")],
+    out: Annotated[Path, Option(help="Folder of the training; resumed if it has begun.")],
+    validation: Annotated[str | None, Option(help="Address to validate on; else the data's held-out split.")] = None,
+    teacher: Annotated[str | None, Option(help="A trained network of the same classes to learn from too.")] = None,
+    keep_epochs: Annotated[bool, Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")] = False,
+    device: Annotated[str | None, Option(help="Such as cuda:0.")] = None,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **settings: Any,
 ) -> None:
     """Train a network; rerun with the same folder to resume."""
@@ -47,16 +41,16 @@ def train(
         device=device,
     )
     if as_json:
-        typer.echo(json.dumps(done.history))
+        echo(json.dumps(done.history))
         return
     last = done.history[-1]
     accuracies = [f"{name.replace('_', ' ')} {last[name]:.4f}" for name in last if "accuracy" in name]
     count = len(done.history)
-    typer.echo(f"{count} epoch{'s' * (count > 1)}, {', '.join(accuracies)}")
+    echo(f"{count} epoch{'s' * (count > 1)}, {', '.join(accuracies)}")
     best = next((record for record in reversed(done.history) if "best_step" in record), None)
     if best is not None:
-        typer.echo(f"kept step {best['best_step']}, validation accuracy {best['best_accuracy']:.4f}")
-    typer.echo(str(out / "weights.safetensors"))
+        echo(f"kept step {best['best_step']}, validation accuracy {best['best_accuracy']:.4f}")
+    echo(str(out / "weights.safetensors"))
 
 
 _TYPES = {

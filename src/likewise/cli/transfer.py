@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli._options import FOR_LAYERS, show_keywords, show_options
 from likewise.cli._words import attack_options
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     batch_size="Images attacked at a time; by default 64.",
 )
 def transfer(
-    networks: Annotated[list[str] | None, typer.Argument(help="Addresses of networks of the same classes.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
-    attack: Annotated[str, typer.Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
-    eps: Annotated[str | None, typer.Option(help="How far images may change, like 8/255.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Steps of the attack.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
-    seed: Annotated[int, typer.Option(help="For random starts.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    networks: Annotated[list[str] | None, Argument(help="Addresses of networks of the same classes.")] = None,
+    out: Annotated[Path | None, Option(help="Folder of the run; rerun with it to resume.")] = None,
+    attack: Annotated[str, Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
+    eps: Annotated[str | None, Option(help="How far images may change, like 8/255.")] = None,
+    iterations: Annotated[int | None, Option(help="Steps of the attack.")] = None,
+    preset: Annotated[str | None, Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
+    plan: Annotated[bool, Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
+    seed: Annotated[int, Option(help="For random starts.")] = 0,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Score how far networks are fooled by the same attacks. This is similarity by attack transferability (SAT)."""
@@ -54,30 +54,30 @@ def transfer(
         matrix.save_run(out)
         matrix.plot(out / "sat.png")
     if as_json:
-        typer.echo(json.dumps(json.loads(matrix.to_frame(long=True).to_json(orient="records", double_precision=15))))
+        echo(json.dumps(json.loads(matrix.to_frame(long=True).to_json(orient="records", double_precision=15))))
         return
     _print(matrix)
     if out is not None:
-        typer.echo(f"\nwritten to {out}: sat.safetensors, sat.csv, sat.png, answers.safetensors, store/")
+        echo(f"\nwritten to {out}: sat.safetensors, sat.csv, sat.png, answers.safetensors, store/")
 
 
 def _print(matrix: TransferMatrix) -> None:
     columns = get_terminal_size().columns
-    typer.echo(f"sat  (larger is {matrix.larger_is}; ln 100 = 4.605: whatever fools one fools the other)")
-    typer.echo(matrix.table(".3f", columns))
-    typer.echo("".join(f"{line}\n" for line in [*matrix.legend(), *matrix.notes()]), nl=False)
+    echo(f"sat  (larger is {matrix.larger_is}; ln 100 = 4.605: whatever fools one fools the other)")
+    echo(matrix.table(".3f", columns))
+    echo("".join(f"{line}\n" for line in [*matrix.legend(), *matrix.notes()]), nl=False)
     for pair, reason in list(matrix.reasons.items())[:3]:
-        typer.echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
+        echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
 
 
 def _print_plan(frame: pd.DataFrame, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
+        echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
         return
     rounded = frame.round({"parameters": 1, "gmacs": 2, "tmacs": 0, "gb": 2})
-    typer.echo(rounded.to_string(index=False))
+    echo(rounded.to_string(index=False))
     tmacs, steps, passes, size = (float(frame[name].sum()) for name in ("tmacs", "steps", "passes", "gb"))
-    typer.echo(
+    echo(
         f"\n{len(frame)} networks: {steps:,.0f} steps of attacks, {passes:,.0f} forward passes, {tmacs:,.0f} · 10¹² "
         f"multiplications ({tmacs / 3600:,.0f} hours at 10¹² per second), {size:,.1f} GB of examples. Nothing was run."
     )

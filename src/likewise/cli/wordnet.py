@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 from likewise.cli.measures import table
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def wordnet(
-    nouns: Annotated[list[str], typer.Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    nouns: Annotated[list[str], Argument(help="Ids such as n02084071, names such as dog.n.01, or words.")],
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the senses of a noun, or say how alike nouns are."""
     from likewise.wordnet import find, senses
@@ -26,10 +26,10 @@ def wordnet(
         return
     synsets = senses(nouns[0])
     if as_json:
-        typer.echo(json.dumps([asdict(sense) for sense in synsets], indent=1))
+        echo(json.dumps([asdict(sense) for sense in synsets], indent=1))
         return
     rows = [(synset.wnid, synset.name, ", ".join(synset.parents), ", ".join(synset.words)) for synset in synsets]
-    typer.echo(table(("id", "name", "a kind of", "words"), rows))
+    echo(table(("id", "name", "a kind of", "words"), rows))
 
 
 def _print_similarity(synsets: list[Synset], as_json: bool) -> None:
@@ -40,13 +40,13 @@ def _print_similarity(synsets: list[Synset], as_json: bool) -> None:
     values = {measure: similarity(names, measure) for measure in MEASURES}
     if as_json:
         matrices = {measure: matrix.tolist() for measure, matrix in values.items()}
-        typer.echo(json.dumps({"synsets": [asdict(synset) for synset in synsets], **matrices}))
+        echo(json.dumps({"synsets": [asdict(synset) for synset in synsets], **matrices}))
         return
     if len(names) == 2:
         header = ("measure", " - ".join(names))
-        typer.echo(table(header, [(key, f"{matrix[0, 1]:.4f}") for key, matrix in values.items()]))
+        echo(table(header, [(key, f"{matrix[0, 1]:.4f}") for key, matrix in values.items()]))
         return
-    typer.echo(
+    echo(
         "\n\n".join(
             table(
                 (measure, *names),

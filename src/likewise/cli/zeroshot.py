@@ -7,21 +7,21 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, echo
 
 
 def zeroshot(
-    networks: Annotated[list[str], typer.Argument(help="Addresses of architectures, such as zoo:lenet.")],
-    data: Annotated[str, typer.Option(help="Labelled images of three classes or more, such as cifar10.")],
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; rerun with it to resume.")] = None,
-    preset: Annotated[str, typer.Option(help="paper: as its code trains; small: minutes.")] = "paper",
-    epochs: Annotated[int | None, typer.Option(help="Of every training; by default those of the preset.")] = None,
-    seeds: Annotated[int, typer.Option(help="Trainings of each network.")] = 1,
-    split: Annotated[str, typer.Option(help="Samples of the unseen class: train or test.")] = "train",
-    normalise_both: Annotated[bool, typer.Option("--normalise-both", help="Scale capsule lengths to sum 1.")] = False,
-    engine: Annotated[str | None, typer.Option(help="processes[:N], dask or ray.")] = None,
-    device: Annotated[str | None, typer.Option(help="Such as cuda:0.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    networks: Annotated[list[str], Argument(help="Addresses of architectures, such as zoo:lenet.")],
+    data: Annotated[str, Option(help="Labelled images of three classes or more, such as cifar10.")],
+    out: Annotated[Path | None, Option(help="Folder of the run; rerun with it to resume.")] = None,
+    preset: Annotated[str, Option(help="paper: as its code trains; small: minutes.")] = "paper",
+    epochs: Annotated[int | None, Option(help="Of every training; by default those of the preset.")] = None,
+    seeds: Annotated[int, Option(help="Trainings of each network.")] = 1,
+    split: Annotated[str, Option(help="Samples of the unseen class: train or test.")] = "train",
+    normalise_both: Annotated[bool, Option("--normalise-both", help="Scale capsule lengths to sum 1.")] = False,
+    engine: Annotated[str | None, Option(help="processes[:N], dask or ray.")] = None,
+    device: Annotated[str | None, Option(help="Such as cuda:0.")] = None,
+    as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Test representations by classes they never saw. Raw Zero-Shot, with DBI and the Amalgam Metric."""
     from likewise import zeroshot as room
@@ -37,10 +37,10 @@ def zeroshot(
         for number, result in enumerate(results):
             result.save(out / f"{number}.safetensors")
     if as_json:
-        typer.echo(json.dumps(json.loads(table.reset_index().to_json(orient="records", double_precision=15))))
+        echo(json.dumps(json.loads(table.reset_index().to_json(orient="records", double_precision=15))))
         return
     cells = table.drop(columns=["depth", "parameters"]).dropna(axis=1, how="all")
-    typer.echo(fit_width(cells.map("{:.4g}".format), get_terminal_size().columns))
-    typer.echo("± is over classes; normalised is of soft labels that sum to one, divided by the largest value")
+    echo(fit_width(cells.map("{:.4g}".format), get_terminal_size().columns))
+    echo("± is over classes; normalised is of soft labels that sum to one, divided by the largest value")
     if out is not None:
-        typer.echo(f"\nwritten to {out}: zeroshot.csv, one file per network, store/")
+        echo(f"\nwritten to {out}: zeroshot.csv, one file per network, store/")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 
 def compare_with_paper(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
-    measure_variant: Annotated[str, typer.Option(help="Form of the measures: resi or published.")] = "resi",
-    out: Annotated[Path | None, typer.Option(help="CSV with one row per measure of each cell.")] = None,
+    runs: Annotated[list[Path], Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
+    measure_variant: Annotated[str, Option(help="Form of the measures: resi or published.")] = "resi",
+    out: Annotated[Path | None, Option(help="CSV with one row per measure of each cell.")] = None,
 ) -> None:
     """Compare a run with the paper. Differences and rank correlations per cell, then the paper's claims."""
     from likewise.benchmark.results.claims import check_claims
@@ -23,6 +23,6 @@ def compare_with_paper(
     if out is not None:
         comparison.save(out)
     mean = comparison.by_grounding().to_string(index=False, float_format="%.2f", na_rep="–")
-    typer.echo(f"{comparison}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
+    echo(f"{comparison}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
     for verdict in check_claims(results, measure_variant=measure_variant):
-        typer.echo(str(verdict))
+        echo(str(verdict))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 
 def folder(
-    path: Annotated[Path, typer.Argument(help="Folder with manifest.json and the files it names.")],
-    grounding: Annotated[list[str] | None, typer.Option(help="Some groundings only; may be repeated.")] = None,
-    measures: Annotated[
-        list[str] | None, typer.Option(help="all, resi, names, or module:function; repeatable.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Table of the results, as CSV.")] = None,
+    path: Annotated[Path, Argument(help="Folder with manifest.json and the files it names.")],
+    grounding: Annotated[list[str] | None, Option(help="Some groundings only; may be repeated.")] = None,
+    measures: Annotated[list[str] | None, Option(help="all, resi, names, or module:function; repeatable.")] = None,
+    out: Annotated[Path | None, Option(help="Table of the results, as CSV.")] = None,
 ) -> None:
     """Evaluate measures on your own representations. Nothing is trained."""
     from likewise._base.files import write_whole
@@ -26,4 +24,4 @@ def folder(
         write_whole(out, rows.to_csv(index=False).encode())
     rows = rows[rows["variant"] == "published"]
     columns = ["grounding", "metric", "ties", "measure", "value", "chance", "p", "coverage"]
-    typer.echo(rows[columns].round(3).astype(object).where(rows[columns].notna(), "").to_string(index=False))
+    echo(rows[columns].round(3).astype(object).where(rows[columns].notna(), "").to_string(index=False))

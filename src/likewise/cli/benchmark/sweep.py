@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 
 def sweep(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
-    measure: Annotated[list[str], typer.Option(help="With values per option: 'jaccard[k=5,10,20]'; may be repeated.")],
-    variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
-    out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
+    run: Annotated[Path, Argument(help="The folder of a run.")],
+    measure: Annotated[list[str], Option(help="With values per option: 'jaccard[k=5,10,20]'; may be repeated.")],
+    variant: Annotated[str, Option(help="Form of the evaluation: published or resi.")] = "published",
+    out: Annotated[Path | None, Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
 ) -> None:
     """Evaluate a measure over values of its options. Nothing is trained."""
     from likewise.benchmark.results.tables import table
@@ -21,4 +21,4 @@ def sweep(
     results = table(sweep(run, measure).main(), variant=variant)
     if out is not None:
         results.save(out)
-    typer.echo(str(results))
+    echo(str(results))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, echo
 
 
 def table(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
-    grounding: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="auprc, conformity, spearman; by default all.")] = None,
-    variant: Annotated[str, typer.Option(help="Form of the evaluation: published or resi.")] = "published",
-    measure_variant: Annotated[str | None, typer.Option(help="Form of the measures: published or resi.")] = None,
-    ties: Annotated[str, typer.Option(help="What equal values count as: conform, half or violate.")] = "conform",
-    ranks: Annotated[bool, typer.Option("--ranks", help="Ranks of measures over all cells.")] = False,
-    accuracies: Annotated[Path | None, typer.Option(help="Picture of accuracies by group.")] = None,
-    inputs: Annotated[Path | None, typer.Option(help="Picture of the inputs of every group of the first run.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
+    runs: Annotated[list[Path], Argument(help="Folders of runs; those that differ in the seed are repetitions.")],
+    grounding: Annotated[list[str] | None, Option(help="Only this one; may be repeated.")] = None,
+    metric: Annotated[list[str] | None, Option(help="auprc, conformity, spearman; by default all.")] = None,
+    variant: Annotated[str, Option(help="Form of the evaluation: published or resi.")] = "published",
+    measure_variant: Annotated[str | None, Option(help="Form of the measures: published or resi.")] = None,
+    ties: Annotated[str, Option(help="What equal values count as: conform, half or violate.")] = "conform",
+    ranks: Annotated[bool, Option("--ranks", help="Ranks of measures over all cells.")] = False,
+    accuracies: Annotated[Path | None, Option(help="Picture of accuracies by group.")] = None,
+    inputs: Annotated[Path | None, Option(help="Picture of the inputs of every group of the first run.")] = None,
+    out: Annotated[Path | None, Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
+    plot: Annotated[Path | None, Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
     """Print tables like the paper's. With chance levels, coverage and the validity of groups."""
     from likewise.benchmark.pictures import plot_inputs
@@ -37,11 +37,11 @@ def table(
         ranking = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
         if plot is not None:
             ranking.plot(plot)
-        typer.echo(str(ranking))
+        echo(str(ranking))
         return
     cells = tabulate(results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties)
     if out is not None:
         cells.save(out)
     if plot is not None:
         cells.plot(plot)
-    typer.echo(str(cells))
+    echo(str(cells))

@@ -14,6 +14,7 @@ import likewise
 from likewise import measures
 from likewise.errors import InputError
 from likewise.views import Activations, Outputs
+from tests.helpers import sentence as refusal
 
 N = 12
 ROWS = np.random.default_rng(0).normal(size=(N, 3))
@@ -128,9 +129,7 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
     for place, calls in places.items():
         for call in calls:
             value = quietly(make)
-            with pytest.raises(InputError) as refusal:
-                call(value)
-            assert str(refusal.value) == sentence.format(place)
+            assert refusal(InputError, call, value) == (sentence.format(place))
 
 
 @pytest.mark.parametrize("measure", ["cka", "jsd", "disagreement", "error-consistency", "class-alignment"])
@@ -138,17 +137,13 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
 def test_compare_refuses_what_is_no_array_of_numbers_whatever_the_measure_looks_at(kind, measure) -> None:
     make, sentence = REFUSED[kind]
     for place, pair in (("'x'", lambda v: (v, ROWS)), ("'y'", lambda v: (ROWS, v))):
-        with pytest.raises(InputError) as refusal:
-            likewise.compare(*pair(quietly(make)), measure)
-        assert str(refusal.value) == sentence.format(place)
+        assert refusal(InputError, likewise.compare, *pair(quietly(make)), measure) == (sentence.format(place))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if kind != "nothing"])
 def test_labels_that_are_no_whole_numbers_are_refused(kind) -> None:
     make, sentence = REFUSED[kind]
-    with pytest.raises(InputError) as refusal:
-        Outputs(ROWS, quietly(make))
-    assert str(refusal.value) == sentence.format("the list of labels")
+    assert refusal(InputError, Outputs, ROWS, quietly(make)) == (sentence.format("the list of labels"))
 
 
 READ = {
@@ -181,9 +176,7 @@ def test_a_frame_of_several_types_is_read_in_double_precision() -> None:
 
 def test_a_missing_entry_of_a_frame_is_named_by_its_place() -> None:
     frame = pd.DataFrame({"a": pd.array([1, None] * (N // 2), dtype="Int64"), "b": range(N)})
-    with pytest.raises(InputError) as refusal:
-        measures.cka(frame, ROWS)
-    assert str(refusal.value) == (
+    assert refusal(InputError, measures.cka, frame, ROWS) == (
         "'x' has NaN or infinite entries in 6 of 12 rows and 1 of 2 columns, the first at row 1, column "
         "0. Drop or repair them."
     )

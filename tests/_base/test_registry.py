@@ -7,6 +7,7 @@ import pytest
 
 from likewise._base.registry import Registry, module_of, parse_options
 from likewise.errors import InputError, UnknownNameError
+from tests.helpers import sentence
 
 DECLARES = """
 from {home} import COLOURS
@@ -77,9 +78,9 @@ def test_names_come_in_the_order_of_the_modules_whichever_was_imported_first(pac
 def test_a_name_of_ours_is_taken_before_anyone_looks_it_up(package) -> None:
     from paintbox import COLOURS
 
-    with pytest.raises(InputError) as error:
-        COLOURS.add("Blue", 5, module="__main__")
-    assert str(error.value) == "the colour name 'blue' is taken by 'blue'. Choose another name."
+    assert sentence(InputError, COLOURS.add, "Blue", 5, module="__main__") == (
+        "the colour name 'blue' is taken by 'blue'. Choose another name."
+    )
 
 
 def test_what_others_add_comes_last_and_can_be_removed(package) -> None:
@@ -97,9 +98,7 @@ def test_what_others_add_comes_last_and_can_be_removed(package) -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(package) -> None:
     from paintbox import COLOURS
 
-    with pytest.raises(UnknownNameError) as error:
-        COLOURS.get("grene")
-    assert str(error.value) == "no colour named 'grene'. Did you mean 'green'?"
+    assert sentence(UnknownNameError, COLOURS.get, "grene") == ("no colour named 'grene'. Did you mean 'green'?")
 
 
 def test_a_plug_in_declares_entries_and_may_look_names_up(package) -> None:
@@ -169,14 +168,12 @@ def test_what_is_no_fraction_stays_a_word(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "word"), [("pgd", "pgd"), ("eps=1,", ""), ("=1", "=1"), ("eps=", "eps="), ("", "")])
 def test_what_is_no_option_is_said(text: str, word: str) -> None:
-    with pytest.raises(InputError) as error:
-        parse_options(text, "adversarial")
-    assert str(error.value) == (
+    assert sentence(InputError, parse_options, text, "adversarial") == (
         f"adversarial is {text!r}, in which {word!r} is no option. Write name=value,name=value."
     )
 
 
 def test_an_option_is_given_once() -> None:
-    with pytest.raises(InputError) as error:
-        parse_options("eps=1,eps=2", "adversarial")
-    assert str(error.value) == "adversarial is 'eps=1,eps=2', which gives eps twice. Give it once."
+    assert sentence(InputError, parse_options, "eps=1,eps=2", "adversarial") == (
+        "adversarial is 'eps=1,eps=2', which gives eps twice. Give it once."
+    )

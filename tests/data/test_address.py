@@ -11,12 +11,11 @@ import likewise
 from likewise.data import held_out
 from likewise.errors import InputError
 from tests.data.helpers import photos
+from tests.helpers import sentence as refusal
 
 
 def test_a_split_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset("digits", split="tarin")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, "digits", split="tarin") == (
         "digits has no split 'tarin', asked for by 'digits'. Did you mean 'train'? It has test, train, all."
     )
 
@@ -70,9 +69,7 @@ def test_a_folder_may_have_commas_in_its_name(tmp_path: Path, name: str) -> None
     ],
 )
 def test_options_that_do_not_fit_are_refused(address: str, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(address)
-    assert str(error.value) == sentence
+    assert refusal(InputError, likewise.dataset, address) == (sentence)
 
 
 def test_the_held_out_split_keeps_the_options() -> None:

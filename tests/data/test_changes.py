@@ -16,6 +16,7 @@ from likewise.data.changes import add_shortcut, in_colour, randomise_labels, wit
 from likewise.data.graphs import nodes_of
 from likewise.errors import InputError
 from tests.data.helpers import coloured
+from tests.helpers import sentence
 
 graphs = pytest.mark.skipif(find_spec("torch_geometric") is None, reason="torch_geometric is not installed")
 
@@ -123,9 +124,9 @@ def test_a_slice_of_nodes_stays_a_slice_and_a_graph_without_a_split_is_refused()
     assert (len(changed), changed.name) == (7, "digits-graph:train[:7],shortcut=1.0,seed=0")
     graph = dataset("digits-graph").graph
     graph.val_mask = None
-    with pytest.raises(InputError) as error:
-        add_shortcut(nodes_of(graph, "test", name="mine"), 1.0)
-    assert str(error.value) == "the graph of 'mine:test' has no val_mask. Set it, one truth value per node."
+    assert sentence(InputError, add_shortcut, nodes_of(graph, "test", name="mine"), 1.0) == (
+        "the graph of 'mine:test' has no val_mask. Set it, one truth value per node."
+    )
 
 
 def shown_classes(data: Data) -> list[int]:
@@ -223,25 +224,21 @@ def test_images_in_files_are_painted_when_they_are_asked_for(tmp_path: Path) -> 
 @pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half", True, None])
 def test_a_share_is_a_number_from_0_to_1(change: Any, share: Any) -> None:
-    with pytest.raises(InputError) as error:
-        change(images(8), share)
-    assert str(error.value) == f"the share is {share!r}. Give a number from 0 to 1."
+    assert sentence(InputError, change, images(8), share) == (f"the share is {share!r}. Give a number from 0 to 1.")
 
 
 @pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 def test_data_that_cannot_be_changed_is_refused_in_one_sentence(change: Any) -> None:
-    with pytest.raises(InputError) as error:
-        change(images(8), 0.5, seed=1.5)
-    assert str(error.value) == "the seed is 1.5. Give a whole number."
+    assert sentence(InputError, change, images(8), 0.5, seed=1.5) == ("the seed is 1.5. Give a whole number.")
     with pytest.raises(InputError) as error:
         change(Data("bare", "image", torch.zeros(3, 3, 8, 8)), 0.5)
     assert str(error.value).startswith("'bare' has no labels, and they are needed to change it. Give one per input")
-    with pytest.raises(InputError) as error:
-        change(images(8, classes=1), 0.5)
-    assert str(error.value) == "'squares' has 1 class. To draw another, give data of at least 2."
-    with pytest.raises(InputError) as error:
-        change("cora:train", 0.5)
-    assert str(error.value) == "a str is no data with labels. Give what likewise.dataset gives."
+    assert sentence(InputError, change, images(8, classes=1), 0.5) == (
+        "'squares' has 1 class. To draw another, give data of at least 2."
+    )
+    assert sentence(InputError, change, "cora:train", 0.5) == (
+        "a str is no data with labels. Give what likewise.dataset gives."
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.558, 1.0])
@@ -296,13 +293,11 @@ def test_what_is_no_class_of_the_data_cannot_be_left_out() -> None:
         ("d", squares, "'squares' has no class 'd'."),
         ("a", [1, 2], "a list is no data with labels. Give what likewise.dataset gives."),
     ):
-        with pytest.raises(InputError) as error:
-            without_class(given, name)
-        assert str(error.value) == reason
+        assert sentence(InputError, without_class, given, name) == (reason)
 
 
 @graphs
 def test_no_class_is_left_out_of_a_graph() -> None:
-    with pytest.raises(InputError) as error:
-        without_class(dataset("digits-graph:train"), "3")
-    assert str(error.value) == "'digits-graph:train' holds graph inputs. Give data of image or text inputs."
+    assert sentence(InputError, without_class, dataset("digits-graph:train"), "3") == (
+        "'digits-graph:train' holds graph inputs. Give data of image or text inputs."
+    )

@@ -10,6 +10,7 @@ import torch
 
 from likewise.data.framing import INTERPOLATIONS, Framing
 from likewise.errors import InputError
+from tests.helpers import sentence as refusal
 
 pil: Any = pytest.importorskip("PIL.Image")
 
@@ -74,6 +75,4 @@ def test_what_is_left_open_comes_from_the_other() -> None:
     ],
 )
 def test_what_is_no_size_crop_or_interpolation_is_refused(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        Framing(**given)
-    assert str(error.value) == sentence
+    assert refusal(InputError, Framing, **given) == (sentence)

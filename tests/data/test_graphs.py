@@ -20,6 +20,7 @@ from likewise.data.graphs import nodes_of
 from likewise.data.sources import planetoid
 from likewise.errors import InputError, MissingDataError, MissingDependencyError
 from tests.conftest import data_root
+from tests.helpers import sentence as refusal
 
 if find_spec("torch_geometric") is None:
     pytest.skip("torch_geometric is not installed", allow_module_level=True)
@@ -108,24 +109,18 @@ BAD = {
 
 @pytest.mark.parametrize(("sentence", "parts"), BAD.items(), ids=["mask", "y", "T", "range", "2d"])
 def test_a_graph_that_cannot_be_used_is_refused(sentence: str, parts: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as error:
-        nodes_of(ring(**parts), "val", name="ring")
-    assert str(error.value) == sentence
+    assert refusal(InputError, nodes_of, ring(**parts), "val", name="ring") == (sentence)
 
 
 def test_labels_beyond_the_classes_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        nodes_of(ring(y=torch.full((6,), 2)), "test", name="ring", classes=("even", "odd"))
-    assert str(error.value) == (
+    assert refusal(InputError, nodes_of, ring(y=torch.full((6,), 2)), "test", name="ring", classes=("even", "odd")) == (
         "the labels of 'ring:test' must be 4 whole numbers from 0 to 1, got numbers from 2 to 2. "
         "Give one class index per input."
     )
 
 
 def test_an_unknown_split_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError) as error:
-        dataset("digits-graph:tets")
-    assert str(error.value) == (
+    assert refusal(InputError, dataset, "digits-graph:tets") == (
         "digits-graph has no split 'tets', asked for by 'digits-graph:tets'. Did you mean 'test'? "
         "It has test, train, val, all."
     )
@@ -158,9 +153,9 @@ def test_a_graph_that_is_nowhere_says_what_to_put_where(name: str, nowhere: Path
 
 def test_without_pytorch_geometric_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "torch_geometric", None)
-    with pytest.raises(MissingDependencyError) as error:
-        dataset("digits-graph")
-    assert str(error.value) == ("to load digits-graph, torch_geometric is needed: pip install 'likewise[graph]'.")
+    assert refusal(MissingDependencyError, dataset, "digits-graph") == (
+        "to load digits-graph, torch_geometric is needed: pip install 'likewise[graph]'."
+    )
 
 
 def test_flickr_is_read_from_the_files_of_pytorch_geometric(nowhere: Path) -> None:
@@ -236,9 +231,7 @@ def test_a_planetoid_file_that_would_run_something_is_refused(tmp_path: Path) ->
     write_planetoid(tmp_path / "raw")
     file = tmp_path / "raw" / "ind.citeseer.graph"
     file.write_bytes(pickle.dumps(Harmful(), protocol=2))
-    with pytest.raises(InputError) as error:
-        planetoid.read(tmp_path / "raw", "citeseer")
-    assert str(error.value) == (
+    assert refusal(InputError, planetoid.read, tmp_path / "raw", "citeseer") == (
         f"{file} is not a file of Planetoid: it asks for __builtin__.eval. Fetch it again from its source."
     )
 

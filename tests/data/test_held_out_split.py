@@ -11,6 +11,7 @@ import pytest
 import likewise
 from likewise.errors import InputError
 from tests.data.helpers import coloured
+from tests.helpers import sentence as refusal
 
 
 def paths(address: str, **options: Any) -> set[str]:
@@ -90,9 +91,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("options", "sentence"), REFUSED.items())
 def test_a_division_that_cannot_be_is_refused(options: str, sentence: str, folder: Path) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"imagefolder:{folder}:train,{options}")
-    assert str(error.value) == sentence
+    assert refusal(InputError, likewise.dataset, f"imagefolder:{folder}:train,{options}") == (sentence)
 
 
 def test_data_without_labels_or_of_another_kind_is_not_divided(tmp_path: Path) -> None:
@@ -100,6 +99,6 @@ def test_data_without_labels_or_of_another_kind_is_not_divided(tmp_path: Path) -
     with pytest.raises(InputError) as error:
         likewise.dataset(f"imagefolder:{tmp_path}:train,by=images")
     assert str(error.value).startswith(f"'imagefolder:{tmp_path}:all' has no labels, and they are needed to divide it.")
-    with pytest.raises(InputError) as error:
-        likewise.dataset("sentences,by=images")
-    assert str(error.value) == "sentences has no option 'by'. Leave it out."
+    assert refusal(InputError, likewise.dataset, "sentences,by=images") == (
+        "sentences has no option 'by'. Leave it out."
+    )

@@ -14,6 +14,7 @@ from likewise.data import Data, ImageFiles, image_files
 from likewise.data.framing import Framing
 from likewise.errors import InputError
 from tests.data.helpers import photos
+from tests.helpers import sentence
 
 
 def folder(root: Path, *sizes: tuple[int, int], options: str = "") -> Data:
@@ -136,9 +137,7 @@ def test_floats_in_a_tiff_are_scaled(tmp_path: Path) -> None:
 def test_values_without_a_known_white_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tiff"
     pil.fromarray(RAMP.astype(np.int32) * 1000).save(path)
-    with pytest.raises(InputError) as error:
-        read(path)
-    assert str(error.value) == (
+    assert sentence(InputError, read, path) == (
         f"{path} holds values from 0 to 255000, of which nothing says what is white. Save it with 8 bits per channel."
     )
 

@@ -14,6 +14,7 @@ from likewise.data import Data, ImageFiles, Images, held_out
 from likewise.errors import InputError, MissingDataError, MissingDependencyError, UnknownNameError
 from likewise.wordnet import classes
 from tests.conftest import data_root
+from tests.helpers import sentence as refusal
 
 
 def grey(n: int = 4, channels: int = 3, size: int = 8) -> torch.Tensor:
@@ -111,9 +112,7 @@ def test_data_that_is_nowhere_says_what_to_put_where(tmp_path: Path, monkeypatch
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
-    with pytest.raises(MissingDataError) as error:
-        likewise.dataset("cifar100")
-    assert str(error.value) == (
+    assert refusal(MissingDataError, likewise.dataset, "cifar100") == (
         f"cifar100 was not found in {tmp_path}/mine or {tmp_path}/likewise and could not be "
         "downloaded (<urlopen error [Errno 111] Connection refused>). Put the folder "
         "cifar-100-binary (https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz, unpacked) "
@@ -126,9 +125,9 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torchvision.datasets", None)
-    with pytest.raises(MissingDependencyError) as error:
-        likewise.dataset("mnist")
-    assert str(error.value) == ("to read mnist, torchvision.datasets is needed: pip install 'likewise[vision]'.")
+    assert refusal(MissingDependencyError, likewise.dataset, "mnist") == (
+        "to read mnist, torchvision.datasets is needed: pip install 'likewise[vision]'."
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,20 +165,16 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
-    with pytest.raises(kind) as error:
-        likewise.dataset(address)
-    assert str(error.value) == sentence
+    assert refusal(kind, likewise.dataset, address) == (sentence)
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset("digits", sise=3)
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, "digits", sise=3) == (
         "digits has no option 'sise'. Did you mean 'size'? It takes size, crop, interpolation, by, held_out, seed."
     )
-    with pytest.raises(InputError) as error:
-        likewise.dataset("sentences,size=3")
-    assert str(error.value) == "'sentences:test' holds text inputs, and a size is for images. Leave it out."
+    assert refusal(InputError, likewise.dataset, "sentences,size=3") == (
+        "'sentences:test' holds text inputs, and a size is for images. Leave it out."
+    )
 
 
 def test_a_folder_of_images_is_read_class_by_class(tmp_path: Path) -> None:
@@ -198,9 +193,9 @@ def test_splits_of_a_folder_are_folders(tmp_path: Path) -> None:
     assert len(likewise.dataset(f"imagefolder:{tmp_path}:train")) == 6
     assert len(likewise.dataset(f"imagefolder:{tmp_path}")) == 2
     (tmp_path / "val").rename(tmp_path / "other")
-    with pytest.raises(MissingDataError) as error:
-        likewise.dataset(f"imagefolder:{tmp_path}:val")
-    assert str(error.value) == (f"{tmp_path} has no folder 'val'. It holds other, train; name one of them.")
+    assert refusal(MissingDataError, likewise.dataset, f"imagefolder:{tmp_path}:val") == (
+        f"{tmp_path} has no folder 'val'. It holds other, train; name one of them."
+    )
 
 
 def test_the_middle_of_a_larger_image_is_taken(tmp_path: Path) -> None:
@@ -235,9 +230,7 @@ def test_imagenet_is_ordered_by_wordnet_id_and_named(tmp_path: Path, monkeypatch
 
 def test_a_part_of_imagenet_is_not_taken_for_the_whole(tmp_path: Path) -> None:
     folder_of_images(tmp_path, {"n01440764": 1})
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"imagenet1k:{tmp_path}")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, f"imagenet1k:{tmp_path}") == (
         f"imagenet1k:{tmp_path}:val has 1 class folders, not 1000. Each class is a folder named by "
         "its WordNet id, such as n01440764."
     )
@@ -364,9 +357,7 @@ def test_bytes_are_shown_as_floats() -> None:
     ],
 )
 def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        Data("mine", "image", images, [0, 0, 0, 0], ("x",))
-    assert str(error.value) == sentence
+    assert refusal(InputError, Data, "mine", "image", images, [0, 0, 0, 0], ("x",)) == (sentence)
 
 
 @pytest.mark.parametrize(
@@ -391,25 +382,19 @@ def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sen
     ],
 )
 def test_labels_out_of_range_are_refused(labels: list[float], what: str) -> None:
-    with pytest.raises(InputError) as error:
-        Data("mine", "image", grey(), labels, ("x", "y"))
-    assert str(error.value) == (
+    assert refusal(InputError, Data, "mine", "image", grey(), labels, ("x", "y")) == (
         f"the labels of 'mine' must be 4 whole numbers from 0 to 1, got {what}. Give one class index per input."
     )
 
 
 def test_ids_that_do_not_match_the_classes_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        Data("mine", "image", grey(), [0] * 4, ("x", "y"), wnids=("n01",))
-    assert str(error.value) == (
+    assert refusal(InputError, Data, "mine", "image", grey(), [0] * 4, ("x", "y"), wnids=("n01",)) == (
         "'mine' has 2 classes and 1 WordNet ids. Give one id per class, None where there is none."
     )
 
 
 def test_batches_of_nothing_are_refused() -> None:
-    with pytest.raises(InputError) as error:
-        next(likewise.dataset("digits").batches(0))
-    assert str(error.value) == "batch_size is 0. Give at least 1."
+    assert refusal(InputError, next, likewise.dataset("digits").batches(0)) == ("batch_size is 0. Give at least 1.")
 
 
 def test_the_held_out_split_is_found() -> None:

@@ -16,6 +16,7 @@ import likewise
 from likewise.data import Data, as_data, objects
 from likewise.errors import InputError
 from tests.data.helpers import photos
+from tests.helpers import sentence as refusal
 
 TEXTS = ["a plain text", "another", "and a third one"]
 FORMS = {
@@ -49,9 +50,9 @@ def test_captioned_images_are_made_of_images_and_texts() -> None:
     pictures = [pil.new("RGB", (8, 8), (i, 0, 0)) for i in range(3)]
     data = likewise.data.Captioned("mine", "image", pictures, texts=TEXTS)
     assert data[1:].of_kind("text").inputs == TEXTS[1:]
-    with pytest.raises(InputError) as error:
-        likewise.data.Captioned("mine", "image", pictures, texts=TEXTS[1:])
-    assert str(error.value) == "'mine' has 3 images and 2 texts. Give one text per image."
+    assert refusal(InputError, likewise.data.Captioned, "mine", "image", pictures, texts=TEXTS[1:]) == (
+        "'mine' has 3 images and 2 texts. Give one text per image."
+    )
 
 
 def test_a_generator_of_texts_is_read_as_texts() -> None:
@@ -79,15 +80,11 @@ def test_numbers_and_batches_stay_what_they_are() -> None:
 )
 def test_an_entry_that_is_no_text_is_named(given: Any, sentence: str) -> None:
     missing = repr(given.iloc[1]) if isinstance(given, pd.Series) else ""
-    with pytest.raises(InputError) as error:
-        as_data(given)
-    assert str(error.value) == sentence.format(missing)
+    assert refusal(InputError, as_data, given) == (sentence.format(missing))
 
 
 def test_an_object_that_is_no_data_is_refused() -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(3)
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, 3) == (
         "dataset needs an address, a path, a data frame or a dataset of Hugging Face, and was given 3. Pass it to "
         "compare or extract as it is, or make likewise.data.Data of it."
     )
@@ -95,9 +92,7 @@ def test_an_object_that_is_no_data_is_refused() -> None:
 
 @pytest.mark.parametrize(("given", "first"), [(range(5), "0"), ({"text": TEXTS}, "'text'"), ({3.5}, "3.5")])
 def test_what_gives_no_batches_is_refused(given: Any, first: str) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.extract(nn.Linear(2, 2), given, "logits")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.extract, nn.Linear(2, 2), given, "logits") == (
         f"the data gives {first} where a batch of inputs is wanted. Give batches, or one array or list of all inputs."
     )
 
@@ -130,9 +125,9 @@ def test_a_generator_is_read_once_for_all_networks() -> None:
 
 def test_a_generator_larger_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "free_memory", lambda: 200)
-    with pytest.raises(InputError) as error:
-        likewise.compare(nets(), "cka", data=({"input": rows} for rows in batches(torch.rand(12, 3))))
-    assert str(error.value) == (
+    assert refusal(
+        InputError, likewise.compare, nets(), "cka", data=({"input": rows} for rows in batches(torch.rand(12, 3)))
+    ) == (
         "the data is a generator, which can be read once only, and it gives more than memory can keep for the next "
         "network. Pass what can be read again: an address, a dataset or a DataLoader."
     )
@@ -143,9 +138,7 @@ def test_a_generator_larger_than_memory_is_refused(monkeypatch: pytest.MonkeyPat
 def test_a_generator_that_is_used_up_says_so() -> None:
     used = batches(torch.rand(12, 3))
     likewise.extract(nets()["a"], used, "0")
-    with pytest.raises(InputError) as error:
-        likewise.extract(nets()["a"], used, "0")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.extract, nets()["a"], used, "0") == (
         "the data gave no inputs: a generator can be read once only. Pass a list of its batches."
     )
 
@@ -195,9 +188,7 @@ def test_a_list_of_single_images_is_data_and_not_batches() -> None:
     ],
 )
 def test_lists_of_images_that_do_not_fit_are_refused(images: Callable[[], list[Any]], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        as_data(images())
-    assert str(error.value) == sentence
+    assert refusal(InputError, as_data, images()) == (sentence)
 
 
 def test_a_dataset_of_torchvision_is_shown_by_each_networks_transform(tmp_path: Path, vision: None) -> None:

@@ -17,6 +17,7 @@ from likewise.data import Data, add_shortcut, augment_text, dataset
 from likewise.data.word_changes import STOP_WORDS, is_stop_word
 from likewise.errors import InputError
 from likewise.wordnet import synonyms
+from tests.helpers import sentence
 
 CONTENT = ("story", "plot", "dull", "superb", "moving", "film", "enjoy", "quickly", "clever", "actor", "xyzzy")
 texts = st.lists(st.sampled_from((*CONTENT, "the", "a", "was", "not", "of")), min_size=1, max_size=12).map(" ".join)
@@ -170,12 +171,10 @@ def test_what_is_no_text_is_refused_in_one_sentence() -> None:
         augment_text(dataset("digits[:5]"), 0.5)
     assert str(error.value) == "'digits:test[:5]' holds image inputs. Give data of text inputs."
     for change in (augment_text, add_shortcut):
-        with pytest.raises(InputError) as error:
-            change(Data("ids", "text", torch.zeros(2, 4), [0, 1], ("a", "b")), 0.5)
-        assert str(error.value) == "'ids' holds tokens, and not the words they are of. Give texts."
-    with pytest.raises(InputError) as error:
-        augment_text(of("good"), 2)
-    assert str(error.value) == "the share is 2. Give a number from 0 to 1."
+        assert sentence(InputError, change, Data("ids", "text", torch.zeros(2, 4), [0, 1], ("a", "b")), 0.5) == (
+            "'ids' holds tokens, and not the words they are of. Give texts."
+        )
+    assert sentence(InputError, augment_text, of("good"), 2) == ("the share is 2. Give a number from 0 to 1.")
     with pytest.raises(InputError) as error:
         augment_text(of("good"), 0.5, seed=None)  # type: ignore[arg-type]
     assert str(error.value) == "the seed is None. Give a whole number."

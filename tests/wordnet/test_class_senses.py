@@ -6,6 +6,7 @@ import pytest
 
 from likewise.errors import InputError, LikewiseError, UnknownNameError
 from likewise.wordnet import ClassNames, classes, depicted, find, lists
+from tests.helpers import sentence as refusal
 
 
 def meanings(*names: str, senses: dict[str, str] | None = None) -> list[str]:
@@ -52,6 +53,4 @@ SENTENCES: dict[str, tuple[type[LikewiseError], tuple[str, ...], dict[str, str]]
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_what_names_do_not_tell_is_refused_with_what_they_may_mean(sentence: str) -> None:
     kind, names, senses = SENTENCES[sentence]
-    with pytest.raises(kind) as error:
-        depicted(ClassNames(names), senses)
-    assert str(error.value) == sentence
+    assert refusal(kind, depicted, ClassNames(names), senses) == (sentence)

@@ -17,6 +17,7 @@ from likewise._base.files import part_name
 from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.views.cache import read_view
 from likewise.work.store import Store, intact, read
+from tests.helpers import sentence as refusal
 
 SCRIPT = """
 import sys, numpy as np, likewise
@@ -152,13 +153,11 @@ def test_a_damaged_database_is_set_aside_and_computed_again(tmp_path, views) -> 
 
 def test_a_folder_of_other_files_is_no_store(tmp_path, views) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"")
-    with pytest.raises(StoreError) as caught:
-        likewise.compare(views, "cka", store=tmp_path)
-    assert str(caught.value) == (f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder.")
+    assert refusal(StoreError, likewise.compare, views, "cka", store=tmp_path) == (
+        f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder."
+    )
     file = tmp_path / "photo.jpg"
-    with pytest.raises(StoreError) as caught:
-        Store(file)
-    assert str(caught.value) == f"{file} is a file, not a store. Name a folder."
+    assert refusal(StoreError, Store, file) == (f"{file} is a file, not a store. Name a folder.")
 
 
 def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_path, monkeypatch) -> None:
@@ -196,9 +195,7 @@ def test_processes_that_open_new_stores_at_one_moment_all_get_them(tmp_path) -> 
 def test_a_store_of_another_version_is_refused(tmp_path) -> None:
     Store(tmp_path / "s").close()
     (tmp_path / "s" / "likewise.json").write_text('{"format": 99}')
-    with pytest.raises(StoreError) as caught:
-        Store(tmp_path / "s")
-    assert str(caught.value) == (
+    assert refusal(StoreError, Store, tmp_path / "s") == (
         f"{tmp_path / 's'} is a store of another version (format 99, this is 1). Name another folder."
     )
 
@@ -208,9 +205,7 @@ def test_a_damaged_marker_is_called_damaged_and_can_be_removed(tmp_path, views, 
     first = likewise.compare(views, "cka", store=tmp_path / "s")
     marker = tmp_path / "s" / "likewise.json"
     marker.write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(StoreError) as caught:
-        Store(tmp_path / "s")
-    assert str(caught.value) == (
+    assert refusal(StoreError, Store, tmp_path / "s") == (
         f"{marker} is damaged. Remove it and run again: the scores and views beside it have checksums of their own."
     )
     marker.unlink()
@@ -304,6 +299,6 @@ def test_a_damaged_artifact_is_noticed_and_a_missing_one_is_named(tmp_path) -> N
     assert str(caught[0].message) == f"{path} does not match its checksum; it is computed anew."
     path.unlink()
     assert intact(path) is None
-    with pytest.raises(StoreError) as refused:
-        read(path)
-    assert str(refused.value) == f"{path} is no file of a store, or it is damaged. Remove it, and run again."
+    assert refusal(StoreError, read, path) == (
+        f"{path} is no file of a store, or it is damaged. Remove it, and run again."
+    )

@@ -11,6 +11,7 @@ import likewise
 from likewise.data import as_data
 from likewise.errors import InputError, MissingDataError
 from tests.data.helpers import coloured
+from tests.helpers import sentence as refusal
 
 TEXTS = ["a cat", "a dog, asleep", "nothing"]
 
@@ -77,16 +78,12 @@ BROKEN = {
 @pytest.mark.parametrize(("metadata", "sentence"), BROKEN.items())
 def test_a_list_that_cannot_be_used_is_named(metadata: str, sentence: str, tmp_path: Path) -> None:
     (captioned(tmp_path) / "metadata.csv").write_text(metadata)
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"captions:{tmp_path}")
-    assert str(error.value) == sentence.format(tmp_path)
+    assert refusal(InputError, likewise.dataset, f"captions:{tmp_path}") == (sentence.format(tmp_path))
 
 
 def test_a_folder_without_a_list_says_what_to_write(tmp_path: Path) -> None:
     coloured(tmp_path, "1.png")
-    with pytest.raises(MissingDataError) as error:
-        likewise.dataset(f"captions:{tmp_path}")
-    assert str(error.value) == (
+    assert refusal(MissingDataError, likewise.dataset, f"captions:{tmp_path}") == (
         f"{tmp_path} has no metadata.csv. Write one with the columns file_name and text, or take the images alone: "
         f"imagefolder:{tmp_path}."
     )

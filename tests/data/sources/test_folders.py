@@ -10,6 +10,7 @@ from torch import nn
 import likewise
 from likewise.errors import InputError
 from tests.data.helpers import coloured
+from tests.helpers import sentence as refusal
 
 
 def test_folders_may_have_brackets_and_hidden_folders(tmp_path: Path) -> None:
@@ -39,29 +40,23 @@ def test_what_needs_labels_says_so(tmp_path: Path) -> None:
         f"'imagefolder:{tmp_path}:test' has no labels, and they are needed to {{}}. Give one per input: images in one "
         "folder per class, a table with label=COLUMN, or likewise.data.Data(name, domain, inputs, labels, classes)."
     )
-    with pytest.raises(InputError) as error:
-        likewise.train("zoo:mlp,hidden=4", data)
-    assert str(error.value) == sentence.format("train on")
-    with pytest.raises(InputError) as error:
-        likewise.classes.inspect(["zoo:mlp", "zoo:mlp"], data)
-    assert str(error.value) == sentence.format("inspect a training")
-    with pytest.raises(InputError) as error:
-        likewise.networks.evaluate(nn.Flatten(), data)
-    assert str(error.value) == sentence.format("score a network")
+    assert refusal(InputError, likewise.train, "zoo:mlp,hidden=4", data) == (sentence.format("train on"))
+    assert refusal(InputError, likewise.classes.inspect, ["zoo:mlp", "zoo:mlp"], data) == (
+        sentence.format("inspect a training")
+    )
+    assert refusal(InputError, likewise.networks.evaluate, nn.Flatten(), data) == (sentence.format("score a network"))
     nets = ["zoo:mlp,size=8", "zoo:mlp,size=8,seed=1"]
-    with pytest.raises(InputError) as error:
-        likewise.compare(*nets, "error-consistency", data=data)
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.compare, *nets, "error-consistency", data=data) == (
         "the true labels of 'zoo:mlp,size=8' and 'zoo:mlp,size=8,seed=1' are not known: "
         f"'imagefolder:{tmp_path}:test' has no labels. Or pass labels=... that count as the network does."
     )
     similarity = likewise.classes.from_wordnet("cifar10")
-    with pytest.raises(InputError) as error:
-        likewise.classes.mistakes(data, [0, 1], similarity)
-    assert str(error.value) == sentence.format("show mistakes")
+    assert refusal(InputError, likewise.classes.mistakes, data, [0, 1], similarity) == (
+        sentence.format("show mistakes")
+    )
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"imagefolder:{tmp_path}")
-    assert str(error.value) == f"{tmp_path} holds no images. Fill it or remove it."
+    assert refusal(InputError, likewise.dataset, f"imagefolder:{tmp_path}") == (
+        f"{tmp_path} holds no images. Fill it or remove it."
+    )

@@ -15,6 +15,7 @@ import pytest
 import likewise
 from likewise.data import as_data
 from likewise.errors import InputError
+from tests.helpers import sentence as refusal
 
 library: Any = pytest.importorskip("datasets")
 TEXTS = [f"text number {i}" for i in range(6)]
@@ -80,14 +81,10 @@ def test_a_saved_folder_is_read_by_its_path(tmp_path: Path) -> None:
     assert likewise.dataset(tmp_path / "one").name == f"datasets:{tmp_path}/one"
     assert likewise.dataset(f"datasets:{tmp_path}/two:dev[:1]").inputs == [TEXTS[3]]
     assert likewise.dataset(f"{tmp_path}/two:train").labels.tolist() == LABELS
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"{tmp_path}/two")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, f"{tmp_path}/two") == (
         f"datasets:{tmp_path}/two has 2 splits ('train', 'dev'). Name one: 'datasets:{tmp_path}/two:train'."
     )
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"{tmp_path}/two:tset")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, f"{tmp_path}/two:tset") == (
         f"datasets:{tmp_path}/two has no split 'tset' ('train', 'dev'). Name one: 'datasets:{tmp_path}/two:train'."
     )
 
@@ -100,9 +97,9 @@ def test_a_saved_folder_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     name = listed["_data_files"][0]["filename"]
     listed["_data_files"][0]["filename"] = f"../own/{name}"
     state.write_text(json.dumps(listed))
-    with pytest.raises(InputError) as error:
-        likewise.dataset(tmp_path / "evil")
-    assert str(error.value) == f"{state} names '../own/{name}', which is no file beside it. Save the dataset again."
+    assert refusal(InputError, likewise.dataset, tmp_path / "evil") == (
+        f"{state} names '../own/{name}', which is no file beside it. Save the dataset again."
+    )
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
@@ -138,9 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize(("make", "sentence"), REFUSED.values(), ids=list(REFUSED))
 def test_a_dataset_that_cannot_be_shown_says_what_to_choose(make: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(InputError) as error:
-        as_data(make())
-    assert str(error.value) == sentence
+    assert refusal(InputError, as_data, make()) == (sentence)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +147,9 @@ def test_a_dataset_that_cannot_be_shown_says_what_to_choose(make: Callable[[], A
 )
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_sample_of_more_rows_than_there_are_is_refused(n: int, sentence: str, streamed: bool) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(labelled().to_iterable_dataset() if streamed else labelled(), n=n)
-    assert str(error.value) == sentence
+    assert refusal(InputError, likewise.dataset, labelled().to_iterable_dataset() if streamed else labelled(), n=n) == (
+        sentence
+    )
 
 
 def test_a_name_that_cannot_be_had_says_what_to_do(tmp_path: Path) -> None:
@@ -197,9 +192,7 @@ for address in ("datasets:someone/reviews", "datasets:someone/reviews:test[:1]",
 
 
 def test_a_folder_of_anything_else_is_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"datasets:{tmp_path}")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, f"datasets:{tmp_path}") == (
         f"{tmp_path} was not written by save_to_disk. Give the path of a table in it, as in 'table:PATH.csv', or of a "
         "folder of images."
     )
@@ -259,22 +252,20 @@ def test_images_elsewhere_are_neither_fetched_nor_read_from_a_saved_folder(tmp_p
     about.write_text(json.dumps({**json.loads(about.read_text()), "features": {"image": {"_type": "Image"}}}))
     saved = likewise.dataset(tmp_path / "saved")
     for data, name in ((mine, "dataset"), (saved, f"datasets:{tmp_path}/saved")):
-        with pytest.raises(InputError) as error:
-            data.inputs.pictures([0])
-        assert str(error.value) == (
+        assert refusal(InputError, data.inputs.pictures, [0]) == (
             f"row 0 of column 'image' of {name} holds no image. Embed it before saving, or leave the row out."
         )
 
 
 def test_a_column_that_holds_no_images_is_refused(tmp_path: Path) -> None:
     rows = pictures(tmp_path, note=TEXTS)
-    with pytest.raises(InputError) as error:
-        likewise.dataset(rows, image="note")
-    assert str(error.value) == "dataset holds images in 'image'. Name one: likewise.dataset(data, image='image')."
-    with pytest.raises(InputError) as error:
-        likewise.dataset(labelled(), image="text")
-    assert str(error.value) == "dataset holds no images. Leave image out."
+    assert refusal(InputError, likewise.dataset, rows, image="note") == (
+        "dataset holds images in 'image'. Name one: likewise.dataset(data, image='image')."
+    )
+    assert refusal(InputError, likewise.dataset, labelled(), image="text") == (
+        "dataset holds no images. Leave image out."
+    )
     broken = library.Dataset.from_dict({"image": [{"bytes": b"not an image", "path": None}]})
-    with pytest.raises(InputError) as error:
-        as_data(broken.cast_column("image", library.Image())).inputs.pictures([0])
-    assert str(error.value) == ("row 0 of column 'image' of dataset cannot be read as an image. Remove or repair it.")
+    assert refusal(InputError, as_data(broken.cast_column("image", library.Image())).inputs.pictures, [0]) == (
+        "row 0 of column 'image' of dataset cannot be read as an image. Remove or repair it."
+    )

@@ -14,6 +14,7 @@ import pytest
 import likewise
 from likewise.data.sources import tables
 from likewise.errors import InputError, MissingDataError
+from tests.helpers import sentence as refusal
 
 ROWS = {
     "id": [7, 8, 9],
@@ -46,27 +47,21 @@ def test_a_table_gives_the_same_data_whatever_it_is_kept_in(name: str, prefix: s
 def test_columns_are_named_where_they_cannot_be_told(tmp_path: Path) -> None:
     path = tmp_path / "nli.tsv"
     path.write_text('premise\thypothesis\tgold\n"a" b\tc\tyes\nd\te\tno\n')
-    with pytest.raises(InputError) as error:
-        likewise.dataset(str(path))
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, str(path)) == (
         f"table:{path} has 3 columns of text ('premise', 'hypothesis', 'gold'). Name the one to show: "
         f"'table:{path},text=premise', and a second beside it with pair=."
     )
     data = likewise.dataset(str(path), text="premise", pair="hypothesis", label="gold")
     assert data.inputs == [('"a" b', "c"), ("d", "e")]
     assert (data.labels.tolist(), data.classes) == ([1, 0], ("no", "yes"))
-    with pytest.raises(InputError) as error:
-        likewise.dataset(str(path), text="premises")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, str(path), text="premises") == (
         f"table:{path} has no column 'premises'. Did you mean 'premise'? It has 'premise', 'hypothesis', 'gold'."
     )
 
 
 def test_a_data_frame_with_two_columns_of_text_says_what_to_call() -> None:
     frame = pd.DataFrame({"title": ["a", "b"], "body": ["c", "d"], "stars": [1, 5]})
-    with pytest.raises(InputError) as error:
-        likewise.dataset(frame)
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, frame) == (
         "data frame has 2 columns of text ('title', 'body'). Name the one to show: likewise.dataset(data, "
         "text='title'), and a second beside it with pair=."
     )
@@ -78,9 +73,7 @@ def test_columns_of_numbers_are_no_texts(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,review,score\n1,fine,0.5\n2,bad,\n")
     assert likewise.dataset(str(tmp_path / "a.csv")).inputs == ["fine", "bad"]
     (tmp_path / "b.csv").write_text("id,score\n1,0.5\n2,\n")
-    with pytest.raises(InputError) as error:
-        likewise.dataset(str(tmp_path / "b.csv"))
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, str(tmp_path / "b.csv")) == (
         f"table:{tmp_path}/b.csv has no column of text. Its columns are 'id', 'score'. Give one that has, or batches "
         "of what the network takes."
     )
@@ -136,9 +129,9 @@ def test_a_column_may_be_called_by_a_number(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("0,1,2\na,b,x\nc,d,y\n")
     data = likewise.dataset(f"csv:{tmp_path}/a.csv,text=1,label=2")
     assert (data.inputs, data.labels.tolist(), data.classes) == (["b", "d"], [0, 1], ("x", "y"))
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"{tmp_path}/a.csv,text=7")
-    assert str(error.value) == f"table:{tmp_path}/a.csv has no column '7'. It has '0', '1', '2'."
+    assert refusal(InputError, likewise.dataset, f"{tmp_path}/a.csv,text=7") == (
+        f"table:{tmp_path}/a.csv has no column '7'. It has '0', '1', '2'."
+    )
 
 
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -183,9 +176,7 @@ def test_a_file_that_cannot_be_read_is_named(name: str, content: bytes, sentence
 
 def test_a_table_of_another_ending_is_refused_by_its_source(tmp_path: Path) -> None:
     (tmp_path / "a.docx").write_text("?")
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"table:{tmp_path}/a.docx")
-    assert str(error.value) == (
+    assert refusal(InputError, likewise.dataset, f"table:{tmp_path}/a.docx") == (
         f"{tmp_path}/a.docx is no table that is known by its ending. Give .csv, .tsv, .jsonl, .parquet (.gz but "
         "parquet)."
     )
@@ -211,9 +202,9 @@ def test_a_small_file_that_unpacks_to_more_than_memory_is_refused(
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     for path in (f"{tmp_path}/reviews.csv", "reviews.csv", f"{tmp_path}/photos"):
-        with pytest.raises(MissingDataError) as error:
-            likewise.dataset(path)
-        assert str(error.value) == f"there is no file or folder {path}. Check the path."
+        assert refusal(MissingDataError, likewise.dataset, path) == (
+            f"there is no file or folder {path}. Check the path."
+        )
 
 
 def test_a_name_is_data_of_that_name_and_a_path_is_what_lies_there(

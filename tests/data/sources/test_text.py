@@ -13,6 +13,7 @@ import pytest
 import likewise
 from likewise.data.sources.text import make_sentences
 from likewise.errors import InputError, MissingDependencyError
+from tests.helpers import sentence as refusal
 
 
 def table(path: Path, text: str) -> Path:
@@ -43,9 +44,7 @@ BAD_TABLES = {
 @pytest.mark.parametrize(("text", "sentence"), BAD_TABLES.items(), ids=["column", "word", "range"])
 def test_a_table_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
     path = table(tmp_path / "dev.tsv.gz", text)
-    with pytest.raises(InputError) as error:
-        likewise.dataset(f"sst2:{tmp_path}")
-    assert str(error.value) == sentence.format(path)
+    assert refusal(InputError, likewise.dataset, f"sst2:{tmp_path}") == (sentence.format(path))
 
 
 @pytest.mark.skipif(find_spec("datasets") is None, reason="datasets is not installed")
@@ -68,9 +67,9 @@ def test_text_that_is_nowhere_says_what_to_put_where(tmp_path: Path) -> None:
 
 def test_without_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingDependencyError) as error:
-        likewise.dataset(f"mnli:{tmp_path}")
-    assert str(error.value) == ("to load mnli, datasets is needed: pip install 'likewise[language]'.")
+    assert refusal(MissingDependencyError, likewise.dataset, f"mnli:{tmp_path}") == (
+        "to load mnli, datasets is needed: pip install 'likewise[language]'."
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from likewise.errors import InputError, MissingDependencyError, WorkerError
 from likewise.work.engines import Local, WorkerDied, engine_of
+from tests.helpers import sentence as refusal
 
 
 def cube(number):
@@ -60,13 +61,11 @@ def test_an_executor_that_lost_a_worker_is_said() -> None:
     ],
 )
 def test_what_is_no_engine_is_refused(engine, sentence) -> None:
-    with pytest.raises(InputError) as caught:
-        engine_of(engine)
-    assert str(caught.value) == sentence
+    assert refusal(InputError, engine_of, engine) == (sentence)
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
 def test_a_cluster_whose_library_is_missing_names_the_extra() -> None:
-    with pytest.raises(MissingDependencyError) as caught:
-        engine_of("ray")
-    assert str(caught.value) == "to run on Ray, ray is needed: pip install 'likewise[distributed]'."
+    assert refusal(MissingDependencyError, engine_of, "ray") == (
+        "to run on Ray, ray is needed: pip install 'likewise[distributed]'."
+    )

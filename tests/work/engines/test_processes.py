@@ -18,6 +18,7 @@ from likewise import measures
 from likewise.errors import FailedMeasureWarning, InputError, WorkerError
 from likewise.work.engines import engine_of, processes
 from likewise.work.store import Store
+from tests.helpers import sentence
 
 RNG = np.random.default_rng(0)
 VIEWS = {name: RNG.normal(size=(30, 4)) for name in "abcd"}
@@ -73,9 +74,7 @@ def test_a_worker_killed_from_outside_costs_nothing(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["processes:0", "processes:", "processes:-1", "processes:two"])
 def test_a_number_of_processes_that_is_none_is_refused(name) -> None:
-    with pytest.raises(InputError) as caught:
-        likewise.compare(VIEWS, "cka", engine=name)
-    assert str(caught.value) == (
+    assert sentence(InputError, likewise.compare, VIEWS, "cka", engine=name) == (
         f"engine={name!r} does not say how many processes, at least 1. Write it like 'processes:2', "
         "or 'processes' for one per core."
     )

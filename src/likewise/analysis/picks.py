@@ -145,7 +145,7 @@ def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed
     answers = matched(matrix, answers)
     check_size(size, len(answers))
     choosing, held = answers.split(0.5, seed)
-    evidence = Evidence(matrix, choosing)
+    evidence = PickEvidence(matrix, choosing)
     members = evidence.choose(size)
     trial = _held_out_trial(choosing, held, members, seed)
     return Pick(tuple(answers.names[i] for i in members), "predicted error", *evidence.of(members), trial)
@@ -224,7 +224,7 @@ def regrets(
             names = [matrix.names[i] for i in draw.choice(len(answers), zoo_size, replace=False)]
             split_seed = int(draw.integers(2**31))
             choosing, held = answers.subset(names).split(0.5, split_seed)
-            members = Evidence(matrix.reordered(names), choosing).choose(size)
+            members = PickEvidence(matrix.reordered(names), choosing).choose(size)
             wrong, _ = _wrong_by_choice(choosing, held, members, np.random.default_rng(split_seed))
             errors.append({name: float(row.mean()) for name, row in wrong.items()})
             bar.advance()
@@ -240,7 +240,7 @@ def regrets(
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
 
 
-class Evidence:
+class PickEvidence:
     """What is known of networks before an ensemble is chosen: their errors, and how reductions depend on similarity."""
 
     def __init__(self, matrix: SimilarityMatrix, answers: Answers) -> None:

@@ -28,7 +28,7 @@ from likewise.networks import network as load_network
 from likewise.views import Activations
 from likewise.views.extract import extract
 
-Change = Literal["labels", "shortcut", "augmentation"]
+ChangeKind = Literal["labels", "shortcut", "augmentation"]
 STANDARD = "standard"
 _FIT = 2000  # training inputs that show whether a network learned them
 _FORMAT = 2  # raised where the same description would give other networks
@@ -76,7 +76,7 @@ class Group:
 
     name: str
     count: int
-    kind: Change | None = None
+    kind: ChangeKind | None = None
     share: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -92,7 +92,7 @@ class NetworkSpec:
     address: str
     options: dict[str, Any]
     training: dict[str, Any]
-    kind: Change | None = None
+    kind: ChangeKind | None = None
     share: float = 0.0
     change_seed: int = 0
     train: int | None = None
@@ -195,7 +195,7 @@ class Domain:
         """
         raise NotImplementedError
 
-    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
+    def levels(self, kind: ChangeKind, experiment: Experiment) -> tuple[float, ...]:
         """The strengths of a change, one per group; 0 of labels and augmentation is the standard training.
 
         Args:
@@ -223,7 +223,7 @@ class Domain:
             return [self._group(grounding, share, preset.group) for share in self.levels(grounding, experiment)]  # type: ignore[arg-type]
         return []
 
-    def _group(self, kind: Change, share: float, count: int) -> Group:
+    def _group(self, kind: ChangeKind, share: float, count: int) -> Group:
         if share == 0 and kind != "shortcut":
             return Group(STANDARD, count)
         return Group(f"{kind} {share:g}", count, kind, share)
@@ -269,7 +269,7 @@ class Domain:
         """Other seeds for every changed group: the weights they start from make briefly trained networks alike."""
         if group.kind is None:
             return 0
-        kinds: tuple[Change, ...] = ("labels", "shortcut", "augmentation")
+        kinds: tuple[ChangeKind, ...] = ("labels", "shortcut", "augmentation")
         changes = [(kind, share) for kind in kinds for share in self.levels(kind, experiment)]
         return 50 * (1 + changes.index((group.kind, group.share)))
 

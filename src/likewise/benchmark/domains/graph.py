@@ -19,7 +19,16 @@ import torch
 from torch import nn
 
 from likewise._base.hashing import digest
-from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
+from likewise.benchmark.domains.base import (
+    ChangeKind,
+    Domain,
+    Experiment,
+    Group,
+    LayerViews,
+    NetworkSpec,
+    Preset,
+    domain,
+)
 from likewise.data import Data
 from likewise.data.changes import add_shortcut
 from likewise.data.graphs import Nodes
@@ -29,7 +38,7 @@ from likewise.networks.zoo.graph import DropEdges, resi
 from likewise.views import Activations
 from likewise.views.extract import extract
 
-_LEVELS: dict[Change, tuple[float, ...]] = {
+_LEVELS: dict[ChangeKind, tuple[float, ...]] = {
     "labels": (0.0, 0.25, 1.0),
     "shortcut": (0.0, 0.5, 1.0),
     "augmentation": (0.0, 0.2, 0.8),
@@ -69,7 +78,7 @@ class Graph(Domain):
         """Adam at the paper's rate for as many epochs."""
         return dict(self._settings(experiment).training)
 
-    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
+    def levels(self, kind: ChangeKind, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
 

@@ -14,7 +14,16 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
+from likewise.benchmark.domains.base import (
+    ChangeKind,
+    Domain,
+    Experiment,
+    Group,
+    LayerViews,
+    NetworkSpec,
+    Preset,
+    domain,
+)
 from likewise.data import Data
 from likewise.data.word_changes import augment_text
 from likewise.views import Activations
@@ -65,7 +74,7 @@ class Language(Domain):
         often = {"evaluate_every": 1000, "keep_best": True}
         return rate | often | {"lr": 5e-5, "epochs": epochs, "warmup": epochs / 10, "batch_size": 64}
 
-    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
+    def levels(self, kind: ChangeKind, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper; the weakest shortcut is right as often as the largest class is."""
         if kind == "labels":
             return (0.0, 0.75, 1.0)

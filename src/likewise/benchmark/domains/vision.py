@@ -17,7 +17,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from likewise.benchmark.domains.base import Change, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
+from likewise.benchmark.domains.base import (
+    ChangeKind,
+    Domain,
+    Experiment,
+    Group,
+    LayerViews,
+    NetworkSpec,
+    Preset,
+    domain,
+)
 from likewise.data import Data
 from likewise.data.changes import in_colour
 from likewise.networks import Noise, Settings
@@ -25,7 +34,7 @@ from likewise.views import Activations
 from likewise.views.extract import extract
 from likewise.views.layers import layers
 
-_LEVELS: dict[Change, tuple[float, ...]] = {
+_LEVELS: dict[ChangeKind, tuple[float, ...]] = {
     "labels": (0.0, 0.5, 1.0),
     "shortcut": (0.0, 0.75, 1.0),
     "augmentation": (1000.0, 2000.0, 4000.0),  # the variance of noise: S, M and Max
@@ -67,7 +76,7 @@ class Vision(Domain):
         decay = 5e-4 if experiment.data.startswith("cifar") else 4e-5
         return {**_CNN, "weight_decay": decay, "label_smoothing": 0.1, "augment": ["resized-crop", "flip"]}
 
-    def levels(self, kind: Change, experiment: Experiment) -> tuple[float, ...]:
+    def levels(self, kind: ChangeKind, experiment: Experiment) -> tuple[float, ...]:
         """The groups of the paper (A.2 to A.4)."""
         return _LEVELS[kind]
 

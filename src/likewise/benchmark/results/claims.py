@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Judgement = Literal["agrees", "does not", "cannot tell"]
-Outcome = tuple[bool | None, str]  # whether a claim holds, None where that cannot be told, and the figures
+CheckResult = tuple[bool | None, str]  # whether a claim holds, None where that cannot be told, and the figures
 DRAWS, SURE, FEWEST = 400, 0.9, 5
 DOMAINS = ("graph", "language", "vision")
 NEIGHBOURS = ("second-order-cosine", "jaccard", "rank-similarity")
@@ -92,7 +92,7 @@ class Findings:
         return rows.groupby("measure")["value"].mean().dropna()
 
 
-def _stand_out(measures: Sequence[str], domains: Sequence[str], expected: bool, findings: Findings) -> Outcome:
+def _stand_out(measures: Sequence[str], domains: Sequence[str], expected: bool, findings: Findings) -> CheckResult:
     """Whether measures together are, or as expected are not, in the top third of each of the domains."""
     reasons = {domain: findings.lacks(domain, *measures) for domain in domains}
     placed = [findings.top_third(measures, domain) for domain, reason in reasons.items() if not reason]
@@ -106,7 +106,7 @@ def _stand_out(measures: Sequence[str], domains: Sequence[str], expected: bool, 
     return holds, "; ".join([*(text for _, text in placed), *missing]) + "."
 
 
-def _no_winner(findings: Findings) -> Outcome:
+def _no_winner(findings: Findings) -> CheckResult:
     domains = [domain for domain in findings.ranks.domains if domain != OVERALL and not findings.lacks(domain)]
     if len(domains) < 2:
         return None, "There are results of one domain only."
@@ -115,7 +115,7 @@ def _no_winner(findings: Findings) -> Outcome:
     return len({row["label"] for row in best.values()}) > 1, f"Best by median rank: {figures}."
 
 
-def _ranks_vary(findings: Findings) -> Outcome:
+def _ranks_vary(findings: Findings) -> CheckResult:
     domain = findings.ranks.domains[-1]
     if reason := findings.lacks(domain):
         return None, reason
@@ -125,7 +125,7 @@ def _ranks_vary(findings: Findings) -> Outcome:
     return wide > 0.5, text
 
 
-def _layers_not_shortcuts(findings: Findings) -> Outcome:
+def _layers_not_shortcuts(findings: Findings) -> CheckResult:
     layers = findings.by_measure("layers", "spearman", network="GraphSAGE")
     shortcut = findings.by_measure("shortcut", "auprc", network="GraphSAGE")
     pair = ["eos", "gulp"]
@@ -139,7 +139,7 @@ def _layers_not_shortcuts(findings: Findings) -> Outcome:
     return bool((layers[pair] >= 0.95).all() and (shortcut[pair] < middle).all()), "; ".join(words) + "."
 
 
-def _svcca_on_bert(findings: Findings) -> Outcome:
+def _svcca_on_bert(findings: Findings) -> CheckResult:
     rows = findings.values.query(f"measure == 'svcca' and ({BY_PREDICTION})")
     by_metric = rows.groupby(["domain", "metric"], sort=False)["value"].mean().unstack()
     by_domain = by_metric.reindex(columns=["spearman", "spearman_jsd"]).mean(axis=1, skipna=False).dropna()
@@ -150,7 +150,7 @@ def _svcca_on_bert(findings: Findings) -> Outcome:
     return by_domain.idxmax() == "language", f"SVCCA's mean correlation with accuracy and JSD: {figures}."
 
 
-def _uniformity_on_augmented_text(findings: Findings) -> Outcome:
+def _uniformity_on_augmented_text(findings: Findings) -> CheckResult:
     values = findings.by_measure("augmentation", "auprc", domain="language")
     if "uniformity-difference" not in values.index:
         return None, "There is no augmentation of language networks."
@@ -159,7 +159,7 @@ def _uniformity_on_augmented_text(findings: Findings) -> Outcome:
     return position <= len(values) / 3, f"UnifDiff: AUPRC {value:.2f}, place {position} of {len(values)}."
 
 
-def _pwcca_fails(findings: Findings) -> Outcome:
+def _pwcca_fails(findings: Findings) -> CheckResult:
     rows = findings.values.query("measure == 'pwcca'")
     if not len(rows):
         return None, "PWCCA was not run."
@@ -168,7 +168,7 @@ def _pwcca_fails(findings: Findings) -> Outcome:
 
 
 FIGURE, TABLE = "section 4, figure 2", "section 4, table 3"
-CLAIMS: tuple[tuple[str, str, str, Callable[[Findings], Outcome]], ...] = (
+CLAIMS: tuple[tuple[str, str, str, Callable[[Findings], CheckResult]], ...] = (
     ("no-winner", "No measure outperforms the others across the domains.", FIGURE, _no_winner),
     ("ranks-vary", "Most measures have high variance in their rankings.", FIGURE, _ranks_vary),
     (

@@ -49,7 +49,7 @@ cka_deconfounded: _CkaDeconfounded
 
 class _DistanceCorrelation(Measure):
     def __call__(self, x: Any, y: Any, *, reduce: str | None = None) -> float:  # type: ignore[override]
-        """How far distances between inputs in one network go with those in the other."""
+        """How far distances between inputs in one network correlate with those in the other."""
 
 distance_correlation: _DistanceCorrelation
 

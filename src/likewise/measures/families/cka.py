@@ -39,7 +39,7 @@ def cka(pair: Pair) -> float:
     """How far two networks agree on which inputs are alike, by the biased estimator.
 
     |Xᵀ Y|² / (|Xᵀ X| |Yᵀ Y|) with X (n, d) and Y (n, d') centred by columns and | | the Frobenius norm.
-    0: no direction of one goes with any of the other; 1: equal up to rotation and scale. Biased upwards
+    0: no direction of one correlates with any of the other; 1: equal up to rotation and scale. Biased upwards
     when n is not much larger than d (0.84 for independent noise at n = 100, d = 512): then read
     `cka-debiased`.
 

@@ -198,7 +198,7 @@ def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
     values = scipy.linalg.eigh(k, l, eigvals_only=True)
     if values[0] > 1e-8 * values[-1]:
         return np.asarray(np.log(values))
-    # Rounding is a share of the largest: those below 1 are found as the large ones the other way round.
+    # Rounding is a share of the largest: those below 1 are the large ones of the swapped problem.
     back = scipy.linalg.eigh(l, k, eigvals_only=True)[::-1]
     return np.log(np.where(values > 1, values, 1)) - np.log(np.where(values > 1, 1, back))
 

@@ -37,7 +37,7 @@ from likewise.measures.workspace import quantity
     shapes="flatten",
 )
 def distance_correlation(pair: Pair) -> float:
-    """How far distances between inputs in one network go with those in the other.
+    """How far distances between inputs in one network correlate with those in the other.
 
     With A, B the Euclidean distance matrices, centred by rows and columns: the root of
     mean(A B) / sqrt(mean(A A) mean(B B)). 1: equal up to rotation and scale; 0 only in the limit of many

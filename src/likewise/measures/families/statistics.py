@@ -1,6 +1,6 @@
 """Descriptive measures: one number per network, compared by difference.
 
-They need no correspondence between inputs, and say little of likeness: equal numbers do not make equal
+They need no correspondence between inputs, and say little of similarity: equal numbers do not make equal
 networks.
 """
 

@@ -1,4 +1,4 @@
-"""Findings: told where the evidence carries them, and said to be untold where it does not."""
+"""Findings: stated where the evidence supports them, else said to lack data."""
 
 from __future__ import annotations
 

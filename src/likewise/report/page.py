@@ -148,10 +148,10 @@ def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
     address = re.compile(r"[\w./@:,=#+-]+")
     short = short_names(names) if all(address.fullmatch(name) for name in names) else list(names)
     if len(short) > 1 and max(len(name) for name in short) > most // 2:
-        ending = _common_ending(short)
-        ending = ending[min((i for i, letter in enumerate(ending) if letter in "_-./"), default=len(ending)) :]
-        if ending and all(len(name) > len(ending) for name in short):
-            short = [name.removesuffix(ending) for name in short]
+        endings = [short[0][i:] for i, letter in enumerate(short[0]) if letter in "_-./"]
+        shared = (end for end in endings if all(name.endswith(end) and name != end for name in short))
+        ending = next(shared, "")  # the longest
+        short = [name.removesuffix(ending) for name in short]
     cut = [name if len(name) <= most else f"{name[: most // 2 + 1]}…{name[-(most // 3) :]}" for name in short]
     if len(set(cut)) == len(cut):
         return cut
@@ -159,13 +159,6 @@ def tick_names(names: Sequence[str], most: int = 22) -> list[str]:
         f"{number} {name if len(name) < 20 else name[: most // 2] + '…' + name[-(most // 3) :]}"
         for number, name in enumerate(short, 1)
     ]
-
-
-def _common_ending(names: Sequence[str]) -> str:
-    count = 0
-    while all(len(name) > count and name[-1 - count] == names[0][-1 - count] for name in names):
-        count += 1
-    return names[0][len(names[0]) - count :]
 
 
 def render(page: Contents, title: str | None = None) -> str:

@@ -76,26 +76,15 @@ class Runs:
     sources: list[tuple[str, str]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
 
-    def note(self, path: Path, what: str) -> None:
-        """Record what was read from a path.
+    def _note(self, path: Path, content: str) -> None:
+        self.sources.append((str(path), content))
 
-        Args:
-            path: The file or folder.
-            what: What it holds, in words.
-        """
-        self.sources.append((str(path), what))
-
-    def add_matrix(self, matrix: SimilarityMatrix, path: Path) -> None:
-        """Add a matrix; attack transfer is kept with its rates too.
-
-        Args:
-            matrix: The matrix.
-            path: Where it was read.
-        """
+    def _add_matrix(self, matrix: SimilarityMatrix, path: Path) -> None:
+        """Add a matrix; attack transfer is kept with its rates too."""
         self.matrices.append(matrix)
         if isinstance(matrix, TransferMatrix):
             self.transfers.append(matrix)
-        self.note(path, f"{matrix.measure or 'a matrix'} of {len(matrix)} networks")
+        self._note(path, f"{matrix.measure or 'a matrix'} of {len(matrix)} networks")
 
 
 def read_runs(*paths: str | os.PathLike[str]) -> Runs:
@@ -183,7 +172,7 @@ def _read_file(path: Path, runs: Runs) -> None:
     if path.name == RESULTS:
         _benchmark(path, runs)
     elif path.suffix.lower() in CSV:
-        runs.add_matrix(read_matrix(path), path)
+        runs._add_matrix(read_matrix(path), path)
     elif path.name == INPUTS:
         _inputs(path.parent, runs)
     else:
@@ -198,19 +187,19 @@ def _read_matrix(path: Path, runs: Runs) -> None:
         _zeroshot([path], runs)
     elif facts.get("matrix") == LayerMatrix.KIND or "rows" in header:
         runs.layers.append(LayerMatrix.load(path))
-        runs.note(path, "layers of two networks")
+        runs._note(path, "layers of two networks")
     elif facts.get("matrix") == ClassSimilarity.KIND or "csm" in header:
         runs.classes[path.stem] = ClassSimilarity.load(path)
-        runs.note(path, f"class similarity of {path.stem}")
+        runs._note(path, f"class similarity of {path.stem}")
     elif path.name == MATRIX:
-        runs.add_matrix(TransferMatrix.load(path), path)
+        runs._add_matrix(TransferMatrix.load(path), path)
     else:
-        runs.add_matrix(SimilarityMatrix.load(path), path)
+        runs._add_matrix(SimilarityMatrix.load(path), path)
 
 
 def _transfer(folder: Path, runs: Runs) -> None:
     matrix = load(folder) if (folder / ANSWERS).exists() else TransferMatrix.load(folder / MATRIX)
-    runs.add_matrix(matrix, folder)
+    runs._add_matrix(matrix, folder)
 
 
 def _matrices(folder: Path, runs: Runs) -> None:
@@ -231,24 +220,24 @@ def _inspection(folder: Path, runs: Runs) -> None:
     reference = ClassSimilarity.load(folder / REFERENCE) if (folder / REFERENCE).exists() else None
     name = folder.name if folder.name not in runs.inspections else str(folder)
     runs.inspections[name] = Inspector(list(classes), reference=reference, out=folder)
-    runs.note(folder, f"an inspection of {len(runs.inspections[name].records.reports)} epochs")
+    runs._note(folder, f"an inspection of {len(runs.inspections[name].records.reports)} epochs")
 
 
 def _zeroshot(files: Sequence[Path], runs: Runs) -> None:
     for path in files:
         runs.zeroshot.append(ZeroShot.load(path))
-        runs.note(path, f"Raw Zero-Shot of {runs.zeroshot[-1].network}")
+        runs._note(path, f"Raw Zero-Shot of {runs.zeroshot[-1].network}")
 
 
 def _benchmark(folder: Path, runs: Runs) -> None:
     results = Results.load(folder)
     runs.benchmark = results if runs.benchmark is None else Results.joined([runs.benchmark, results])
-    runs.note(folder, f"a benchmark of {results.frame['measure'].nunique()} measures")
+    runs._note(folder, f"a benchmark of {results.frame['measure'].nunique()} measures")
 
 
 def _inputs(folder: Path, runs: Runs) -> None:
     runs.inputs.append(Influence.load(folder / INPUTS))
-    runs.note(folder / INPUTS, "which inputs networks differ on")
+    runs._note(folder / INPUTS, "which inputs networks differ on")
 
 
 def _layerwise(folder: Path, runs: Runs) -> None:
@@ -261,7 +250,7 @@ def _components(folder: Path, runs: Runs) -> None:
     table = read_table(folder / COMPONENTS)
     runs.components = table if runs.components is None else pd.concat([runs.components, table])
     runs.components = runs.components[~runs.components.index.duplicated(keep="last")]
-    runs.note(folder / COMPONENTS, f"components of {len(table)} networks")
+    runs._note(folder / COMPONENTS, f"components of {len(table)} networks")
 
 
 LAYERWISE = "layerwise.safetensors"

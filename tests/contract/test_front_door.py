@@ -74,6 +74,8 @@ form("a function", [X, Y], measure=lambda x, y: float((x * y).sum()), works=ARRA
 form("measures", [A, B], data=DATA, measures="cka", works=set())
 form("one layer", [A, B], data=DATA, layers="1", works=LAYERS)
 form("a layer by network", {"a": A, "b": B}, data=DATA, layers={"a": "1", "b": "2"}, works=LAYERS - {"diff"})
+form("a head by network", {"a": A, "b": B}, data=DATA, head={"a": "3", "b": "3"}, works=LAYERS)
+form("a head of no network", {"a": A, "b": B}, data=DATA, head={"x": "3"}, works=set())
 form("a head", [A, B], data=DATA, head="3", works=LAYERS)
 form("how it runs", [A, B], data=DATA, reduce="flatten", batch_size=7, device="cpu", dtype="float32", works=LAYERS)
 form("progress", [A, B], data=DATA, progress=False, works=ALL)

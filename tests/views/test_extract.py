@@ -315,6 +315,13 @@ def test_of_a_batch_the_first_part_is_shown(batch: list) -> None:
     assert extract(Tiny(), [batch]).n == 4
 
 
+def test_a_single_network_may_be_chosen_for_by_its_name() -> None:
+    images = torch.rand(4, 3, 6, 6)
+    expected = extract(Tiny(), images, layers="conv", reduce="mean").shape
+    assert extract(Tiny(), images, layers={"Tiny": "conv"}, reduce="mean").shape == expected
+    assert extract(Tiny(), images, layers={"it": "conv"}, head={"it": "fc"}, reduce="mean", name="it").shape == expected
+
+
 def test_views_of_several_layers_are_a_mapping_in_the_order_of_the_request() -> None:
     views = extract(Tiny(), torch.rand(10, 3, 6, 6), layers=["fc", "conv"], reduce="mean")
     assert isinstance(views, Views)

@@ -209,7 +209,7 @@ def is_text(data: Any) -> bool:
 def _stream(sides: list[_Side], show: Show, seed: int) -> tuple[np.ndarray, list[list[str]], Reasons, list[str]]:
     """Debiased CKA of all pairs of layers, their names, why some have none, and how images were shown."""
     inputs = [transform_for(side.net, show.data, repr(side.name), side.show.transform) for side in sides]
-    recorders = [replace(side.show, reduce=show.reduce).recorder(side.net, side.name) for side in sides]
+    recorders = [Recorder(side.net, side.name, replace(side.show, reduce=show.reduce)) for side in sides]
     sums = MinibatchCKA()
     size = show.batch_size or BATCH
     for rows, batch, number in paired_rows(recorders, inputs, size, seed, show.progress):

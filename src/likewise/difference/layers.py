@@ -20,6 +20,7 @@ from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired
 from likewise.measures.numerics.minibatch import MinibatchCKA
 from likewise.networks.forward import transform_for
 from likewise.views.layers import Layer, layers
+from likewise.views.recorder import Recorder
 from likewise.views.show import Show
 
 ROUNDING = 1e-5  # a relative difference up to which numbers are the same but for rounding
@@ -72,7 +73,7 @@ def layer_changes(
     ]
     changes: dict[str, Any] = {"layers": "all" if selected is None else selected, "reduce": reduction}
     recorders = [
-        replace(side, **changes).recorder(net, name) for (name, net), side in zip(nets.items(), shows, strict=True)
+        Recorder(net, name, replace(side, **changes)) for (name, net), side in zip(nets.items(), shows, strict=True)
     ]
     sums = _Sums()
     size = show.batch_size or _batch_size(listed[0])

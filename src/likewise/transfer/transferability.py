@@ -221,7 +221,8 @@ def attacked_session(
     for name in rest:
         if "Did you mean" in (sentence := unknown_option(verb, name, without=NOT_HERE)):
             raise OptionError(sentence)  # a slip in an option of `Show`; the attack names its own
-    settings = AttackSettings.of(attack, rest, seed, show.batch_size or BATCH, transfer=transfer)  # before any pass
+    size = int(show.batch_size or BATCH)
+    settings = AttackSettings.of(attack, rest, int(seed), size, transfer=transfer)  # before any pass
     inputs = labelled(data)
     with open_store(show.store) as opened:
         folder = None if opened is None else opened.path

@@ -29,6 +29,7 @@ from likewise.views.batches import known_length, read_at_once
 from likewise.views.cache import FolderViews
 from likewise.views.hooks import Layers, is_pattern
 from likewise.views.passes import MemoryViews, longest_facts, run
+from likewise.views.recorder import Recorder
 from likewise.views.show import Show, ShowOptions
 
 
@@ -65,7 +66,9 @@ def extract(
     """
     options = Show.only("extract", show, data=data, layers=layers)
     if not isinstance(networks, (Mapping, list, tuple)):
-        view = extract_network(_check_network(networks, options), options, name)
+        _check_network(networks, options)
+        (choices,) = options.per_network(named_networks([networks]) if name is None else {name: networks}).values()
+        view = extract_network(networks, choices, name)
         warn_embedding_used([view] if layers is None else [])
         return view
     if name is not None:
@@ -78,12 +81,11 @@ def extract(
     return extract_networks(named, options)
 
 
-def _check_network(network: Any, show: Show) -> Any:
-    """The network; refuse what is none, and a network without data."""
+def _check_network(network: Any, show: Show) -> None:
+    """Refuse what is no network, and a network without data."""
     if not isinstance(network, (str, nn.Module)):
         raise InputError(f"extract takes networks, and was given {brief(network)}. Pass addresses or modules.")
     show.check_data("extract", address_of(network))
-    return network
 
 
 def warn_embedding_used(views: Iterable[Any]) -> None:
@@ -161,7 +163,7 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
         return f"{called}/{layer}" if several else called
 
     def record(sink: Any) -> Any:
-        recorder = show.recorder(module, called, automatic=show.batch_size is None)
+        recorder = Recorder(module, called, show, automatic=show.batch_size is None)
         size = show.batch_size or read_at_once(inputs)
         return run(recorder, inputs, sink, batch_size=size, progress=show.progress, outputs=outputs)
 

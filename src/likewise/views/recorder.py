@@ -24,7 +24,7 @@ from likewise.networks.anatomy.classifier import answer_field, answering_call, d
 from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
-from likewise.networks.forward import check_dtype, eval_mode, in_precision, prepare_inputs
+from likewise.networks.forward import eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
 from likewise.views.batches import Batch, BatchSplitter, answer_to, cast, first_inputs
@@ -33,7 +33,6 @@ from likewise.views.hooks import (
     LOGITS,
     PENULTIMATE,
     CallFacts,
-    Layers,
     NoRowsError,
     RowMaker,
     Selection,
@@ -41,6 +40,7 @@ from likewise.views.hooks import (
     is_row,
 )
 from likewise.views.reduction import check_reduction
+from likewise.views.show import Show
 
 _INPUT_OF = "input of "
 
@@ -96,36 +96,25 @@ class HookPlan:
 class Recorder:
     """Record a network batch by batch, as a context; afterwards the network is as it was."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        layers: Layers,
-        reduce: str | None,
-        *,
-        label: str,
-        device: Any = None,
-        head: str | None = None,
-        dtype: str | None = None,
-        automatic: bool = False,
-    ) -> None:
-        if dtype is not None:
-            check_dtype(dtype)
-        if reduce is not None:
-            check_reduction(reduce)
-        self.network, self.label, self.reduce = network, label, reduce
-        self.device, self.head, self.dtype = device, head, dtype
-        self.splitter = BatchSplitter(label, automatic=automatic)
-        self.selection = Selection(network, layers, label)
+    def __init__(self, network: nn.Module, name: str, show: Show, *, automatic: bool = True) -> None:
+        if show.reduce is not None:
+            check_reduction(show.reduce)
+        # past a normalisation of its own, where images are shown by another transform
+        self.network = network if show.transform is None else unwrapped(network)
+        self.label, self.show = repr(name), show
+        self.splitter = BatchSplitter(self.label, automatic=automatic)
+        layers: Any = show.layers
+        self.selection = Selection(self.network, layers, self.label)
         self.hooked = self.selection.hooked()
         self.plan: HookPlan | None = None
-        self.net = network
+        self.net = self.network
         self.cut = self.inputs = 0  # texts longer than the network takes, and inputs at all
         self._exit = ExitStack()
 
     def __enter__(self) -> Recorder:
-        self.net = self._exit.enter_context(eval_mode(self.network, self.device))
-        if self.dtype is not None:
-            self._exit.enter_context(in_precision(self.net, self.dtype))
+        self.net = self._exit.enter_context(eval_mode(self.network, self.show.device))
+        if self.show.dtype is not None:
+            self._exit.enter_context(in_precision(self.net, self.show.dtype))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -136,7 +125,7 @@ class Recorder:
     @property
     def input_device(self) -> torch.device | None:
         """The device that batches have to be on for this network."""
-        return next((value.device for value in self.net.parameters()), self.device)
+        return next((value.device for value in self.net.parameters()), self.show.device)
 
     @property
     def layers(self) -> list[str]:
@@ -153,7 +142,7 @@ class Recorder:
         return join_rows(self.splitter.run(self.net, whole, partial(self._forward_chunk, number)))
 
     def _forward_chunk(self, number: int, batch: Batch) -> BatchRows:
-        maker = RowMaker(batch, batch.inputs, self.reduce, self.label, unwrapped(self.net))
+        maker = RowMaker(batch, batch.inputs, self.show.reduce, self.label, unwrapped(self.net))
         if self.plan is None:
             first = FirstBatch(self, maker, number)
             recorded = first.forward()
@@ -188,8 +177,9 @@ class FirstBatch:
     """The first batch, in which everything is hooked to find out what the following ones need."""
 
     def __init__(self, recorder: Recorder, maker: RowMaker, number: int) -> None:
-        self.recorder, self.maker, self.number = recorder, maker, number
+        self.recorder, self.maker, self.number, self.show = recorder, maker, number, recorder.show
         self.net, self.label, self.selection = recorder.net, recorder.label, recorder.selection
+        self.head: Any = self.show.head
         self.channels: ChannelAxes | None = None
         self.causal: bool | None = None
         self.facts: dict[str, CallFacts] = {}
@@ -203,7 +193,7 @@ class FirstBatch:
         check_range(self.net, self.maker.inputs, self.label)
         self._look_ahead()
         recorded, first = BatchRows(), {}
-        if self.recorder.reduce is not None or EMBEDDING in self.selection.asked:
+        if self.show.reduce is not None or EMBEDDING in self.selection.asked:
             self.channels = ChannelAxes(self.maker.inputs)
             modules = self.selection.modules.values()
             scripted = torch.jit.ScriptModule
@@ -230,7 +220,7 @@ class FirstBatch:
         ask = partial(self._answer_to, few)
         if {PENULTIMATE, EMBEDDING} & set(self.selection.asked):
             self._find_classifiers(ask)
-        if EMBEDDING in self.selection.asked and self.recorder.reduce is None:
+        if EMBEDDING in self.selection.asked and self.show.reduce is None:
             self.causal = is_causal(self._states, self.maker.inputs)
         time_first = not all(getattr(module, "batch_first", True) for module in self.net.modules())
         if time_first and few is not self.maker.inputs and self.maker.batch.total > 1:
@@ -241,7 +231,7 @@ class FirstBatch:
 
     def _find_classifiers(self, ask: Callable[[], Any]) -> None:
         try:
-            calls = declared_classifiers(self.net, self.recorder.head) or (answering_call(self.net, ask),)
+            calls = declared_classifiers(self.net, self.head) or (answering_call(self.net, ask),)
         except NoClassifierError as error:
             if PENULTIMATE in self.selection.asked and not self.selection.default:
                 raise InputError(
@@ -265,7 +255,7 @@ class FirstBatch:
         asked, net = self.fields.words, unwrapped(self.net)
         is_decided, logits = True, None
         try:
-            logits = answer_field(net, answer, self.label, self.recorder.head)
+            logits = answer_field(net, answer, self.label, self.head)
         except InputError as error:
             calls, whole = record_calls(net, partial(self._answer_to, self._few()))
             try:
@@ -276,7 +266,7 @@ class FirstBatch:
                     raise error from None
         embedding = None
         if EMBEDDING in asked and not self.fields.classifiers:
-            embedding = embedding_field(net, answer, self.recorder.reduce, self.label)
+            embedding = embedding_field(net, answer, self.show.reduce, self.label)
         has_logits = is_decided and gives_logits(net, answer)
         self.fields = replace(self.fields, answer=logits, has_logits=has_logits, embedding=embedding)
 
@@ -305,7 +295,7 @@ class FirstBatch:
         """What the embedding is made from, and how it becomes rows by default."""
         classifiers = self.fields.classifiers
         source = f"input of {', '.join(classifiers)}" if classifiers else str(self.fields.embedding or "output")
-        reduction = self.recorder.reduce
+        reduction = self.show.reduce
         if reduction is None and not is_row(value):
             maps = value.ndim > 3 or facts.channel_axis == 1
             reduction = own_reduction(self.net, value, maps, self.causal)
@@ -322,7 +312,7 @@ class FirstBatch:
             unfit = [name for name in lost if isinstance(self.left_out[name], UnfitReductionError)]
             if unfit and "blocks" in selection.asked:
                 raise InputError(
-                    f"reduce={self.recorder.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
+                    f"reduce={self.show.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
                     f"{self.label}: {self.left_out[unfit[0]]} Or name the layers it fits, as in layers='layers.*'."
                 )
             warn(f"{len(lost)} layers of {self.label} are left out, the first because {self.left_out[lost[0]]}")

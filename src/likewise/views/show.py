@@ -18,9 +18,6 @@ from likewise._base.names import short_names
 from likewise.errors import InputError, OptionError, brief, did_you_mean, quoted_list
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from likewise.views.recorder import Recorder
     from likewise.views.reduction import Reduction
 
 
@@ -171,22 +168,6 @@ class Show:
                     f"{verb} looks at one layer of each network, and layers={layer!r} may mean several. Name one, "
                     "as in layers='penultimate' or layers={network: layer}, or use likewise.layerwise."
                 )
-
-    def recorder(self, network: nn.Module, name: str, *, automatic: bool = True) -> Recorder:
-        """What records layers of a network, past its own normalisation where `transform` is given.
-
-        Args:
-            network: The network.
-            name: What it is called in messages.
-            automatic: Whether the size of batches is found here, and not given.
-        """
-        from likewise.networks import unwrapped
-        from likewise.views.recorder import Recorder
-
-        module = network if self.transform is None else unwrapped(network)
-        options: dict[str, Any] = {"head": self.head, "device": self.device, "dtype": self.dtype}
-        layers: Any = self.layers
-        return Recorder(module, layers, self.reduce, label=repr(name), automatic=automatic, **options)
 
     def per_network(self, networks: Mapping[str, Any]) -> dict[str, Show]:
         """One `Show` per network: what is chosen for it by its name, its address or as tables name it.

@@ -36,18 +36,18 @@ def zoo() -> tuple[SimilarityMatrix, Answers]:
 def main() -> None:
     """Time every job, then families, map and picks together."""
     matrix, answers = zoo()
-    found = analysis.clusters(matrix)  # also loads what is loaded on first use
+    families = analysis.clusters(matrix)  # also loads what is loaded on first use
     jobs: dict[str, Callable[[], Any]] = {
         "families": lambda: analysis.clusters(matrix),
         "map": lambda: analysis.embed(matrix),
         "pick_ensemble": lambda: analysis.pick_ensemble(matrix, answers, 5),
         "pick_diverse": lambda: analysis.pick_diverse(matrix, 5),
-        "pick_teacher": lambda: analysis.pick_teacher(matrix.names[0], matrix, families=found, answers=answers),
+        "pick_teacher": lambda: analysis.pick_teacher(matrix.names[0], matrix, families=families, answers=answers),
     }
     rows = [_row(name, work) for name, work in jobs.items()]
     rows.append(_row("families, map and picks", lambda: [work() for work in jobs.values()], TARGET))
     rows.append(_row("pair_reductions", lambda: analysis.pair_reductions(answers)))
-    rows.append(_row("errors_by_clusters", lambda: analysis.errors_by_clusters(answers, found)))
+    rows.append(_row("errors_by_clusters", lambda: analysis.errors_by_clusters(answers, families)))
     write("analysis", rows)
 
 

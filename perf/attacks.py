@@ -71,8 +71,8 @@ def setting() -> tuple[nn.Module, Tensor, Tensor]:
 def bare(net: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     net.requires_grad_(False)
     for _ in range(STEPS):
-        given = images.detach().requires_grad_(True)
-        torch.autograd.grad(functional.cross_entropy(net(given), labels), given)
+        inputs = images.detach().requires_grad_(True)
+        torch.autograd.grad(functional.cross_entropy(net(inputs), labels), inputs)
     net.requires_grad_(True)
     return images
 
@@ -114,7 +114,7 @@ def toolbox(net: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
 RUNS: dict[str, tuple[str | None, Run]] = {
     "bare": (None, bare),
     "ours": (None, ours),
-    "ours, exact": (None, lambda *given: ours(*given, exact=True)),
+    "ours, exact": (None, lambda *arguments: ours(*arguments, exact=True)),
     "torchattacks": ("torchattacks", torchattacks),
     "adv-lib": ("adv-lib", adv_lib),
     "foolbox": ("foolbox", foolbox),

@@ -39,7 +39,7 @@ Run = Callable[[nn.Module, Tensor], None]
 class Counted(nn.Module):
     """A small network that is sure of class 0, and notes for all of its copies what they are shown and for how long."""
 
-    shown: ClassVar[int] = 0
+    candidates: ClassVar[int] = 0
     seconds: ClassVar[float] = 0.0
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Counted(nn.Module):
         self.layers = nn.Sequential(nn.Conv2d(3, 8, 5, 2), nn.ReLU(), nn.Conv2d(8, 16, 5, 2), nn.ReLU(), nn.Flatten())
         self.fc = nn.Linear(400, 10)
         self.fc.bias.data[0] = 8.0
-        Counted.shown, Counted.seconds = 0, 0.0
+        Counted.candidates, Counted.seconds = 0, 0.0
 
     def forward(self, images: Tensor) -> Tensor:
         start = time.process_time()
         answers = self.fc(self.layers(images))
-        Counted.shown += len(images)
+        Counted.candidates += len(images)
         Counted.seconds += time.process_time() - start
         return answers
 
@@ -100,11 +100,11 @@ def toolbox(name: str, search: str) -> Run:
 
 @dataclass
 class Cost:
-    """The best round of one side: CPU seconds, those within the network, and how many candidates that was shown."""
+    """The best round of one side: CPU seconds, those within the network, and how many candidates it had."""
 
     seconds: float = float("inf")
     network: float = 0.0
-    shown: int = 0
+    candidates: int = 0
     spent: float = 0.0
 
     def measure(self, run: Run, images: Tensor) -> None:
@@ -114,10 +114,10 @@ class Cost:
         seconds = time.process_time() - start
         self.spent += seconds
         if seconds < self.seconds:
-            self.seconds, self.network, self.shown = seconds, net.seconds, net.shown
+            self.seconds, self.network, self.candidates = seconds, net.seconds, net.candidates
 
     def per_thousand(self, seconds: float) -> float:
-        return 1000 * seconds / self.shown
+        return 1000 * seconds / self.candidates
 
     @property
     def outside(self) -> float:
@@ -130,16 +130,16 @@ def costs(name: str, search: str, images: Tensor) -> dict[str, Cost]:
     runs = {"ours": ours(name, search)}
     if find_spec("art") is not None:
         runs["ART"] = toolbox(name, search)
-    found = {by: Cost() for by in runs}
+    by_library = {by: Cost() for by in runs}
     if name == "pixel":
         for run in runs.values():
             run(Counted(), images[:1])
     for _ in range(ROUNDS):
         for by, run in runs.items():
-            found[by].measure(run, images)
-        if max(cost.spent for cost in found.values()) > ENOUGH:
+            by_library[by].measure(run, images)
+        if max(cost.spent for cost in by_library.values()) > ENOUGH:
             break
-    return found
+    return by_library
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -147,11 +147,11 @@ def rows() -> Iterator[dict[str, Any]]:
     images = (255 * torch.rand(IMAGES, 3, 32, 32, generator=torch.Generator().manual_seed(1))).round() / 255
     for name in ("pixel", "threshold"):
         for search in ("cma-es", "differential-evolution"):
-            found = costs(name, search, images)
-            mine = found["ours"]
-            for by, cost in found.items():
+            by_library = costs(name, search, images)
+            mine = by_library["ours"]
+            for by, cost in by_library.items():
                 row = {"attack": name, "search": search, "by": by, "size": SIZE, "images": IMAGES}
-                row |= {"candidates": cost.shown, "cpu_seconds": cost.seconds, "of_it_network": cost.network}
+                row |= {"candidates": cost.candidates, "cpu_seconds": cost.seconds, "of_it_network": cost.network}
                 row |= {"per_thousand": cost.per_thousand(cost.seconds)}
                 if by == "ours":
                     outside = cost.outside * POPULATION / 1000

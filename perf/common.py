@@ -101,13 +101,13 @@ def costs(works: Sequence[Callable[[], Any]], *, repeats: int = 3, enough: float
     while not done or (done < repeats and sum(map(sum, seconds)) < enough * len(works)):
         if done == 1 and max(first[0] for first in seconds) < 0.05:
             repeats, calls = max(repeats, 700), 5
-        for place, work in [turn for turn in enumerate(works) for _ in range(calls)]:
+        for index, work in [turn for turn in enumerate(works) for _ in range(calls)]:
             before = _resident_and_reset() if done < 3 else 0
             start = time.process_time()
-            values[place] = work()
-            seconds[place].append(time.process_time() - start)
+            values[index] = work()
+            seconds[index].append(time.process_time() - start)
             if done < 3:
-                peaks[place].append((_status("VmHWM") - before) / 1024)
+                peaks[index].append((_status("VmHWM") - before) / 1024)
         done += 1
     return [
         Cost(value, min(taken), statistics.median(taken), max(0.0, min(peak)), peak[0])
@@ -195,9 +195,9 @@ def _short(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
 
 
-def apart(module: str, *given: Any) -> dict[str, Any]:
-    """The row that `python -m module given...` prints, from a process of its own."""
-    command = [sys.executable, "-m", module, *map(str, given)]
+def apart(module: str, *arguments: Any) -> dict[str, Any]:
+    """The row that `python -m module arguments...` prints, from a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return row

@@ -134,25 +134,25 @@ def _left(measures: list[Measure], reps: list[Representation], kept: np.ndarray,
 
 def run(cell: Cell, trials: int, fresh: int, folder: Path) -> None:
     """Do what is missing of a cell."""
-    run_parts(folder, f"{cell.name}-fresh", fresh, lambda part: _fresh_part(cell, part))
-    run_parts(folder, f"{cell.name}-trials", trials, lambda part: _trial_part(cell, part))
+    run_parts(folder, f"{cell.name}-fresh", fresh, lambda number: _fresh_part(cell, number))
+    run_parts(folder, f"{cell.name}-trials", trials, lambda number: _trial_part(cell, number))
 
 
 def _fresh_part(cell: Cell, numbers: range) -> dict[str, np.ndarray]:
-    found: dict[str, list[float]] = {}
+    by_measure: dict[str, list[float]] = {}
     for draw in numbers:
         for name, value in fresh_scores(cell, draw).items():
-            found.setdefault(name, []).append(value)
-    return {name: np.array(values) for name, values in found.items()}
+            by_measure.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in by_measure.items()}
 
 
 def _trial_part(cell: Cell, numbers: range) -> dict[str, np.ndarray]:
     """(trials, 1 + scores) of each measure: whether it is refused is in the first place of each."""
-    found: dict[str, list[np.ndarray]] = {}
+    by_measure: dict[str, list[np.ndarray]] = {}
     for trial in numbers:
         for name, value, draws, refused in trial_rows(cell, trial):
-            found.setdefault(name, []).append(np.array([bool(refused), value, *draws]))
-    return {name: np.array(rows) for name, rows in found.items()}
+            by_measure.setdefault(name, []).append(np.array([bool(refused), value, *draws]))
+    return {name: np.array(rows) for name, rows in by_measure.items()}
 
 
 def table(cell: Cell, folder: Path, level: float = 0.95) -> list[dict[str, object]]:
@@ -198,7 +198,7 @@ def main() -> None:
     for cell in cells:
         if cell.name in options.cells:
             run(cell, options.trials, options.fresh, folder)
-            rows = [row for each in cells for row in table(each, folder)]
+            rows = [row for cell in cells for row in table(cell, folder)]
             write_table(result, rows)
             print(f"{cell.name}: {len(rows)} rows", flush=True)
 

@@ -58,8 +58,8 @@ def measured(work: Callable[[], Any]) -> dict[str, float]:
     """Seconds on the clock, and CPU seconds of this process and of those it started."""
     start, cpu, below = time.perf_counter(), time.process_time(), _below()
     work()
-    wall, own = time.perf_counter() - start, time.process_time() - cpu
-    return {"wall_seconds": wall, "driver_cpu": own, "workers_cpu": _below() - below}
+    wall, driver = time.perf_counter() - start, time.process_time() - cpu
+    return {"wall_seconds": wall, "driver_cpu": driver, "workers_cpu": _below() - below}
 
 
 def _below() -> float:
@@ -87,12 +87,12 @@ def speed(m: int, kind: str, n: int = 1000, d: int = 128) -> dict[str, Any]:
 def memory(m: int, n: int = 500, d: int = 128) -> dict[str, Any]:
     """The driver's peak above what it held with the views in it."""
     views = {name: view.astype(np.float32) for name, view in networks(n, d, m).items()}
-    wanted, engine = ["cka", "procrustes"], f"processes:{WORKERS}"
+    names, engine = ["cka", "procrustes"], f"processes:{WORKERS}"
     few = dict(list(views.items())[:3])
-    likewise.compare(few, wanted, engine=engine, progress=False)
+    likewise.compare(few, names, engine=engine, progress=False)
     _give_back()
     before = _resident_and_reset()
-    likewise.compare(views, wanted, engine=engine, progress=False)
+    likewise.compare(views, names, engine=engine, progress=False)
     return {"peak_mb": (_status("VmHWM") - before) / 1024}
 
 
@@ -129,9 +129,9 @@ def main(what: str | None = None, m: str = "", kind: str = "") -> None:
     if what is None:
         write("engines", rows())
         return
-    found = speed(int(m), kind) if what == "speed" else memory(int(m))
+    row = speed(int(m), kind) if what == "speed" else memory(int(m))
     unit()
-    print(json.dumps({**found, **about()}))
+    print(json.dumps({**row, **about()}))
 
 
 if __name__ == "__main__":

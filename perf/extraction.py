@@ -100,11 +100,11 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--reduce", nargs="+", default=["mean", "pool7", "flatten"])
     parser.add_argument("--out", type=Path, default=RESULTS / "extraction.csv")
-    chosen = parser.parse_args()
-    network = likewise.network("zoo:resnet56" + (f"@{chosen.weights}" if chosen.weights else ""))
-    data = likewise.dataset(f"cifar10:test[:{chosen.inputs}]")
+    options = parser.parse_args()
+    network = likewise.network("zoo:resnet56" + (f"@{options.weights}" if options.weights else ""))
+    data = likewise.dataset(f"cifar10:test[:{options.inputs}]")
     # warmed up, so that what is set up once (thread pools, allocator) is not counted as growth
-    measure(network, data[: chosen.batch_size], "mean", chosen.batch_size)
+    measure(network, data[: options.batch_size], "mean", options.batch_size)
     machine = {
         "machine": platform.machine(),
         "cores": psutil.cpu_count(),
@@ -112,10 +112,10 @@ def main() -> None:
         "torch": torch.__version__,
         "likewise": likewise.__version__,
     }
-    for reduce in chosen.reduce:
-        row = measure(network, data, reduce, chosen.batch_size) | machine
-        new = not chosen.out.exists()
-        with chosen.out.open("a", newline="") as file:
+    for reduce in options.reduce:
+        row = measure(network, data, reduce, options.batch_size) | machine
+        new = not options.out.exists()
+        with options.out.open("a", newline="") as file:
             writer = csv.DictWriter(file, row)
             if new:
                 writer.writeheader()

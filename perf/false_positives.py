@@ -83,11 +83,11 @@ def confounded_p(width: int, number: int, n: int = 100) -> float:
 
 
 def _pairs(n: int, numbers: range) -> Arrays:
-    found: dict[str, list[float]] = {}
+    by_measure: dict[str, list[float]] = {}
     for number in numbers:
         for name, p in p_values(n, number).items():
-            found.setdefault(name, []).append(p)
-    return {name: np.array(values) for name, values in found.items()}
+            by_measure.setdefault(name, []).append(p)
+    return {name: np.array(values) for name, values in by_measure.items()}
 
 
 def _confounded(width: int, numbers: range) -> Arrays:
@@ -120,10 +120,10 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     for width in CONFOUNDERS:
-        work = lambda part, width=width: _confounded(width, part)  # noqa: E731
+        work = lambda number, width=width: _confounded(width, number)  # noqa: E731
         run_parts(options.folder, f"confounded{width}", 100 * options.pairs, work)
     for n in SIZES:
-        run_parts(options.folder, f"n{n}", options.pairs, lambda part, n=n: _pairs(n, part))
+        run_parts(options.folder, f"n{n}", options.pairs, lambda number, n=n: _pairs(n, number))
     write_table("false_positives", table(options.folder))
 
 

@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--data", default="cora")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=RESULTS / "graph_training.csv")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     machine = {
         "machine": platform.machine(),
@@ -104,10 +104,10 @@ def main() -> None:
         "torch_geometric": geometric("compare with").__version__,
         "likewise": likewise.__version__,
     }
-    with chosen.out.open("a", newline="") as file:
-        for name in chosen.networks:
-            for seed in range(chosen.seeds):
-                row = measure(name, "resi" if chosen.code else None, seed, chosen.data) | machine
+    with options.out.open("a", newline="") as file:
+        for name in options.networks:
+            for seed in range(options.seeds):
+                row = measure(name, "resi" if options.code else None, seed, options.data) | machine
                 writer = csv.DictWriter(file, row)
                 if not file.tell():
                     writer.writeheader()

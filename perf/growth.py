@@ -39,8 +39,8 @@ def _pair(measure: measures.Measure, n: int, d: int) -> float:
 
 def _matrix(family: str, m: int) -> float:
     views = networks(500, 128, m)
-    wanted = [m_ for m_ in every() if m_.info.family == family and m_.name not in SLOW]
-    return cost(lambda: likewise.compare(views, wanted, progress=False), enough=1.0).seconds
+    measures_of_family = [m_ for m_ in every() if m_.info.family == family and m_.name not in SLOW]
+    return cost(lambda: likewise.compare(views, measures_of_family, progress=False), enough=1.0).seconds
 
 
 def _fitted(what: str, axis: str, sizes: Sequence[int], seconds: list[float], declared: str) -> Any:

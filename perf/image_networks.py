@@ -61,18 +61,18 @@ def by_hand(folder: Path, nets: dict[str, nn.Module], transforms: dict[str, Call
     from PIL import Image
 
     images = [Image.open(path).convert("RGB") for path in sorted((folder / "some").iterdir())]
-    found = []
+    features = []
     for name, net in nets.items():
         rows: list[Tensor] = []
         inside = unwrapped(net)
         head = inside.get_submodule(NETWORKS[name])
-        hook = head.register_forward_pre_hook(lambda _, given, kept=rows: kept.append(given[0]))
+        hook = head.register_forward_pre_hook(lambda _, arguments, kept=rows: kept.append(arguments[0]))
         with torch.no_grad():
             for start in range(0, len(images), BATCH):
                 inside(torch.stack([transforms[name](image) for image in images[start : start + BATCH]]))
         hook.remove()
-        found.append(torch.cat(rows))
-    return found
+        features.append(torch.cat(rows))
+    return features
 
 
 def by_likewise(folder: Path, nets: dict[str, nn.Module]) -> list[Tensor]:
@@ -83,11 +83,11 @@ def by_likewise(folder: Path, nets: dict[str, nn.Module]) -> list[Tensor]:
 
 def own_transform(name: str, net: nn.Module) -> Callable[[Any], Tensor]:
     """What the library itself gives for evaluation."""
-    source, _, known = name.partition(":")
+    source, _, model = name.partition(":")
     if source == "torchvision":
         import torchvision
 
-        return torchvision.models.get_model_weights(known).DEFAULT.transforms()
+        return torchvision.models.get_model_weights(model).DEFAULT.transforms()
     import timm
 
     config = timm.data.resolve_model_data_config(unwrapped(net))
@@ -117,8 +117,8 @@ def rows() -> Iterator[dict[str, Any]]:
     """Both jobs."""
     nets = {name: likewise.network(f"{name},pretrained=false") for name in NETWORKS}
     transforms = {name: own_transform(name, net) for name, net in nets.items()}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root)
         write_photographs(folder)
         turns = take_turns(lambda: by_likewise(folder, nets), lambda: by_hand(folder, nets, transforms))
     yield {"job": "transforms", "networks": len(nets), "inputs": IMAGES, **turns}
@@ -138,11 +138,11 @@ def feature_extraction() -> dict[str, Any]:
     def theirs() -> list[Tensor]:
         with torch.no_grad():
             parts = [extractor(images[start : start + BATCH]) for start in range(0, IMAGES, BATCH)]
-        return [torch.cat([part[layer].mean(dim=(2, 3)) for part in parts]) for layer in layers]
+        return [torch.cat([batch[layer].mean(dim=(2, 3)) for batch in parts]) for layer in layers]
 
     def ours() -> list[Tensor]:
-        found = likewise.extract(net, images, layers, reduce="mean", batch_size=BATCH, progress=False)
-        return [found[layer].values for layer in layers]
+        views = likewise.extract(net, images, layers, reduce="mean", batch_size=BATCH, progress=False)
+        return [views[layer].values for layer in layers]
 
     return take_turns(ours, theirs)
 

@@ -28,11 +28,11 @@ SHARE = 0.002
 
 
 def reports() -> Iterator[dict[str, Any]]:
-    for name, each in (("cifar10", 100), ("cifar100", 100), ("imagenet1k", 50)):
+    for name, per_class in (("cifar10", 100), ("cifar100", 100), ("imagenet1k", 50)):
         inspector = Inspector(name)
         c = len(inspector.classes)
         draw = np.random.default_rng(0)
-        labels = np.repeat(np.arange(c), each)
+        labels = np.repeat(np.arange(c), per_class)
         answers = np.where(draw.random(len(labels)) < 0.7, labels, draw.integers(0, c, len(labels)))
         weights = draw.normal(size=(c, 512))
         taken = []
@@ -57,19 +57,19 @@ class Timed(Inspector):
 
     spent = 0.0
 
-    def begin(self, *given: Any) -> None:
-        self._timed(super().begin, *given)
+    def begin(self, *arguments: Any) -> None:
+        self._timed(super().begin, *arguments)
 
-    def watch(self, *given: Any) -> None:
-        self._timed(super().watch, *given)
+    def watch(self, *arguments: Any) -> None:
+        self._timed(super().watch, *arguments)
 
-    def __call__(self, *given: Any) -> Any:
-        return self._timed(super().__call__, *given)
+    def __call__(self, *arguments: Any) -> Any:
+        return self._timed(super().__call__, *arguments)
 
-    def _timed(self, work: Callable[..., Any], *given: Any) -> Any:
+    def _timed(self, work: Callable[..., Any], *arguments: Any) -> Any:
         start = time.process_time()
         try:
-            return work(*given)
+            return work(*arguments)
         finally:
             Timed.spent += time.process_time() - start
 
@@ -77,10 +77,10 @@ class Timed(Inspector):
 def share() -> dict[str, Any]:
     features = batches._features
 
-    def timed(given: Any) -> Any:
+    def timed(inputs: Any) -> Any:
         start = time.process_time()
         try:
-            return features(given)
+            return features(inputs)
         finally:
             Timed.spent += time.process_time() - start
 

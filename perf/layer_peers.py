@@ -70,17 +70,17 @@ def ours(a: nn.Module, b: nn.Module) -> Tensor:
 def torch_cka(a: nn.Module, b: nn.Module) -> Tensor:
     from torch_cka import CKA
 
-    found = CKA(a, b, "a", "b", *(blocks(named_layers(net)) for net in (a, b)))
+    cka = CKA(a, b, "a", "b", *(blocks(named_layers(net)) for net in (a, b)))
     with torch.no_grad():
-        found.compare(batches())
-    return torch.as_tensor(found.hsic_matrix)
+        cka.compare(batches())
+    return torch.as_tensor(cka.hsic_matrix)
 
 
 def ckatorch(a: nn.Module, b: nn.Module) -> Tensor:
     from ckatorch import CKA
 
-    found = CKA(a, b, *(blocks(named_layers(net)) for net in (a, b)))
-    return found(batches(), epochs=1)
+    cka = CKA(a, b, *(blocks(named_layers(net)) for net in (a, b)))
+    return cka(batches(), epochs=1)
 
 
 def pytorch_cka(a: nn.Module, b: nn.Module) -> Tensor:
@@ -94,7 +94,7 @@ def extract(a: nn.Module, b: nn.Module) -> list[np.ndarray]:
     views = [
         likewise.extract(net, images(), "blocks", reduce="flatten", batch_size=BATCH, progress=False) for net in (a, b)
     ]
-    return [np.asarray(view) for found in views for view in found.values()]
+    return [np.asarray(view) for by_layer in views for view in by_layer.values()]
 
 
 def feature_extractor(a: nn.Module, b: nn.Module) -> list[np.ndarray]:
@@ -106,7 +106,7 @@ def feature_extractor(a: nn.Module, b: nn.Module) -> list[np.ndarray]:
         asked = create_feature_extractor(net, names)
         with torch.inference_mode():
             parts = [asked(batch) for (batch,) in batches()]
-        rows += [torch.cat([part[name].flatten(1) for part in parts]).numpy() for name in names]
+        rows += [torch.cat([batch[name].flatten(1) for batch in parts]).numpy() for name in names]
     return rows
 
 
@@ -136,7 +136,7 @@ def rows() -> Iterator[dict[str, Any]]:
     nets = networks()
     for job, peers in JOBS.items():
         floor = cost(lambda: bare(*nets), repeats=3).seconds
-        own: Any = None
+        ours_taken: Any = None
         for peer, run in peers.items():
             try:
                 release = version(peer)
@@ -150,23 +150,23 @@ def rows() -> Iterator[dict[str, Any]]:
                 except RuntimeError as error:  # a peer that cannot do this job is part of the finding
                     yield {"job": job, "peer": peer, "release": release, "failed": str(error)}
                     continue
-            own = taken if own is None else own
+            ours_taken = taken if ours_taken is None else ours_taken
             yield {
                 "job": job,
                 "peer": peer,
                 "release": release,
                 "cpu_seconds": round(taken.seconds, 3),
                 "to_bare": round(taken.seconds / floor, 3),
-                "to_ours": round(taken.seconds / own.seconds, 3),
+                "to_ours": round(taken.seconds / ours_taken.seconds, 3),
                 "failed": "",
-                "largest_difference": float(f"{_difference(taken.value, own.value):.2g}"),
+                "largest_difference": float(f"{_difference(taken.value, ours_taken.value):.2g}"),
             }
 
 
-def _difference(found: Any, own: Any) -> float:
-    if isinstance(own, list):
-        return max(float(np.abs(a - b).max()) for a, b in zip(found, own, strict=True))
-    return float((torch.as_tensor(found).double() - own.double()).abs().max())
+def _difference(theirs: Any, ours: Any) -> float:
+    if isinstance(ours, list):
+        return max(float(np.abs(a - b).max()) for a, b in zip(theirs, ours, strict=True))
+    return float((torch.as_tensor(theirs).double() - ours.double()).abs().max())
 
 
 if __name__ == "__main__":

@@ -29,14 +29,14 @@ def matrix(n: int, imd: bool, target: float, reference: float, *, d: int = 512, 
 
     A machine with other work on it is slower at one time than at another; a unit taken beforehand does not know.
     """
-    wanted = [m_.variants["resi"] for m_ in every() if "resi" in m_.variants]
-    wanted = [measure for measure in wanted if imd or measure.name != "imd"]
+    variants = [m_.variants["resi"] for m_ in every() if "resi" in m_.variants]
+    variants = [measure for measure in variants if imd or measure.name != "imd"]
     views = networks(n, d, m)
     product = unit_work()
-    taken, *units = costs([lambda: likewise.compare(views, wanted, progress=False), *[product] * 3], enough=60)
-    unit_in_turns = statistics.median(each.median for each in units)
+    taken, *units = costs([lambda: likewise.compare(views, variants, progress=False), *[product] * 3], enough=60)
+    unit_in_turns = statistics.median(unit.median for unit in units)
     return {
-        "measures": len(wanted),
+        "measures": len(variants),
         "n": n,
         "d": d,
         "m": m,
@@ -53,20 +53,20 @@ def matrix(n: int, imd: bool, target: float, reference: float, *, d: int = 512, 
 
 def every() -> list[measures.Measure]:
     """All measures of representations, in their published form."""
-    found = [measures.get(name) for name in measures.names()]
-    return [m_ for m_ in found if m_.info.on == "representation" and not m_.missing_options]
+    named = [measures.get(name) for name in measures.names()]
+    return [m_ for m_ in named if m_.info.on == "representation" and not m_.missing_options]
 
 
 def undefined(matrices: likewise.Comparison) -> str:
     """Measures that left a pair without a value."""
-    return " ".join(key for key, found in matrices.items() if found.reasons)
+    return " ".join(key for key, matrix_of_key in matrices.items() if matrix_of_key.reasons)
 
 
 def large(n: int = 20_000, d: int = 256, m: int = 4) -> dict[str, Any]:
     """Everything that does not sort all pairs of inputs; one n x n matrix would take 3.2 GB."""
-    wanted = [measure for measure in every() if "log n" not in measure.info.cost]
+    cheap = [measure for measure in every() if "log n" not in measure.info.cost]
     views = networks(n, d, m)
-    taken = cost(lambda: likewise.compare(views, wanted, memory="4GB", progress=False), repeats=1)
+    taken = cost(lambda: likewise.compare(views, cheap, memory="4GB", progress=False), repeats=1)
     return {
         "measures": len(taken.value),
         "n": n,
@@ -77,7 +77,7 @@ def large(n: int = 20_000, d: int = 256, m: int = 4) -> dict[str, Any]:
         "units": taken.units,
         "peak_mb": taken.first_mb,
         "target_mb": 4.5e9 / 2**20,
-        "met": taken.first_mb <= 4.5e9 / 2**20 and len(taken.value) == len(wanted),
+        "met": taken.first_mb <= 4.5e9 / 2**20 and len(taken.value) == len(cheap),
     }
 
 
@@ -99,8 +99,8 @@ def small(n: int = 1000, d: int = 256) -> dict[str, Any]:
 
 
 def jobs() -> dict[str, Callable[[], dict[str, Any]]]:
-    given = {name: (lambda facts=facts: matrix(*facts)) for name, facts in MATRICES.items()}
-    return {"small": small, **given, "large": large}
+    jobs = {name: (lambda facts=facts: matrix(*facts)) for name, facts in MATRICES.items()}
+    return {"small": small, **jobs, "large": large}
 
 
 def rows() -> Iterator[dict[str, Any]]:

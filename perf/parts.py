@@ -32,9 +32,9 @@ def _save(path: Path, arrays: Arrays) -> None:
 
 def load_parts(folder: Path, name: str) -> Arrays:
     """What all parts hold, one after the other."""
-    found: dict[str, list[np.ndarray]] = {}
+    arrays: dict[str, list[np.ndarray]] = {}
     for path in sorted(folder.glob(f"{name}-*.npz")):
-        with np.load(path) as part:
-            for key in part.files:
-                found.setdefault(key, []).append(part[key])
-    return {key: np.concatenate(parts) for key, parts in found.items()}
+        with np.load(path) as file:
+            for key in file.files:
+                arrays.setdefault(key, []).append(file[key])
+    return {key: np.concatenate(parts) for key, parts in arrays.items()}

@@ -38,8 +38,8 @@ Score = Callable[[np.ndarray, np.ndarray], float]
 def numpy_cka(x: np.ndarray, y: np.ndarray) -> float:
     """Centre the columns, and three products: the line everybody writes."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    own = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
-    return float(np.linalg.norm(x.T @ y) ** 2 / own)
+    energy = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return float(np.linalg.norm(x.T @ y) ** 2 / energy)
 
 
 def numpy_cka_debiased(x: np.ndarray, y: np.ndarray) -> float:
@@ -177,9 +177,9 @@ def _beside(name: str, peer: str, score: Score, x: np.ndarray, y: np.ndarray) ->
     if release is None:
         return {"note": f"{peer} is not installed"}
     scores: list[Score] = [lambda a, b: float(likewise.compare(a, b, name)), score]
-    for each in scores:
-        each(x[:50], y[:50])  # so that imports are not counted
-    ours, theirs = costs([partial(each, x, y) for each in scores], repeats=40)
+    for score in scores:
+        score(x[:50], y[:50])  # so that imports are not counted
+    ours, theirs = costs([partial(score, x, y) for score in scores], repeats=40)
     return {
         "version": release,
         "value": ours.value,

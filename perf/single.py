@@ -33,27 +33,27 @@ def reference() -> dict[tuple[str, int, int], dict[str, float]]:
 
 
 def rows(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[dict[str, Any]]:
-    known = reference()
+    figures = reference()
     for n, d in sizes:
         x, y = networks(n, d).values()
         unit()
         measures.get("cka")(x, y)  # threads and libraries start up here, not in the first row
         for measure in everything():
             if (measure.name, measure.info.variant, n) not in TOO_LONG:
-                yield _row(measure, x, y, known)
+                yield _row(measure, x, y, figures)
 
 
 def everything() -> list[measures.Measure]:
     """All measures of representations that need no option, and the reference's forms after them."""
-    found = [measures.get(name) for name in measures.names()]
-    found = [m for m in found if m.info.on == "representation" and not m.missing_options]
-    return found + [m.variants["resi"] for m in found if "resi" in m.variants]
+    published = [measures.get(name) for name in measures.names()]
+    published = [m for m in published if m.info.on == "representation" and not m.missing_options]
+    return published + [m.variants["resi"] for m in published if "resi" in m.variants]
 
 
-def _row(measure: measures.Measure, x: Any, y: Any, known: dict[Any, Any]) -> dict[str, Any]:
+def _row(measure: measures.Measure, x: Any, y: Any, figures: dict[Any, Any]) -> dict[str, Any]:
     n, d = x.shape
-    alias = next((a for a in measure.info.aliases if (a, n, d) in known), None)
-    theirs = None if alias is None else known[alias, n, d]
+    alias = next((a for a in measure.info.aliases if (a, n, d) in figures), None)
+    theirs = None if alias is None else figures[alias, n, d]
     taken = cost(lambda: measure(x, y))
     for _ in range(TAKES - 1):
         if theirs is None or taken.units <= _units(theirs):

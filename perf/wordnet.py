@@ -87,8 +87,8 @@ def main() -> None:
     parser.add_argument("--nltk-python", default=here, help="a Python that has NLTK and numpy")
     parser.add_argument("--dict", default="/usr/share/wordnet", help="the dict files of WordNet 3.0")
     parser.add_argument("--sample", type=int, default=20_000, help="pairs that NLTK is given")
-    given = parser.parse_args()
-    write("wordnet", rows(given.nltk_python, given.dict, given.sample))
+    options = parser.parse_args()
+    write("wordnet", rows(options.nltk_python, options.dict, options.sample))
 
 
 if __name__ == "__main__":

@@ -45,12 +45,12 @@ def reader(dict_dir: Path, folder: Path) -> Any:
 def main(dict_dir: str, pairs: int) -> None:
     wnids = classes("imagenet1k").wnids
     draw = random.Random(0)
-    chosen = [draw.sample(range(len(wnids)), 2) for _ in range(pairs)]
+    sample = [draw.sample(range(len(wnids)), 2) for _ in range(pairs)]
     with tempfile.TemporaryDirectory() as folder:
         wordnet = reader(Path(dict_dir), Path(folder))
         synsets = [wordnet.synset_from_pos_and_offset("n", int(wnid[1:])) for wnid in wnids]
         start, cpu = time.perf_counter(), time.process_time()
-        values = [synsets[i].path_similarity(synsets[j]) for i, j in chosen]
+        values = [synsets[i].path_similarity(synsets[j]) for i, j in sample]
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     print(
         json.dumps(
@@ -58,7 +58,7 @@ def main(dict_dir: str, pairs: int) -> None:
                 "nltk": nltk.__version__,
                 "seconds": seconds,
                 "cpu_seconds": cpu_seconds,
-                "pairs": chosen,
+                "pairs": sample,
                 "values": values,
             }
         )

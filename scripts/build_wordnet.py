@@ -25,8 +25,8 @@ Synset = tuple[int, list[str], list[int]]
 
 def build(dict_dir: Path, folder: Path) -> None:
     """Write both files into a folder."""
-    synsets = {part: _synsets(dict_dir, part) for part in SYNSETS}
-    numbers = {part: _numbers(dict_dir / f"index.{part}", synsets[part]) for part in SYNSETS}
+    synsets = {pos: _synsets(dict_dir, pos) for pos in SYNSETS}
+    numbers = {pos: _numbers(dict_dir / f"index.{pos}", synsets[pos]) for pos in SYNSETS}
     _write_nouns(synsets["noun"], numbers["noun"], folder / NOUNS)
     _write_thesaurus(dict_dir, synsets, numbers, folder / THESAURUS)
 
@@ -37,9 +37,9 @@ def _write_nouns(synsets: Sequence[Synset], numbers: Sequence[int], target: Path
     row = {offset: i for i, offset in enumerate(offsets)}
     arrays: dict[str, Any] = {
         "steps": np.diff(offsets, prepend=0).astype(np.uint16),
-        "counts": np.array([len(each) for each in parents], np.uint8),
-        "parents": np.array([row[offset] for each in parents for offset in each], np.int32),
-        "words": _letters([" ".join(each) for each in words]),
+        "counts": np.array([len(offsets) for offsets in parents], np.uint8),
+        "parents": np.array([row[offset] for offsets in parents for offset in offsets], np.int32),
+        "words": _letters([" ".join(group) for group in words]),
         "numbers": np.array(numbers, np.uint8),
     }
     np.savez_compressed(target, **arrays)
@@ -50,17 +50,17 @@ def _write_thesaurus(
 ) -> None:
     """The words of all other synsets, how often each word of any was met in its sense, and irregular forms."""
     tags = _tags(dict_dir / "cntlist.rev")
-    others = [part for part in SYNSETS if part != "noun"]
+    others = [pos for pos in SYNSETS if pos != "noun"]
     met = [
-        tags.get((part, word.lower(), number), 0)
-        for part in SYNSETS
-        for word, number in zip((word for _, words, _ in synsets[part] for word in words), numbers[part], strict=True)
+        tags.get((pos, word.lower(), number), 0)
+        for pos in SYNSETS
+        for word, number in zip((word for _, words, _ in synsets[pos] for word in words), numbers[pos], strict=True)
     ]
-    exceptions = ["\n".join(_lines(dict_dir / f"{part}.exc")) for part in SYNSETS]
+    exceptions = ["\n".join(_lines(dict_dir / f"{pos}.exc")) for pos in SYNSETS]
     arrays: dict[str, Any] = {
-        "sizes": np.array([len(synsets[part]) for part in others], np.int32),
-        "words": _letters([" ".join(words) for part in others for _, words, _ in synsets[part]]),
-        "numbers": np.array([number for part in others for number in numbers[part]], np.uint8),
+        "sizes": np.array([len(synsets[pos]) for pos in others], np.int32),
+        "words": _letters([" ".join(words) for pos in others for _, words, _ in synsets[pos]]),
+        "numbers": np.array([number for pos in others for number in numbers[pos]], np.uint8),
         "met": np.array(met, np.uint16),
         "exceptions": _letters(exceptions, between="\n\n"),
     }
@@ -77,12 +77,12 @@ def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="ascii").splitlines()
 
 
-def _synsets(dict_dir: Path, part: str) -> list[Synset]:
+def _synsets(dict_dir: Path, pos: str) -> list[Synset]:
     """All synsets of a part of speech, in the order of their offsets."""
-    lines = [line for line in _lines(dict_dir / f"data.{part}") if not line.startswith("  ")]
-    if len(lines) != SYNSETS[part]:
+    lines = [line for line in _lines(dict_dir / f"data.{pos}") if not line.startswith("  ")]
+    if len(lines) != SYNSETS[pos]:
         raise SystemExit(
-            f"{dict_dir} has {len(lines)} {part} synsets, not the {SYNSETS[part]} of WordNet 3.0. "
+            f"{dict_dir} has {len(lines)} {pos} synsets, not the {SYNSETS[pos]} of WordNet 3.0. "
             "Give the dict folder of that version."
         )
     return [_synset(line) for line in lines]
@@ -125,5 +125,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("dict_dir", type=Path, help="the folder with data.noun, index.noun and their like")
     parser.add_argument("--out", type=Path, default=HOME, help="the folder to write to, if not the package")
-    given = parser.parse_args()
-    build(given.dict_dir, given.out)
+    options = parser.parse_args()
+    build(options.dict_dir, options.out)

@@ -58,10 +58,10 @@ def page() -> str:
 
 def _command(*words: str) -> Any:
     """A command, or one of a group, with its options."""
-    found: Any = typer.main.get_command(_app([*words]))
+    command: Any = typer.main.get_command(_app([*words]))
     for word in words:
-        found = found.commands[word]
-    return found
+        command = command.commands[word]
+    return command
 
 
 def _section(words: str, command: Any, more: str | None, level: str) -> list[str]:
@@ -78,8 +78,10 @@ def _row(option: Any) -> str:
     if "--help" in words:
         return ""
     default = option.default
-    shown = isinstance(default, (int, float, str)) and not isinstance(default, bool)
-    text = f"{option.help or ''}{f' Default: {default}.' if shown else ''}".replace("|", "\\|").replace("*", "\\*")
+    has_default = isinstance(default, (int, float, str)) and not isinstance(default, bool)
+    text = f"{option.help or ''}{f' Default: {default}.' if has_default else ''}".replace("|", "\\|").replace(
+        "*", "\\*"
+    )
     return f"| `{'`, `'.join(words)}` | {text} |"
 
 

@@ -38,14 +38,14 @@ def scores(measure: measures.Measure, n: int, alike: bool) -> Any:
     """What a measure says of the pairs, larger as more alike; the same pairs for every measure."""
     draw = np.random.default_rng([n, int(alike)])
     sign = 1 if measure.info.larger_is == "more alike" else -1
-    found = []
+    scores = []
     for _ in range(PAIRS):
         x, y = pair(n, draw, alike)
         try:
-            found.append(sign * float(measure(x, y)))
+            scores.append(sign * float(measure(x, y)))
         except UndefinedError:
-            found.append(np.nan)
-    return np.array(found)
+            scores.append(np.nan)
+    return np.array(scores)
 
 
 def _quick(measure: measures.Measure) -> bool:
@@ -53,8 +53,8 @@ def _quick(measure: measures.Measure) -> bool:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    known = (measures.get(name) for name in measures.names())
-    for measure in (m for m in known if _quick(m)):
+    every = (measures.get(name) for name in measures.names())
+    for measure in (m for m in every if _quick(m)):
         for n in N:
             alike, unrelated = scores(measure, n, True), scores(measure, n, False)
             if np.isnan(alike).any() or np.isnan(unrelated).any():
@@ -69,8 +69,8 @@ def rows() -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    found = list(rows())
+    table_rows = list(rows())
     with (EVIDENCE / "power.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+        table = csv.DictWriter(file, list(table_rows[0]), lineterminator="\n")
         table.writeheader()
-        table.writerows(found)
+        table.writerows(table_rows)

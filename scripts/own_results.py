@@ -27,11 +27,11 @@ def rows(folders: list[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def merged(found: pd.DataFrame) -> pd.DataFrame:
+def merged(rows_of_runs: pd.DataFrame) -> pd.DataFrame:
     """The rows with those that were there before, in the order of runs, questions and measures."""
     same = ["run", "grounding", "measure", "metric"]
-    before = pd.read_csv(OURS) if OURS.is_file() else found.iloc[:0]
-    both = pd.concat([before, found], ignore_index=True)
+    before = pd.read_csv(OURS) if OURS.is_file() else rows_of_runs.iloc[:0]
+    both = pd.concat([before, rows_of_runs], ignore_index=True)
     places = {name: {value: at for at, value in enumerate(dict.fromkeys(both[name]))} for name in same}
     kept = both.drop_duplicates(same, keep="last")
     return kept.sort_values(same, key=lambda column: column.map(places[str(column.name)]), kind="stable")

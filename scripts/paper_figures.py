@@ -25,7 +25,7 @@ def wide(figures: pd.DataFrame) -> pd.DataFrame:
     """One row per table, data, network and metric; one column per measure, as printed."""
     grounding = figures["test"].replace(GROUNDINGS)
     places = zip(figures["domain"], grounding, strict=True)
-    named = figures.assign(grounding=grounding, table=[TABLES[place] for place in places]).rename(
+    named = figures.assign(grounding=grounding, table=[TABLES[cell] for cell in places]).rename(
         columns={"dataset": "data", "architecture": "network"}
     )
     keys = ["table", "domain", "grounding", "metric", "data", "network"]
@@ -35,5 +35,5 @@ def wide(figures: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    given = pd.read_csv(Path(sys.argv[1]), dtype=str, keep_default_na=False)
-    wide(given).to_csv(FILE, index=False, lineterminator="\n")
+    figures = pd.read_csv(Path(sys.argv[1]), dtype=str, keep_default_na=False)
+    wide(figures).to_csv(FILE, index=False, lineterminator="\n")

@@ -33,8 +33,8 @@ def by_question() -> str:
     """One row per question, one column per domain."""
     lines = ["| question | " + " | ".join(DOMAINS) + " |", "|---" * (len(DOMAINS) + 1) + "|"]
     for question in QUESTIONS:
-        found = [cell(advise(domain, question, top=TOP).rows) for domain in DOMAINS]
-        lines.append(f"| {GROUNDINGS.get(question).title} | " + " | ".join(found) + " |")
+        cells = [cell(advise(domain, question, top=TOP).rows) for domain in DOMAINS]
+        lines.append(f"| {GROUNDINGS.get(question).title} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -52,21 +52,23 @@ def beyond() -> str:
     """The measures beyond the paper's 23 that do best in each grounding of our own runs, beside the best of the 23."""
     import pandas as pd
 
-    found = gains(our_results())
-    by_outputs = found["measure"].map(lambda name: MEASURES.get(name).info.on == "outputs")
+    rows = gains(our_results())
+    by_outputs = rows["measure"].map(lambda name: MEASURES.get(name).info.on == "outputs")
     cells = ["domain", "grounding"]
-    answers = found[by_outputs].groupby(cells, sort=False).first()
+    answers = rows[by_outputs].groupby(cells, sort=False).first()
     lines = [
         "| domain | question | places | best of the 23 | of the others | gain, 95 % interval | beats it | of outputs |",
         "|---|---|---:|---|---|---|---|---|",
     ]
-    for row in found[~by_outputs].groupby(cells, sort=False).head(1).to_dict("records"):
-        known, gain = not pd.isna(row["low"]), _gain(row)
-        verdict = "cannot tell" if not known or row["low"] <= 0 <= row["high"] else "yes" if row["beats"] else "no"
-        verdict = "equal" if known and max(abs(row["low"]), abs(row["high"])) < 5e-3 else verdict
+    for row in rows[~by_outputs].groupby(cells, sort=False).head(1).to_dict("records"):
+        has_interval, gain = not pd.isna(row["low"]), _gain(row)
+        verdict = (
+            "cannot tell" if not has_interval or row["low"] <= 0 <= row["high"] else "yes" if row["beats"] else "no"
+        )
+        verdict = "equal" if has_interval and max(abs(row["low"]), abs(row["high"])) < 5e-3 else verdict
         best, other = (f"{row['best of the 23']} {row['its value']:.2f}", f"{label(row['measure'])} {row['value']:.2f}")
-        title, place = GROUNDINGS.get(row["grounding"]).title, (row["domain"], row["grounding"])
-        answer = f"{answers.loc[place, 'measure']} {answers.loc[place, 'value']:.2f}" if place in answers.index else ""
+        title, key = GROUNDINGS.get(row["grounding"]).title, (row["domain"], row["grounding"])
+        answer = f"{answers.loc[key, 'measure']} {answers.loc[key, 'value']:.2f}" if key in answers.index else ""
         start = f"| {row['domain']} | {title} | {row['places']} | {best} | {other} "
         lines.append(f"{start}| {gain} | {verdict} | {answer} |")
     return "\n".join(lines)
@@ -74,12 +76,12 @@ def beyond() -> str:
 
 def every_other() -> str:
     """All measures beyond the paper's 23 over the places of all domains: their gain over the best of the 23."""
-    found = gains(our_results())
-    found = found[found["domain"] == ALL]
-    questions = list(dict.fromkeys(found["grounding"]))
+    table = gains(our_results())
+    table = table[table["domain"] == ALL]
+    questions = list(dict.fromkeys(table["grounding"]))
     head = [GROUNDINGS.get(question).title for question in questions]
     lines = [f"| measure | {' | '.join(head)} |", "|---|" + "---:|" * len(questions)]
-    for name, rows in sorted(found.groupby("measure"), key=lambda item: -item[1]["gain"].mean()):
+    for name, rows in sorted(table.groupby("measure"), key=lambda item: -item[1]["gain"].mean()):
         by = {row["grounding"]: row for row in rows.to_dict("records")}
         cells = [f"{_gain(by[q])}, {by[q]['places']}" if q in by else "–" for q in questions]
         lines.append(f"| {label(str(name))} | {' | '.join(cells)} |")
@@ -88,8 +90,8 @@ def every_other() -> str:
 
 def winners() -> str:
     """Which measures beat the best of the 23 beyond their interval, and where."""
-    found = gains(our_results())
-    won = found[found["beats"].eq(True) & (found["gain"] >= 5e-3)]
+    table = gains(our_results())
+    won = table[table["beats"].eq(True) & (table["gain"] >= 5e-3)]
     if not len(won):
         return "None beats the best of the 23 by more than its interval, in any question of any domain."
     said = [
@@ -107,8 +109,8 @@ def _gain(row: dict[str, Any]) -> str:
 
 def places() -> str:
     """Where our runs were made: data sets with their networks."""
-    found = our_results().frame.groupby("data", sort=False)["network"].unique()
-    return "; ".join(f"{data} with {', '.join(networks)}" for data, networks in found.items())
+    by_data = our_results().frame.groupby("data", sort=False)["network"].unique()
+    return "; ".join(f"{data} with {', '.join(networks)}" for data, networks in by_data.items())
 
 
 def blind() -> str:
@@ -157,11 +159,11 @@ number of places. A measure that is undefined somewhere is judged on fewer.
 
 def page() -> str:
     """The whole page."""
-    own = ", and results of our own runs" if OURS.exists() else ""
+    ours = ", and results of our own runs" if OURS.exists() else ""
     return f"""# Which measure should I use?
 
 None is best everywhere. This page ranks measures by what is known of them: the figures printed in Klabunde et al.,
-"ReSi: A Comprehensive Benchmark for Representational Similarity Measures" (tables 7 to 19){own}.
+"ReSi: A Comprehensive Benchmark for Representational Similarity Measures" (tables 7 to 19){ours}.
 It is made by `scripts/which_measure.py`. For your case, with power, cost and the rows behind it:
 
 ```

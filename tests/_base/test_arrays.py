@@ -129,7 +129,7 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
     for place, calls in places.items():
         for call in calls:
             value = quietly(make)
-            assert refusal(InputError, call, value) == (sentence.format(place))
+            assert refusal(InputError, call, value) == sentence.format(place)
 
 
 @pytest.mark.parametrize("measure", ["cka", "jsd", "disagreement", "error-consistency", "class-alignment"])
@@ -137,7 +137,7 @@ def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
 def test_compare_refuses_what_is_no_array_of_numbers_whatever_the_measure_looks_at(kind, measure) -> None:
     make, sentence = REFUSED[kind]
     for place, pair in (("'x'", lambda v: (v, ROWS)), ("'y'", lambda v: (ROWS, v))):
-        assert refusal(InputError, likewise.compare, *pair(quietly(make)), measure) == (sentence.format(place))
+        assert refusal(InputError, likewise.compare, *pair(quietly(make)), measure) == sentence.format(place)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if kind != "nothing"])

@@ -70,7 +70,7 @@ def test_an_empty_folder_name_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     for words in (["--out", ""], ["--out="]):
         with pytest.raises(SystemExit):
             main(["train", "zoo:mlp", "digits", *words])
-        assert capsys.readouterr().err == ("likewise: --out is empty. Give it a value, or leave it out.\n")
+        assert capsys.readouterr().err == "likewise: --out is empty. Give it a value, or leave it out.\n"
     sentence = "out is empty. Name a folder."
     assert refusal(likewise.train, "zoo:mlp", "digits:train[:40]", epochs=1, out="") == sentence
     assert refusal(Inspector, 3, out="") == sentence

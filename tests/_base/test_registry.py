@@ -98,7 +98,7 @@ def test_what_others_add_comes_last_and_can_be_removed(package) -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(package) -> None:
     from paintbox import COLOURS
 
-    assert sentence(UnknownNameError, COLOURS.get, "grene") == ("no colour named 'grene'. Did you mean 'green'?")
+    assert sentence(UnknownNameError, COLOURS.get, "grene") == "no colour named 'grene'. Did you mean 'green'?"
 
 
 def test_a_plug_in_declares_entries_and_may_look_names_up(package) -> None:

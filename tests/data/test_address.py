@@ -69,7 +69,7 @@ def test_a_folder_may_have_commas_in_its_name(tmp_path: Path, name: str) -> None
     ],
 )
 def test_options_that_do_not_fit_are_refused(address: str, sentence: str) -> None:
-    assert refusal(InputError, likewise.dataset, address) == (sentence)
+    assert refusal(InputError, likewise.dataset, address) == sentence
 
 
 def test_the_held_out_split_keeps_the_options() -> None:

@@ -224,12 +224,12 @@ def test_images_in_files_are_painted_when_they_are_asked_for(tmp_path: Path) -> 
 @pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half", True, None])
 def test_a_share_is_a_number_from_0_to_1(change: Any, share: Any) -> None:
-    assert sentence(InputError, change, images(8), share) == (f"the share is {share!r}. Give a number from 0 to 1.")
+    assert sentence(InputError, change, images(8), share) == f"the share is {share!r}. Give a number from 0 to 1."
 
 
 @pytest.mark.parametrize("change", [randomise_labels, add_shortcut])
 def test_data_that_cannot_be_changed_is_refused_in_one_sentence(change: Any) -> None:
-    assert sentence(InputError, change, images(8), 0.5, seed=1.5) == ("the seed is 1.5. Give a whole number.")
+    assert sentence(InputError, change, images(8), 0.5, seed=1.5) == "the seed is 1.5. Give a whole number."
     with pytest.raises(InputError) as error:
         change(Data("bare", "image", torch.zeros(3, 3, 8, 8)), 0.5)
     assert str(error.value).startswith("'bare' has no labels, and they are needed to change it. Give one per input")
@@ -293,7 +293,7 @@ def test_what_is_no_class_of_the_data_cannot_be_left_out() -> None:
         ("d", squares, "'squares' has no class 'd'."),
         ("a", [1, 2], "a list is no data with labels. Give what likewise.dataset gives."),
     ):
-        assert sentence(InputError, without_class, given, name) == (reason)
+        assert sentence(InputError, without_class, given, name) == reason
 
 
 @graphs

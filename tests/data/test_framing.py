@@ -75,4 +75,4 @@ def test_what_is_left_open_comes_from_the_other() -> None:
     ],
 )
 def test_what_is_no_size_crop_or_interpolation_is_refused(given: dict[str, Any], sentence: str) -> None:
-    assert refusal(InputError, Framing, **given) == (sentence)
+    assert refusal(InputError, Framing, **given) == sentence

@@ -109,7 +109,7 @@ BAD = {
 
 @pytest.mark.parametrize(("sentence", "parts"), BAD.items(), ids=["mask", "y", "T", "range", "2d"])
 def test_a_graph_that_cannot_be_used_is_refused(sentence: str, parts: dict[str, Any]) -> None:
-    assert refusal(InputError, nodes_of, ring(**parts), "val", name="ring") == (sentence)
+    assert refusal(InputError, nodes_of, ring(**parts), "val", name="ring") == sentence
 
 
 def test_labels_beyond_the_classes_are_refused() -> None:

@@ -91,7 +91,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("options", "sentence"), REFUSED.items())
 def test_a_division_that_cannot_be_is_refused(options: str, sentence: str, folder: Path) -> None:
-    assert refusal(InputError, likewise.dataset, f"imagefolder:{folder}:train,{options}") == (sentence)
+    assert refusal(InputError, likewise.dataset, f"imagefolder:{folder}:train,{options}") == sentence
 
 
 def test_data_without_labels_or_of_another_kind_is_not_divided(tmp_path: Path) -> None:

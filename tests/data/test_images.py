@@ -165,7 +165,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_an_address_that_leads_nowhere_says_so(address: str, kind: type[Exception], sentence: str) -> None:
-    assert refusal(kind, likewise.dataset, address) == (sentence)
+    assert refusal(kind, likewise.dataset, address) == sentence
 
 
 def test_an_unknown_option_is_refused() -> None:
@@ -215,7 +215,7 @@ def test_a_broken_image_is_named(tmp_path: Path) -> None:
     data = likewise.dataset(f"imagefolder:{tmp_path}", size=10)
     with pytest.raises(InputError) as error:
         data.inputs[:]
-    assert str(error.value) == (f"{tmp_path}/a/1.png cannot be read as an image. Remove or repair it.")
+    assert str(error.value) == f"{tmp_path}/a/1.png cannot be read as an image. Remove or repair it."
 
 
 def test_imagenet_is_ordered_by_wordnet_id_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +357,7 @@ def test_bytes_are_shown_as_floats() -> None:
     ],
 )
 def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sentence: str) -> None:
-    assert refusal(InputError, Data, "mine", "image", images, [0, 0, 0, 0], ("x",)) == (sentence)
+    assert refusal(InputError, Data, "mine", "image", images, [0, 0, 0, 0], ("x",)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_ids_that_do_not_match_the_classes_are_refused() -> None:
 
 
 def test_batches_of_nothing_are_refused() -> None:
-    assert refusal(InputError, next, likewise.dataset("digits").batches(0)) == ("batch_size is 0. Give at least 1.")
+    assert refusal(InputError, next, likewise.dataset("digits").batches(0)) == "batch_size is 0. Give at least 1."
 
 
 def test_the_held_out_split_is_found() -> None:

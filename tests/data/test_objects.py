@@ -80,7 +80,7 @@ def test_numbers_and_batches_stay_what_they_are() -> None:
 )
 def test_an_entry_that_is_no_text_is_named(given: Any, sentence: str) -> None:
     missing = repr(given.iloc[1]) if isinstance(given, pd.Series) else ""
-    assert refusal(InputError, as_data, given) == (sentence.format(missing))
+    assert refusal(InputError, as_data, given) == sentence.format(missing)
 
 
 def test_an_object_that_is_no_data_is_refused() -> None:
@@ -188,7 +188,7 @@ def test_a_list_of_single_images_is_data_and_not_batches() -> None:
     ],
 )
 def test_lists_of_images_that_do_not_fit_are_refused(images: Callable[[], list[Any]], sentence: str) -> None:
-    assert refusal(InputError, as_data, images()) == (sentence)
+    assert refusal(InputError, as_data, images()) == sentence
 
 
 def test_a_dataset_of_torchvision_is_shown_by_each_networks_transform(tmp_path: Path, vision: None) -> None:

@@ -174,7 +174,7 @@ def test_what_is_no_text_is_refused_in_one_sentence() -> None:
         assert sentence(InputError, change, Data("ids", "text", torch.zeros(2, 4), [0, 1], ("a", "b")), 0.5) == (
             "'ids' holds tokens, and not the words they are of. Give texts."
         )
-    assert sentence(InputError, augment_text, of("good"), 2) == ("the share is 2. Give a number from 0 to 1.")
+    assert sentence(InputError, augment_text, of("good"), 2) == "the share is 2. Give a number from 0 to 1."
     with pytest.raises(InputError) as error:
         augment_text(of("good"), 0.5, seed=None)  # type: ignore[arg-type]
     assert str(error.value) == "the seed is None. Give a whole number."

@@ -53,4 +53,4 @@ SENTENCES: dict[str, tuple[type[LikewiseError], tuple[str, ...], dict[str, str]]
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_what_names_do_not_tell_is_refused_with_what_they_may_mean(sentence: str) -> None:
     kind, names, senses = SENTENCES[sentence]
-    assert refusal(kind, depicted, ClassNames(names), senses) == (sentence)
+    assert refusal(kind, depicted, ClassNames(names), senses) == sentence

@@ -71,8 +71,8 @@ def test_a_noun_that_is_not_there_is_refused_with_the_nearest() -> None:
     assert refused(UnknownNameError, find, "dog.n.08") == (
         "no synset 'dog.n.08' in WordNet 3.0: the senses of 'dog' end with 'dog.n.07'."
     )
-    assert refused(InputError, find, "run.v.01") == ("the synset 'run.v.01' is no noun. Only nouns can be compared.")
-    assert refused(UnknownNameError, find, "elefant") == ("no noun 'elefant' in WordNet 3.0. Did you mean 'elephant'?")
+    assert refused(InputError, find, "run.v.01") == "the synset 'run.v.01' is no noun. Only nouns can be compared."
+    assert refused(UnknownNameError, find, "elefant") == "no noun 'elefant' in WordNet 3.0. Did you mean 'elephant'?"
     assert refused(UnknownNameError, senses, "zzqqx") == "no noun 'zzqqx' in WordNet 3.0."
 
 
@@ -88,7 +88,7 @@ def test_the_build_refuses_another_version(tmp_path: Path) -> None:
     build = from_file(ROOT / "scripts" / "build_wordnet.py").build
     with pytest.raises(SystemExit) as error:
         build(tmp_path, tmp_path)
-    assert str(error.value) == (f"{tmp_path}/data.noun is not there. Give the dict folder of WordNet 3.0.")
+    assert str(error.value) == f"{tmp_path}/data.noun is not there. Give the dict folder of WordNet 3.0."
     (tmp_path / "data.noun").write_text("00001740 03 n 01 entity 0 000 | what is\n")
     with pytest.raises(SystemExit) as error:
         build(tmp_path, tmp_path)

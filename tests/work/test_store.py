@@ -157,7 +157,7 @@ def test_a_folder_of_other_files_is_no_store(tmp_path, views) -> None:
         f"{tmp_path} is not a store: it holds other files. Name a new or an empty folder."
     )
     file = tmp_path / "photo.jpg"
-    assert refusal(StoreError, Store, file) == (f"{file} is a file, not a store. Name a folder.")
+    assert refusal(StoreError, Store, file) == f"{file} is a file, not a store. Name a folder."
 
 
 def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_path, monkeypatch) -> None:

@@ -78,7 +78,7 @@ BROKEN = {
 @pytest.mark.parametrize(("metadata", "sentence"), BROKEN.items())
 def test_a_list_that_cannot_be_used_is_named(metadata: str, sentence: str, tmp_path: Path) -> None:
     (captioned(tmp_path) / "metadata.csv").write_text(metadata)
-    assert refusal(InputError, likewise.dataset, f"captions:{tmp_path}") == (sentence.format(tmp_path))
+    assert refusal(InputError, likewise.dataset, f"captions:{tmp_path}") == sentence.format(tmp_path)
 
 
 def test_a_folder_without_a_list_says_what_to_write(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize(("make", "sentence"), REFUSED.values(), ids=list(REFUSED))
 def test_a_dataset_that_cannot_be_shown_says_what_to_choose(make: Callable[[], Any], sentence: str) -> None:
-    assert refusal(InputError, as_data, make()) == (sentence)
+    assert refusal(InputError, as_data, make()) == sentence
 
 
 @pytest.mark.parametrize(

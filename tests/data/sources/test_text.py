@@ -44,7 +44,7 @@ BAD_TABLES = {
 @pytest.mark.parametrize(("text", "sentence"), BAD_TABLES.items(), ids=["column", "word", "range"])
 def test_a_table_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
     path = table(tmp_path / "dev.tsv.gz", text)
-    assert refusal(InputError, likewise.dataset, f"sst2:{tmp_path}") == (sentence.format(path))
+    assert refusal(InputError, likewise.dataset, f"sst2:{tmp_path}") == sentence.format(path)
 
 
 @pytest.mark.skipif(find_spec("datasets") is None, reason="datasets is not installed")

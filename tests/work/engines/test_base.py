@@ -61,7 +61,7 @@ def test_an_executor_that_lost_a_worker_is_said() -> None:
     ],
 )
 def test_what_is_no_engine_is_refused(engine, sentence) -> None:
-    assert refusal(InputError, engine_of, engine) == (sentence)
+    assert refusal(InputError, engine_of, engine) == sentence
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")

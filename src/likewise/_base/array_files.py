@@ -13,7 +13,7 @@ import struct
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -86,11 +86,11 @@ def pickled(path: str | os.PathLike[str]) -> InputError:
     )
 
 
-def _array(file: IO[bytes], size: int, path: str | os.PathLike[str]) -> Array:
-    start = file.read(1)
-    if start == b"\x80":  # how every pickle of the last twenty years begins
+def _array(file: Any, size: int, path: str | os.PathLike[str]) -> Array:
+    """The array of a buffered file, which can peek."""
+    if file.peek(1)[:1] == b"\x80":  # how every pickle of the last twenty years begins
         raise pickled(path)
-    version = np.lib.format.read_magic(_Prefixed(start, file))  # type: ignore[arg-type]
+    version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"it is of version {version} of the format, with names for its columns")
     shape, by_column, dtype = _HEADERS[version](file)
@@ -110,17 +110,6 @@ def _array(file: IO[bytes], size: int, path: str | os.PathLike[str]) -> Array:
     values = np.empty(shape, dtype) if not need else raw.view(dtype)
     values = values.reshape(shape, order="F" if by_column else "C")
     return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
-
-
-class _Prefixed:
-    """A file whose first byte was read already."""
-
-    def __init__(self, start: bytes, file: IO[bytes]) -> None:
-        self._start, self._file = start, file
-
-    def read(self, count: int) -> bytes:
-        start, self._start = self._start, b""
-        return start + self._file.read(count - len(start))
 
 
 def _bytes_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:

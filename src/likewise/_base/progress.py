@@ -21,28 +21,15 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._show:
+            from rich import progress
             from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
-            from rich.progress import Progress as Bar
 
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-            )
             console = Console(stderr=True)
             if not console.is_terminal:
                 return self
-            self._bar = Bar(*columns, console=console)
+            done = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+            left = (progress.TextColumn("left"), progress.TimeRemainingColumn())
+            self._bar = progress.Progress(progress.TextColumn("{task.description}"), *done, *left, console=console)
             self._bar.start()
             self._task = self._bar.add_task(self.what, total=self.total)
         return self

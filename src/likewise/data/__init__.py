@@ -47,9 +47,6 @@ def names(pattern: str = "*") -> list[str]:
     Args:
         pattern: Which of them, as in `cifar*`.
 
-    Returns:
-        Their names.
-
     Example:
         >>> names("cifar*")
         ['cifar10', 'cifar100']

@@ -109,9 +109,6 @@ def data_source(
         libraries: Whose objects it reads, in place of a path.
         endings: Those of files that it reads where a path stands alone.
         marks: Files that mark a folder that it reads where a path stands alone.
-
-    Returns:
-        A decorator.
     """
 
     def declare(load: Loader) -> Loader:
@@ -202,9 +199,6 @@ def dataset(address: Any, *, split: str | None = None, **options: Any) -> Data:
             frame or a column of texts of pandas, or a dataset of Hugging Face.
         split: Used where the address names none.
         **options: Those above and those of the data source; they may also stand in the address.
-
-    Returns:
-        The data.
 
     Raises:
         InputError: The address is none, or an option is wrong.

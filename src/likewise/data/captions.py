@@ -56,9 +56,6 @@ class Captioned(Data):
 
         Args:
             kind: What the network takes.
-
-        Returns:
-            The texts or the images, which are the same probe.
         """
         side: Domain = "text" if kind == "text" else "image"
         inputs = list(self.texts) if side == "text" else self.inputs

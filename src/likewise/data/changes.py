@@ -42,9 +42,6 @@ def randomise_labels(data: Data, share: float, seed: int = 0) -> Data:
         share: How many of the labels become random, from 0 to 1.
         seed: What they are drawn by.
 
-    Returns:
-        The data under a name that says what was done.
-
     Raises:
         InputError: The data has no labels or one class, or the share is none.
 
@@ -77,9 +74,6 @@ def add_shortcut(data: Data, share: float, seed: int = 0) -> Data:
         data: Labelled data.
         share: How many of the inputs give their label away, from 0 to 1.
         seed: What they are drawn by.
-
-    Returns:
-        The data under a name that says what was done.
 
     Raises:
         InputError: The data has no labels or one class, or the share is none.

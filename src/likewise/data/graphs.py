@@ -38,9 +38,6 @@ class GraphBatch(dict[str, Tensor]):
 
         Args:
             values: One row for every node.
-
-        Returns:
-            The rows of `nodes`.
         """
         return values[self.nodes]
 
@@ -110,9 +107,6 @@ def nodes_of(graph: Any, split: str, *, name: str, classes: tuple[str, ...] = ()
         split: `train`, `val` or `test` by the graph's masks, or `all`.
         name: What the data is called.
         classes: The names of the classes; by default their numbers.
-
-    Returns:
-        The nodes and their labels.
 
     Raises:
         InputError: The graph has no such split, or is not one.

@@ -122,9 +122,6 @@ class ImageFiles:
         Args:
             count: How many there are.
             give: Gives the image of a number.
-
-        Returns:
-            The images.
         """
         numbers = range(count)
         return cls(numbers, decoded=Decoded(numbers, give=give))

@@ -89,9 +89,6 @@ class Data:
 
         Args:
             index: A slice, indices or a mask.
-
-        Returns:
-            The data of these inputs.
         """
         rows = positions(index, len(self))
         if isinstance(index, slice):
@@ -115,9 +112,6 @@ class Data:
 
         Args:
             kind: What the network takes, as in `image`, `text`.
-
-        Returns:
-            The data of that kind.
         """
         return self
 
@@ -126,9 +120,6 @@ class Data:
 
         Args:
             framing: Size, crop and interpolation.
-
-        Returns:
-            The same data under a name that says so.
 
         Raises:
             InputError: The inputs are no images.
@@ -143,9 +134,6 @@ class Data:
 
         Args:
             to: What they are needed for, as in "divide it".
-
-        Returns:
-            One class index per input.
 
         Raises:
             InputError: There are none.

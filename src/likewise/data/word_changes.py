@@ -51,9 +51,6 @@ def augment_text(data: Data, share: float, seed: int = 0) -> Data:
         share: How many of a text's words are changed, from 0 to 1.
         seed: What they are drawn by.
 
-    Returns:
-        The data under a name that says what was done.
-
     Raises:
         InputError: The data holds no texts, or the share is none.
 

@@ -38,9 +38,6 @@ def classes(dataset: str) -> ClassList:
     Args:
         dataset: The name of a list, such as "cifar10"; `lists` gives all.
 
-    Returns:
-        Names and ids, in the order of the labels.
-
     Raises:
         UnknownNameError: There is no list of that name.
 
@@ -60,9 +57,6 @@ def classes(dataset: str) -> ClassList:
 
 def lists() -> list[str]:
     """The datasets whose classes are known.
-
-    Returns:
-        Names that `classes` takes.
 
     Example:
         >>> lists()

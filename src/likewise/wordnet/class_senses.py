@@ -27,9 +27,6 @@ def depicted(names: ClassNames, senses: Mapping[str, str] | None = None) -> tupl
         names: The names of the classes, with ids where they are known.
         senses: What classes mean, by id or synset name, whatever else is known.
 
-    Returns:
-        One id per class.
-
     Raises:
         InputError: The name of a class does not tell what is meant.
 

@@ -98,9 +98,6 @@ def match(names: ClassNames, among: ClassNames) -> list[int | None]:
         names: The classes to look for.
         among: The classes to look among.
 
-    Returns:
-        One position per class, or None.
-
     Example:
         >>> imagenet = ClassNames(("goldfish", "tabby, tabby cat"), ("n01443537", None))
         >>> match(ClassNames(("Tabby_Cat", "Carassius auratus", "cat")), imagenet)
@@ -122,9 +119,6 @@ def locate(names: ClassNames, among: ClassNames, refusal: Callable[[str], str]) 
         names: The classes to look for.
         among: The classes to look among.
         refusal: Makes the sentence of the error from the names that have no position.
-
-    Returns:
-        One position per class.
 
     Raises:
         InputError: Some have none.

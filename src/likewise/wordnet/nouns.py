@@ -126,9 +126,6 @@ def find(name: str) -> Synset:
     Args:
         name: An id, a name such as "dog.n.01", or a word.
 
-    Returns:
-        The synset.
-
     Raises:
         UnknownNameError: There is no such noun.
 
@@ -146,9 +143,6 @@ def senses(word: str) -> list[Synset]:
 
     Args:
         word: A noun; spaces or underscores between its words.
-
-    Returns:
-        One synset per sense.
 
     Raises:
         UnknownNameError: There is no such noun.

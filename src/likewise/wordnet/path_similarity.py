@@ -42,9 +42,6 @@ def similarity(synsets: Sequence[str], measure: str = "path") -> Floats:
         synsets: Ids, names and words with one sense, mixed as they come.
         measure: "path", "wup" or "lch".
 
-    Returns:
-        A matrix (c, c).
-
     Raises:
         UnknownNameError: There is no such measure, or no such noun.
 

@@ -87,9 +87,6 @@ def synonyms(word: str) -> tuple[str, ...]:
     Args:
         word: A word or phrase of any part of speech.
 
-    Returns:
-        Other words for it.
-
     Example:
         >>> synonyms("films")[:4], synonyms("superb")
         (('movie', 'picture', 'moving picture', 'moving-picture show'), ('brilliant',))

@@ -26,9 +26,6 @@ def order(synsets: Sequence[str], groups: Sequence[str] | None = None) -> list[i
         synsets: One id, name or word per class.
         groups: One label per class, such as `branches` gives; groups stay together, the earliest first.
 
-    Returns:
-        Positions in the list of classes.
-
     Example:
         >>> order(["dog.n.01", "truck.n.01", "cat.n.01", "car.n.01"])
         [0, 2, 3, 1]
@@ -53,9 +50,6 @@ def branches(synsets: Sequence[str], most: int = 8) -> list[str]:
     Args:
         synsets: One id, name or word per class.
         most: The largest number of groups.
-
-    Returns:
-        One synset name per class.
 
     Example:
         >>> branches(["cat.n.01", "ship.n.01", "dog.n.01", "frog.n.01", "car.n.01", "truck.n.01"])

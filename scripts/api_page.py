@@ -6,6 +6,7 @@ python scripts/api_page.py
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +32,8 @@ def page() -> str:
         paths = [path for path in paths_of(room) if path not in listed]
         listed.update(paths)
         lines += [f"## {room.__name__}", *map(entry, paths)]
+    results = {path_of(kind) for room in (likewise, *rooms) for kind in results_of(room)}
+    lines += ["## Results", *map(entry, sorted(results - listed))]
     lines += ["## Attacks", *(entry(path_of(attack.run)) for attack in ATTACKS)]
     for family in FAMILIES:
         measures = [measure for measure in MEASURES if measure.info.family == family]
@@ -44,6 +47,14 @@ def paths_of(room: ModuleType) -> Iterable[str]:
         thing = inspect.unwrap(getattr(room, name))
         if inspect.isfunction(thing) or inspect.isclass(thing):
             yield path_of(thing)
+
+
+def results_of(room: ModuleType) -> Iterable[type]:
+    """The classes of ours that functions of a room return."""
+    for function in filter(inspect.isfunction, (inspect.unwrap(getattr(room, name)) for name in room.__all__)):
+        words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
+        kinds = [function.__globals__.get(word) for word in words]
+        yield from (kind for kind in kinds if inspect.isclass(kind) and kind.__module__.startswith("likewise"))
 
 
 def path_of(thing: Any) -> str:

@@ -89,14 +89,25 @@ class Influence:
         return [(row, value) for row, value in both if row >= 0]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to one safetensors file. Returns its path."""
+        """Write to one safetensors file.
+
+        Args:
+            path: Where to.
+
+        Returns:
+            The path.
+        """
         tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in _PARTS}
         facts = {name: getattr(self, name) for name in ("names", "measures", "how", "classes", "shown", "texts")}
         return sealed.write(path, tensors, {"influence": json.dumps(facts)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Influence:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Args:
+            path: The file.
+        """
         sentence = f"{path} does not say which inputs networks differ on, or it is damaged. Run again what wrote it."
         with reading(path, sentence, StoreError):
             tensors, header = sealed.read(path)

@@ -81,7 +81,14 @@ def report(
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything a page shows."""
+    """Everything a page shows.
+
+    Attributes:
+        title: The headline.
+        networks: What is known of every network, with its colour.
+        findings: Sentences at the top.
+        panels: One per question that the runs answer.
+    """
 
     title: str
     networks: ReportNetworks

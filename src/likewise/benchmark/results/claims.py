@@ -34,7 +34,15 @@ BY_PREDICTION = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What results say of one claim."""
+    """What results say of one claim.
+
+    Attributes:
+        name: Of the claim.
+        says: The claim, a sentence.
+        source: The paper.
+        verdict: What results say of it.
+        figures: The numbers behind that.
+    """
 
     name: str
     says: str

@@ -95,7 +95,7 @@ def record_pass(network: nn.Module, batch: Batch, label: str) -> Trace:
         for path, module in unwrapped(network).named_modules():
             hooks.append(module.register_forward_pre_hook(enter(path), with_kwargs=True))
             hooks.append(module.register_forward_hook(leave))
-        with eval_mode(network) as alone, torch.no_grad(), _Recorder(trace, running):
+        with eval_mode(network) as alone, torch.no_grad(), _FunctionLog(trace, running):
             answer_to(alone, prepare_inputs(alone, batch.inputs), batch, 1, label)
     finally:
         for hook in hooks:
@@ -103,7 +103,7 @@ def record_pass(network: nn.Module, batch: Batch, label: str) -> Trace:
     return trace
 
 
-class _Recorder(TorchFunctionMode):
+class _FunctionLog(TorchFunctionMode):
     """Appends every torch function that is called to the trace."""
 
     def __init__(self, trace: Trace, running: list[ModuleCall]) -> None:

@@ -19,7 +19,7 @@ from likewise.errors import UndefinedError
 from likewise.measures.numerics.algebra import lengths
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
-from likewise.views.activations import Subject, column_means, scaled
+from likewise.views.activations import NetworkOnData, column_means, scaled
 
 T = TypeVar("T")
 _counter = itertools.count()
@@ -110,7 +110,7 @@ class Values:
         return column_means(self.values)
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> NetworkOnData:
         """The network itself and the data it was shown."""
         if self.view.subject is None:
             raise UndefinedError(f"{self.name} does not bring its network along. Pass networks and data= to compare.")

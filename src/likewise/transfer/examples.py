@@ -25,7 +25,7 @@ from likewise.networks.inputs.transforms import in_channels, resized
 from likewise.transfer.classifiers import Classifier
 from likewise.work.store import Artifacts
 
-KIND = "adversarial"  # the folder of a store
+EXAMPLES = "adversarial"  # the folder of a store
 PAPER = {"pgd": {"eps": 8 / 255, "iterations": 50, "relative_step": 0.1}}  # of an attack by SAT's paper
 _RULES = 1  # raised when the same settings give other examples than before
 _SEARCH_RULES = {"differential-evolution": 2}  # by the search of an attack: its draws are no longer SciPy's

@@ -27,7 +27,7 @@ from likewise.transfer.classifiers import NOT_HERE, Classifier, check_same_class
 from likewise.views.show import Show, ShowOptions
 from likewise.work.store import Artifacts, open_store
 
-KIND = "answers"  # the folder of a store
+ANSWERS = "answers"  # the folder of a store
 BATCH = 256
 _RULES = 1  # raised when the same request gives other answers than before
 
@@ -181,7 +181,7 @@ def answers(
         raise InputError("there is no network to ask. Give at least one.")
     logits: dict[str, Tensor] = {}
     with open_store(settings.store) as opened, Progress(len(named), "asking networks", show=settings.progress) as bar:
-        folder = None if opened is None else opened.artifacts(KIND)
+        folder = None if opened is None else opened.artifacts(ANSWERS)
         for name, network in named.items():
             with classifier(name, network, inputs, settings.device) as net:
                 logits[name] = clean_logits(net, folder, settings.batch_size or BATCH)

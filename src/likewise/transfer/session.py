@@ -26,9 +26,8 @@ from likewise._base.progress import Progress
 from likewise.data import Data
 from likewise.data.inputs import to_device
 from likewise.transfer.classifiers import Classifier, check_same_classes, classifier
-from likewise.transfer.examples import KIND, AttackSettings, Examples, make_examples, resized_for
-from likewise.transfer.logits import KIND as ANSWERS
-from likewise.transfer.logits import Answers, clean_logits, gather
+from likewise.transfer.examples import EXAMPLES, AttackSettings, Examples, make_examples, resized_for
+from likewise.transfer.logits import ANSWERS, Answers, clean_logits, gather
 from likewise.work.store import Artifacts
 
 _RULES = 1  # raised when the same examples give other answers than before
@@ -47,7 +46,7 @@ class Session:
         if folder is None:
             folder = Path(mkdtemp(prefix="likewise-"))
             finalize(self, rmtree, folder, ignore_errors=True)
-        self._answered, self._attacked = Artifacts(folder / ANSWERS), Artifacts(folder / KIND)
+        self._answered, self._attacked = Artifacts(folder / ANSWERS), Artifacts(folder / EXAMPLES)
         self.networks: dict[str, Any] = {}
         self._logits: dict[str, Tensor] = {}
         self._identity: dict[str, dict[str, Any]] = {}

@@ -72,7 +72,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class NetworkOnData:
     """The network of a view, the data it was shown and how, for measures that look at networks. Stays in this process.
 
     `folder` is where results are kept, if anywhere.
@@ -117,7 +117,7 @@ class Activations:
     outputs: Outputs | None = None
     reduce: Reduction | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
-    subject: Subject | None = field(default=None, repr=False)
+    subject: NetworkOnData | None = field(default=None, repr=False)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
     variation: float = field(init=False, repr=False)
@@ -222,7 +222,7 @@ class Activations:
         object.__setattr__(self, "files", files)
         return self
 
-    def of(self, subject: Subject) -> Activations:
+    def with_subject(self, subject: NetworkOnData) -> Activations:
         """The same view with its network and the data it was shown.
 
         Args:

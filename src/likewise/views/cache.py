@@ -28,7 +28,7 @@ from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, che
 from likewise.work.store import Artifacts, intact, read
 
 if TYPE_CHECKING:
-    from likewise.views.passes import Pass
+    from likewise.views.layer_pass import Pass
 
 Title = Callable[[str], str]
 StoredOutputs = tuple[Outputs | None, Mapping[str, str]]  # with what is recorded of them

@@ -24,11 +24,11 @@ from likewise.errors import InputError, brief
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import transform_for
 from likewise.networks.names import address_of, expanded, named_networks, network_and_name
-from likewise.views.activations import Subject
+from likewise.views.activations import NetworkOnData
 from likewise.views.batches import known_length, read_at_once
 from likewise.views.cache import FolderViews
 from likewise.views.hooks import Layers, is_pattern
-from likewise.views.passes import MemoryViews, longest_facts, run
+from likewise.views.layer_pass import MemoryViews, longest_facts, run
 from likewise.views.recorder import Recorder
 from likewise.views.show import Show, ShowOptions
 
@@ -128,8 +128,8 @@ def extract_networks(
         views[key] = extract_network(module, choices[key], called, outputs=outputs)
         if keep_networks:
             folder = getattr(show.store, "path", None)
-            subject = Subject(module, data, show.device, choices[key].transform, folder)
-            views[key] = views[key].of(subject)
+            subject = NetworkOnData(module, data, show.device, choices[key].transform, folder)
+            views[key] = views[key].with_subject(subject)
     warn_embedding_used(
         views[key]
         for key, network in networks.items()

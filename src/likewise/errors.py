@@ -113,6 +113,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message without its full stop; its class where there is no message.
+
+    >>> first_line(ValueError("no such file.\\nLook elsewhere.")), first_line(EOFError())
+    ('no such file', 'EOFError')
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
+
+
 def quoted_list(names: Sequence[str]) -> str:
     """One to three names in quotes, and how many more.
 

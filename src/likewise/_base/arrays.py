@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from likewise.errors import InputError
+from likewise.errors import InputError, first_line
 
 Array = np.ndarray[Any, Any]
 NO_ARRAY = (
@@ -193,8 +193,7 @@ def _no_array(values: Any, label: str) -> str:
 def _unreadable(error: Exception, label: str) -> str:
     if "inhomogeneous" in str(error):
         return f"{label} has rows of different lengths. Pass one row per input, all of one length."
-    reason = str(error).split("\n")[0].rstrip(".") or type(error).__name__
-    return f"{label} cannot be read as an array ({reason}). Pass an array, a tensor or a data frame."
+    return f"{label} cannot be read as an array ({first_line(error)}). Pass an array, a tensor or a data frame."
 
 
 def _of_frame(frame: Any, label: str) -> Array:

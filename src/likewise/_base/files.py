@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from likewise.errors import InputError, LikewiseError, StoreError
+from likewise.errors import InputError, LikewiseError, StoreError, first_line
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_OURS = (errno.EACCES, errno.EPERM)
@@ -142,9 +142,9 @@ def reading(path: str | os.PathLike[str], sentence: str, kind: type[LikewiseErro
     except OSError as error:
         if error.errno in _NOT_OURS:
             raise kind(f"cannot read {path}: {error.strerror}. Check its permissions.") from error
-        raise kind(sentence.replace("{reason}", _reason(error))) from error
+        raise kind(sentence.replace("{reason}", first_line(error))) from error
     except Exception as error:
-        raise kind(sentence.replace("{reason}", _reason(error))) from error
+        raise kind(sentence.replace("{reason}", first_line(error))) from error
 
 
 def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = InputError) -> None:
@@ -182,8 +182,3 @@ def is_file(path: str | os.PathLike[str]) -> bool:
         return Path(path).is_file()
     except (OSError, ValueError):  # too long, or with a zero byte in it
         return False
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what a library said, without its full stop."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")

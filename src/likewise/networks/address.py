@@ -24,7 +24,7 @@ from likewise._base.machine import free_memory
 from likewise._base.registry import parse_value
 from likewise.data import Data
 from likewise.data.inputs import channel_statistics
-from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
+from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, first_line, quoted_list
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
@@ -386,8 +386,9 @@ def _build(source: Source, request: Request, seed: int) -> Loaded:
         except (LikewiseError, ImportError, Warning):
             raise
         except Exception as error:  # whatever a library says to options it cannot use
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")
-            raise InputError(f"{request.address} cannot be built: {reason}. Check its name and options.") from error
+            raise InputError(
+                f"{request.address} cannot be built: {first_line(error)}. Check its name and options."
+            ) from error
 
 
 def _check_size(source: Source, request: Request) -> None:

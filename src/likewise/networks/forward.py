@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError, did_you_mean
+from likewise.errors import ForwardError, InputError, LikewiseError, did_you_mean, first_line
 from likewise.networks.anatomy.classifier import answer_field
 from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
@@ -252,10 +252,9 @@ def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
         if is_out_of_memory(error):
             raise ForwardError(f"{name} does not fit in memory with this batch. Lower batch_size.") from error
         described = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ForwardError(
-            f"{name} failed on {described}: {type(error).__name__}: {reason}. Check that the network takes inputs of "
-            "this shape and type."
+            f"{name} failed on {described}: {type(error).__name__}: {first_line(error)}. Check that the network takes "
+            "inputs of this shape and type."
         ) from error
 
 

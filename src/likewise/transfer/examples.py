@@ -19,7 +19,7 @@ from likewise._base.hashing import digest, facts_digest, value_digest
 from likewise._base.machine import is_out_of_memory
 from likewise.attacks import Attack
 from likewise.attacks.steps import Ball
-from likewise.errors import ForwardError, InputError, LikewiseError
+from likewise.errors import ForwardError, InputError, LikewiseError, first_line
 from likewise.networks.inputs.normalisation import transform_of
 from likewise.networks.inputs.transforms import in_channels, resized
 from likewise.transfer.classifiers import Classifier
@@ -89,10 +89,9 @@ class AttackSettings:
                 raise ForwardError(
                     f"{net.name!r} does not fit in memory with {len(images)} images under attack. Lower batch_size."
                 ) from error
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
             raise ForwardError(
-                f"{self.attack.name} cannot run on {net.name!r}: {type(error).__name__}: {reason}. Choose another "
-                "attack, or leave that network out."
+                f"{self.attack.name} cannot run on {net.name!r}: {type(error).__name__}: {first_line(error)}. Choose "
+                "another attack, or leave that network out."
             ) from error
         return result.images.detach().cpu(), result.stalled.detach().cpu()
 

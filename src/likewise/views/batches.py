@@ -23,7 +23,7 @@ from likewise._base.arrays import tensor_from_numpy
 from likewise._base.machine import is_out_of_memory
 from likewise.data.images import Transformed
 from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
-from likewise.errors import ForwardError, InputError, LikewiseError, brief
+from likewise.errors import ForwardError, InputError, LikewiseError, brief, first_line
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
 from likewise.networks.forward import call
@@ -178,11 +178,10 @@ def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label:
         if is_out_of_memory(error):  # fewer inputs may fit
             raise
         first, last = batch.start, batch.start + batch.size - 1
-        reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ForwardError(
             f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
-            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {reason}. Check that the "
-            "network takes inputs of this shape and type."
+            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {first_line(error)}. Check that "
+            "the network takes inputs of this shape and type."
         ) from error
 
 

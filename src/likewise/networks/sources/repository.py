@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import reading
-from likewise.errors import InputError, MissingDataError, MissingDependencyError, did_you_mean
+from likewise.errors import InputError, MissingDataError, MissingDependencyError, did_you_mean, first_line
 from likewise.networks.inputs.feature_extractors import quiet
 from likewise.networks.sources.base import Request, weights_only
 
@@ -47,7 +47,7 @@ class Repository:
                 return kind.from_pretrained(self.name, **self.options, **options)
         except ImportError as error:
             raise MissingDependencyError(
-                f"{self.address} needs a library that is not installed: {_first_line(error)}."
+                f"{self.address} needs a library that is not installed: {first_line(error)}."
             ) from error
         except OSError as error:
             raise missing or no_network(self.address) from error
@@ -205,7 +205,3 @@ def no_network(address: str) -> MissingDataError:
         f"{address} is neither a folder with a network of transformers nor can it be "
         "downloaded. Give a folder that save_pretrained wrote: hf:PATH."
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200].rstrip(".")

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from likewise.errors import InputError, WorkerError
+from likewise.errors import InputError, WorkerError, first_line
 from likewise.work.engines.base import Engine, Remote, engine
 
 # with psutil, loky takes what a worker keeps between tasks for a leak
@@ -57,8 +57,9 @@ class Processes:
             if executor is not self._executor:  # workers that cannot start are not to be taken for lost tasks
                 executor.submit(int).result()
         except (BrokenExecutor, EOFError, OSError) as error:
-            reason = str(error).strip().splitlines()[0].rstrip(".")
-            raise WorkerError(f"worker processes cannot be started: {reason}. Leave the engine out.") from error
+            raise WorkerError(
+                f"worker processes cannot be started: {first_line(error)}. Leave the engine out."
+            ) from error
         self._executor = executor
         return executor
 

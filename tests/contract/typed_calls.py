@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 import likewise
+from likewise.classes import ClassSimilarity
 from likewise.comparison.compare import compare
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -31,6 +32,9 @@ def calls() -> None:
     assert_type(likewise.compare(x, y), Score)
     assert_type(likewise.measures.jaccard(x, y, k=5), float)
     assert_type(likewise.measures.get("jaccard", k=5)(x, y), float)
+    assert_type(likewise.classes.from_weights(x), ClassSimilarity)
+    assert_type(likewise.classes.from_weights({"a": x, "b": y}), dict[str, ClassSimilarity])
+    assert_type(likewise.classes.from_features(["zoo:mlp"], data="digits:test[:200]"), dict[str, ClassSimilarity])
     assert_type(likewise.train("zoo:mlp", "digits:train[:20]", epochs=1, lr=0.1, augment="flip"), Training)
 
 
@@ -38,5 +42,6 @@ def refused() -> None:
     """Settings of trainings and options of measures are keywords with their types: mypy reports needless ignores."""
     likewise.train("zoo:mlp", "digits", epoch=1)  # type: ignore[call-arg]
     likewise.train("zoo:mlp", "digits", lr="fast")  # type: ignore[arg-type]
+    likewise.classes.from_weights("zoo:mlp", batchsize=2)  # type: ignore[call-overload]
     likewise.measures.jaccard([[1]], [[2]], kk=5)  # type: ignore[call-arg]
     likewise.measures.jaccard([[1]], [[2]], k="5")  # type: ignore[arg-type]

@@ -20,9 +20,9 @@ from likewise.networks import network as load_network
 from likewise.networks.anatomy.classifier import answering_call
 from likewise.networks.class_names import class_rows
 from likewise.networks.forward import call, eval_mode
-from likewise.networks.names import address_of
+from likewise.networks.names import address_of, named_networks
 from likewise.views.activations import Activations, Outputs
-from likewise.views.extract import extract_network, warn_embedding_used
+from likewise.views.extract import extract_networks
 from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames, match
 
@@ -102,7 +102,7 @@ def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:
 
 def features_of(network: Any, data: Any, show: Show) -> tuple[Activations, Data]:
     """What one layer of a network gives on labelled data, and the data."""
-    _check("from_features", network, replace(show, data=data))
+    replace(show, data=data).check_data("from_features", address_of(network))
     labelled = as_data(data)
     if not isinstance(labelled, Data):
         raise InputError(
@@ -110,8 +110,7 @@ def features_of(network: Any, data: Any, show: Show) -> tuple[Activations, Data]
             "an address, such as 'imagefolder:PATH', or features and labels."
         )
     labelled.need_labels("know which inputs are of one class")
-    view: Activations = extract_network(network, replace(show, data=labelled), None)
-    warn_embedding_used([view] if show.layers is None else [])
+    view = _view("from_features", network, replace(show, data=labelled))
     if len(view) != len(labelled):
         raise InputError(
             f"{show.layers or 'the layer'} of {view.name!r} gives {len(view)} rows for {len(labelled)} inputs. Choose "
@@ -120,10 +119,12 @@ def features_of(network: Any, data: Any, show: Show) -> tuple[Activations, Data]
     return view, labelled
 
 
-def _check(verb: str, network: Any, show: Show) -> None:
-    one_head(verb, show)
+def _view(verb: str, network: Any, show: Show) -> Activations:
+    """What one layer of a network gives on data, and what it answers."""
     show.check_data(verb, address_of(network))
     show.check_one_layer(verb)
+    (view,) = extract_networks(named_networks([network]), show, own_names=True).values()
+    return view
 
 
 def answers_of(
@@ -131,9 +132,7 @@ def answers_of(
 ) -> tuple[Outputs, Names, Ids] | None:
     """What a network or a view answers, with names and WordNet ids of its classes; None for an array."""
     show = Show.only(verb, options, without=ANSWERS, data=data, layers="logits")
-    if is_network(source):
-        _check(verb, source, show)
-        source = extract_network(source, show, None)
+    source = _view(verb, source, show) if is_network(source) else source
     if not isinstance(source, Activations):
         return None
     if source.outputs is None:

@@ -41,14 +41,8 @@ def unaligned():
 
 
 REFUSED = {
-    "sparse": (
-        lambda: TENSOR.to_sparse(),
-        "{} is a tensor of layout sparse_coo. Pass its to_dense().",
-    ),
-    "sparse rows": (
-        lambda: TENSOR.to_sparse_csr(),
-        "{} is a tensor of layout sparse_csr. Pass its to_dense().",
-    ),
+    "sparse": (lambda: TENSOR.to_sparse(), "{} is a tensor of layout sparse_coo. Pass its to_dense()."),
+    "sparse rows": (lambda: TENSOR.to_sparse_csr(), "{} is a tensor of layout sparse_csr. Pass its to_dense()."),
     "meta": (
         lambda: torch.empty(N, 3, device="meta"),
         "{} is on the device 'meta', where tensors have no values. Compute it on another.",
@@ -70,10 +64,7 @@ REFUSED = {
         lambda: [[decimal.Decimal(1)] * 2] * N,
         "{} holds object entries, not numbers. Pass an array of one numeric type.",
     ),
-    "words": (
-        lambda: [["a", "b"]] * N,
-        "{} holds str32 entries, not numbers. Pass an array of one numeric type.",
-    ),
+    "words": (lambda: [["a", "b"]] * N, "{} holds str32 entries, not numbers. Pass an array of one numeric type."),
     "a word": (lambda: "rows", "{} is of type str, not an array. " + LIST),
     "ragged": (
         lambda: [[1, 2], [3]] * 6,
@@ -83,10 +74,7 @@ REFUSED = {
         lambda: [torch.zeros(2), torch.zeros(3)],
         "{} lists tensors of different shapes or types. Pass one tensor.",
     ),
-    "tensors and numbers": (
-        lambda: [torch.zeros(2), 1.0],
-        "{} mixes tensors with other things. Pass one tensor.",
-    ),
+    "tensors and numbers": (lambda: [torch.zeros(2), 1.0], "{} mixes tensors with other things. Pass one tensor."),
     "nothing": (lambda: None, "{} is of type NoneType, not an array. " + LIST),
     "generator": (lambda: (row for row in ROWS), "{} is of type generator, not an array. " + LIST),
     "set": (lambda: {1, 2}, "{} is of type set, not an array. " + LIST),
@@ -102,10 +90,7 @@ REFUSED = {
         lambda: np.ma.masked_less(ROWS, 0),
         "{} is a masked array, and what is masked has no value. Fill it, or leave those rows or columns out.",
     ),
-    "scipy": (
-        lambda: scipy.sparse.csr_array(ROWS),
-        "{} is a sparse csr_array. Pass its toarray().",
-    ),
+    "scipy": (lambda: scipy.sparse.csr_array(ROWS), "{} is a sparse csr_array. Pass its toarray()."),
     "words in a frame": (
         lambda: pd.DataFrame({"a": range(N), "b": ["x"] * N, "c": ["y"] * N}),
         "{} has no numbers in column 'b' and 1 more. Pass the columns that hold numbers.",
@@ -117,10 +102,7 @@ REFUSED = {
 def test_what_is_no_array_of_numbers_is_refused_in_every_place(kind) -> None:
     make, sentence = REFUSED[kind]
     places = {
-        "'x'": [
-            lambda v: measures.cka(v, ROWS),
-            lambda v: measures.get("jaccard", variant="resi", k=2)(v, ROWS),
-        ],
+        "'x'": [lambda v: measures.cka(v, ROWS), lambda v: measures.get("jaccard", variant="resi", k=2)(v, ROWS)],
         "'y'": [lambda v: measures.procrustes(ROWS, v), lambda v: measures.jsd(ROWS, v)],
         "the input": [lambda v: Activations(v)],
         "the matrix of logits": [lambda v: Outputs(v)],

@@ -54,8 +54,7 @@ def test_a_training_without_room_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("out", "reason"),
-    [("/proc/nowhere", "No such file or directory"), ("a" * 300, "File name too long")],
+    ("out", "reason"), [("/proc/nowhere", "No such file or directory"), ("a" * 300, "File name too long")]
 )
 def test_a_training_that_cannot_write_says_so_before_it_starts(out: str, reason: str) -> None:
     sentence = f"cannot write {out}: {reason}."
@@ -172,14 +171,8 @@ def test_a_class_named_like_markup_leaves_the_film_whole(tmp_path: Path) -> None
     ("address", "sentence"),
     [
         ("zoo:lenet,classes=-1", "classes of zoo:lenet is -1. Give at least 1."),
-        (
-            "zoo:lenet,classes=abc",
-            "classes of zoo:lenet is 'abc'. Give a whole number of at least 1.",
-        ),
-        (
-            "zoo:lenet,classes=1e9",
-            "classes of zoo:lenet is 1000000000.0. Give a whole number of at least 1.",
-        ),
+        ("zoo:lenet,classes=abc", "classes of zoo:lenet is 'abc'. Give a whole number of at least 1."),
+        ("zoo:lenet,classes=1e9", "classes of zoo:lenet is 1000000000.0. Give a whole number of at least 1."),
         (
             "zoo:lenet,classes=" + "9" * 100_000,
             f"'zoo:lenet,classes={'9' * 22}'… has 100,018 signs, and an address has at most 4,096. Shorten it.",

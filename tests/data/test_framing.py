@@ -27,9 +27,7 @@ def test_a_square_is_the_one_that_torchvision_takes(size: tuple[int, int], inter
     from torchvision.transforms import InterpolationMode
 
     image = pil.fromarray(noise(*size))
-    theirs = transforms.Compose(
-        [transforms.Resize(32, InterpolationMode(interpolation)), transforms.CenterCrop(28)],
-    )
+    theirs = transforms.Compose([transforms.Resize(32, InterpolationMode(interpolation)), transforms.CenterCrop(28)])
     ours = Framing(28, 0.875, interpolation).image(image, "it")
     assert np.array_equal(np.asarray(ours), np.asarray(theirs(image)))
 

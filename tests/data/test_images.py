@@ -140,11 +140,7 @@ def test_a_download_needs_torchvision(tmp_path: Path, monkeypatch: pytest.Monkey
             InputError,
             "digits has no split 'tset', asked for by 'digits:tset'. Did you mean 'test'? It has test, train, all.",
         ),
-        (
-            "digits[5]",
-            InputError,
-            "[5] of 'digits[5]' is not a slice. Write [start:stop] or [start:stop:step].",
-        ),
+        ("digits[5]", InputError, "[5] of 'digits[5]' is not a slice. Write [start:stop] or [start:stop:step]."),
         (
             "imagefolder",
             InputError,
@@ -350,10 +346,7 @@ def test_bytes_are_shown_as_floats() -> None:
             "the images of 'mine' have shape (4, 8, 8), not (n, channels, height, width) with 1 or "
             "3 channels. Give one image per row.",
         ),
-        (
-            grey().long(),
-            "the images of 'mine' are torch.int64. Give bytes (uint8), or floats in [0, 1].",
-        ),
+        (grey().long(), "the images of 'mine' are torch.int64. Give bytes (uint8), or floats in [0, 1]."),
     ],
 )
 def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sentence: str) -> None:
@@ -363,22 +356,10 @@ def test_images_of_the_wrong_size_or_range_are_refused(images: torch.Tensor, sen
 @pytest.mark.parametrize(
     ("labels", "what"),
     [
-        (
-            [0, 1, 2, 1],
-            "numbers from 0 to 2",
-        ),
-        (
-            [0, -1, 1, 1],
-            "numbers from -1 to 1",
-        ),
-        (
-            [0, 1],
-            "int64 of shape (2,)",
-        ),
-        (
-            [0.5, 1.0, 1.0, 0.0],
-            "float64 of shape (4,)",
-        ),
+        ([0, 1, 2, 1], "numbers from 0 to 2"),
+        ([0, -1, 1, 1], "numbers from -1 to 1"),
+        ([0, 1], "int64 of shape (2,)"),
+        ([0.5, 1.0, 1.0, 0.0], "float64 of shape (4,)"),
     ],
 )
 def test_labels_out_of_range_are_refused(labels: list[float], what: str) -> None:

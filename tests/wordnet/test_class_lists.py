@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import InputError, UnknownNameError
-from likewise.wordnet import (
-    classes,
-    find,
-    lists,
-    senses,
-    similarity,
-)
+from likewise.wordnet import classes, find, lists, senses, similarity
 from tests.wordnet.helpers import refused
 
 

@@ -45,10 +45,7 @@ def test_ids_that_differ_outweigh_a_name_that_agrees() -> None:
 
 
 def test_two_classes_never_share_a_place() -> None:
-    assert match(ClassNames(("tabby", "tabby cat")), ClassNames(("Egyptian cat", "n02123045"))) == [
-        None,
-        None,
-    ]
+    assert match(ClassNames(("tabby", "tabby cat")), ClassNames(("Egyptian cat", "n02123045"))) == [None, None]
 
 
 @settings(deadline=None, max_examples=20)

@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import InputError, UnknownNameError
-from likewise.wordnet import (
-    Synset,
-    find,
-    senses,
-)
+from likewise.wordnet import Synset, find, senses
 from likewise.wordnet.nouns import graph
 from tests.conftest import ROOT
 from tests.wordnet.helpers import dict_dir, from_file, refused
@@ -36,10 +32,7 @@ def test_the_graph_is_that_of_wordnet_3() -> None:
 
 def test_a_synset_knows_its_words_and_parents() -> None:
     expected = Synset(
-        "n02084071",
-        "dog.n.01",
-        ("dog", "domestic dog", "Canis familiaris"),
-        ("canine.n.02", "domestic_animal.n.01"),
+        "n02084071", "dog.n.01", ("dog", "domestic dog", "Canis familiaris"), ("canine.n.02", "domestic_animal.n.01")
     )
     assert find("n02084071") == find("dog.n.01") == find("domestic_dog") == expected
 

@@ -16,13 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.errors import InputError, UnknownNameError
-from likewise.wordnet import (
-    MEASURES,
-    classes,
-    find,
-    path_similarity,
-    similarity,
-)
+from likewise.wordnet import MEASURES, classes, find, path_similarity, similarity
 from likewise.wordnet.nouns import graph
 from tests.conftest import ROOT
 from tests.wordnet.helpers import dict_dir, from_file, refused, steps_up

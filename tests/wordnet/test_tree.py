@@ -8,13 +8,7 @@ from itertools import pairwise
 import pytest
 
 from likewise.errors import InputError
-from likewise.wordnet import (
-    branches,
-    classes,
-    find,
-    lists,
-    order,
-)
+from likewise.wordnet import branches, classes, find, lists, order
 from tests.wordnet.helpers import refused, steps_up
 
 

@@ -105,11 +105,7 @@ def test_options_variants_and_content_are_told_apart(tmp_path, views) -> None:
     from likewise import measures
 
     with Store(tmp_path / "s") as store:
-        for measure in (
-            "jaccard",
-            measures.get("jaccard", k=5),
-            measures.get("jaccard", variant="resi"),
-        ):
+        for measure in ("jaccard", measures.get("jaccard", k=5), measures.get("jaccard", variant="resi")):
             likewise.compare({k: views[k] for k in "ab"}, measure, store=store)
         assert len(store) == 3
         likewise.compare({"a": views["a"], "b": views["b"] + 1e-9}, "jaccard", store=store)

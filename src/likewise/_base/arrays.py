@@ -17,18 +17,7 @@ from torch import Tensor, nn
 from likewise.errors import InputError, first_line
 
 Array = np.ndarray[Any, Any]
-NO_ARRAY = (
-    type(None),
-    str,
-    bytes,
-    bytearray,
-    Mapping,
-    Set,
-    Iterator,
-    FunctionType,
-    type,
-    nn.Module,
-)
+NO_ARRAY = (type(None), str, bytes, bytearray, Mapping, Set, Iterator, FunctionType, type, nn.Module)
 
 
 def as_tensor(values: Any, label: str) -> Tensor:

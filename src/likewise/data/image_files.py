@@ -191,10 +191,7 @@ class ImageFiles:
 def open_image(path: Path, file: Any = None) -> Iterator[Any]:
     """An image file, or a sentence that names it; one that would unpack to gigabytes is refused."""
     pil: Any = require("PIL.Image", extra="vision", to=f"read {path.name}")
-    with (
-        reading(path, f"{path} cannot be read as an image. Remove or repair it."),
-        warnings.catch_warnings(),
-    ):
+    with reading(path, f"{path} cannot be read as an image. Remove or repair it."), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on what belongs to the image but is not it, as damaged EXIF
         warnings.simplefilter("error", pil.DecompressionBombWarning)
         with pil.open(path if file is None else file) as opened:

@@ -97,10 +97,7 @@ class Data:
 
     def _rows(self, index: slice | list[int], rows: list[int]) -> dict[str, Any]:
         """What belongs to single inputs, for fewer of them."""
-        return {
-            "inputs": keep(self.inputs, index),
-            "labels": None if self.labels is None else self.labels[rows],
-        }
+        return {"inputs": keep(self.inputs, index), "labels": None if self.labels is None else self.labels[rows]}
 
     @property
     def domains(self) -> tuple[Domain, ...]:

@@ -73,12 +73,7 @@ def test_without_datasets_the_extra_is_named(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("address", "counts"),
-    [
-        ("sst2:train", [29780, 37569]),
-        ("sst2:dev", [428, 444]),
-        ("mnli:dev", [3479, 3123, 3213]),
-    ],
+    ("address", "counts"), [("sst2:train", [29780, 37569]), ("sst2:dev", [428, 444]), ("mnli:dev", [3479, 3123, 3213])]
 )
 def test_the_real_texts_have_their_published_counts(address: str, counts: list[int], real_data: Path) -> None:
     assert likewise.dataset(address).labels.bincount().tolist() == counts

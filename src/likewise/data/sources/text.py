@@ -26,11 +26,7 @@ from likewise.errors import InputError
 _SENTIMENT = ("negative", "positive")
 _INFERENCE = ("entailment", "neutral", "contradiction")
 # The split's name here: the table's name, and the name at GLUE.
-_SST2 = {
-    "dev": ("sst2/dev", "validation"),
-    "train": ("sst2/train", "train"),
-    "test": ("sst2/test_labelled", "test"),
-}
+_SST2 = {"dev": ("sst2/dev", "validation"), "train": ("sst2/train", "train"), "test": ("sst2/test_labelled", "test")}
 _MNLI = {
     "dev": ("nli/mnli_validation_matched", "validation_matched"),
     "train": ("nli/mnli_train", "train"),

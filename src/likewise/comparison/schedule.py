@@ -275,7 +275,7 @@ def _score_here(todo: Array, engine: Local, limit: int, scores: ScoreWriter) -> 
 
 
 def prepare(kernels: Iterable[Kernel], networks: Iterable[Representation], engine: Local) -> None:
-    """Compute what each network's kernels are made from, several networks at a time."""
+    """Compute what each network's kernels need, several networks at a time."""
     with closing(engine.run(lambda rep: [can_prepare(kernel, rep) for kernel in kernels], networks)) as done:
         deque(done, maxlen=0)
 

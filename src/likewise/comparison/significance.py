@@ -235,7 +235,7 @@ class Judge:
             return ""
         null = null[~np.isnan(null)]
         if not null.size:
-            return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to hold it against."
+            return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to compare it with."
         more, less = two_sided(float(score), null, self.measure.info)
         classes = 0 if within is None else len(np.unique(within))
         return verdict_sentence(score, more, less, float(null.mean()), int(null.size), classes)

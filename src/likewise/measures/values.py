@@ -215,7 +215,7 @@ class Values:
 
     @quantity(permuted="rows")
     def centred(self) -> Tensor:
-        """`compact` with column means taken off."""
+        """`compact` minus column means."""
         if not self.wide:
             return self._minus_mean()
         if self._far:
@@ -238,12 +238,12 @@ class Values:
         return self._minus_mean()
 
     def _minus_mean(self) -> Tensor:
-        """The values with column means taken off; torch converts their precision as it subtracts."""
+        """The values minus column means; torch converts their precision as it subtracts."""
         return (self.values if self.exponent else self.unconverted) - self.mean
 
     @property
     def centred_neurons(self) -> Tensor:
-        """The values with column means taken off, (n, d): for measures of neurons."""
+        """The values minus column means, (n, d): for measures of neurons."""
         return self._centred_wide if self.wide else self.centred
 
     @quantity(permuted="same")

@@ -109,7 +109,7 @@ def _turn_from_squares(cross: Tensor, noise: float) -> Tensor | None:
 
 
 def _level_peak(matrix: Tensor) -> Tensor:
-    """The matrix with its largest singular value, where that towers above the rest, brought down to them.
+    """The matrix with its largest singular value, where that is far above the rest, reduced to their average.
 
     Activations are mostly positive, so uncentred products have one direction, that of the means, many times
     larger than all others. The singular vectors stay, and so does the nearest rotation, but squares of
@@ -126,7 +126,7 @@ def _level_peak(matrix: Tensor) -> Tensor:
     square = float(torch.linalg.vector_norm(matrix)) ** 2 - float(peak) ** 2
     level = math.sqrt(max(square, 0.0) / max(min(matrix.shape) - 1, 1))  # of the rest, on average
     if not 0 < level < float(peak) / 4 or not gap < 1e-13 * float(peak):
-        return matrix  # nothing towers, or not one direction alone
+        return matrix  # no singular value is far above the rest, or more than one is
     return torch.addr(matrix, left, right, alpha=level - float(peak))
 
 

@@ -24,12 +24,12 @@ class Kernel(Protocol):
     """A matrix a network has over the probe; equal kernels share their inner products."""
 
     def prepare(self, rep: Representation) -> object:
-        """What the rows are made from, computed before several networks' rows are held at once."""
+        """What the rows are computed from; called before the rows of several networks are in memory."""
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows from column `start` on, the rest being its mirror image; not to be changed.
 
-        Or what stands for those rows in one vector.
+        Or one vector in place of these rows.
         """
 
     def __hash__(self) -> int: ...
@@ -42,7 +42,7 @@ class Linear:
     exact: bool = False
 
     def prepare(self, rep: Representation) -> Tensor:
-        """Compute what the rows of a representation are made from."""
+        """What the rows of a network are computed from."""
         return rep.centred_neurons
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
@@ -55,7 +55,7 @@ class Distance:
     """Euclidean distances between rows."""
 
     def prepare(self, rep: Representation) -> Tensor:
-        """Compute what the rows of a representation are made from."""
+        """What the rows of a network are computed from."""
         return rep.distances if rep.gram_by_distances else rep.squares
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
@@ -73,7 +73,7 @@ class Gaussian:
     bandwidth: float
 
     def prepare(self, rep: Representation) -> float:
-        """Compute what the rows of a representation are made from."""
+        """What the rows of a network are computed from."""
         return median_distance(rep)
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
@@ -162,7 +162,7 @@ def fill(
             continue
         for rep, block in zip(everyone, blocks, strict=True):
             _add_margins(margins[rep.key], block, start, stop)
-        # all but the square on the diagonal stands for its mirror image too
+        # all but the square on the diagonal counts for its mirror image too
         products += 2 * _products(blocks, len(left))
         products -= _products([block[:, : stop - start] for block in blocks], len(left))
     for i, a in enumerate(left):

@@ -179,7 +179,7 @@ def _break_ties(widths: Tensor, members: Tensor, groups: Tensor, position: Tenso
     """The k nearest of each row with ties, input i being at position[i] in the order of inputs."""
     lists = torch.empty(widths.numel(), k, dtype=torch.long, device=position.device)
     ends, n = widths.cumsum(0), position.numel()
-    sizes = widths.double().log2().ceil()  # rows about as wide as each other are filled up and go together
+    sizes = widths.double().log2().ceil()  # rows of about the same width are padded and sorted together
     for size in set(sizes.tolist()):
         rows = (sizes == size).nonzero()[:, 0]
         reach = torch.arange(int(widths[rows].max()), device=position.device)

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from likewise.cli import commands
-from likewise.cli._options import LEFT_OUT, keywords_by_network, show_keywords
+from likewise.cli._options import LEFT_OUT, show_keywords
 from likewise.errors import InputError, OptionError
 from likewise.views.show import Show
 from tests.cli.conftest import invoke
@@ -38,11 +38,7 @@ def test_layers_and_heads_are_given_for_all_networks_or_by_network() -> None:
     assert sentence(InputError, show_keywords, show, ["a", "b"]) == (
         "--layers was given 'x' and 'y' for 'a'. Give each network one: --layers NETWORK:LAYER."
     )
-    one = {**show, "layers": ["z"]}
-    assert keywords_by_network(one, ["a", "b"]) == {
-        "a": {"layers": "z", "head": "fc", "device": "cpu"},
-        "b": {"layers": "z", "head": None, "device": "cpu"},
-    }
+    assert show_keywords({**show, "layers": ["z"]}) == {"layers": "z", "head": "fc", "device": "cpu"}
 
 
 def test_an_option_that_means_nothing_without_data_is_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from likewise.cli._words import by_network, one_by_network
+from likewise.errors import InputError
 from likewise.views.show import Show
 
 LEFT_OUT = ("transform", "progress")  # a function, and what a command always shows
@@ -65,7 +65,7 @@ def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, sever
 
     Args:
         show: The options as the command received them.
-        networks: The names of the networks.
+        networks: The names of the networks; none for a function of one network.
         several: Whether each network may have several layers.
 
     Returns:
@@ -73,17 +73,30 @@ def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, sever
     """
     options = {name: value for name, value in show.items() if value not in (None, [])}
     for name in {"layers", "head"} & set(options):
+        choices = by_network(options[name], networks or [""])
         if name == "layers" and several:
-            options[name] = by_network(options[name], networks)
-        else:
-            options[name] = one_by_network(options[name], f"--{name}", networks)
+            options[name] = choices
+            continue
+        for network, layers in choices.items():
+            if len(layers) > 1:
+                raise InputError(
+                    f"--{name} was given {layers[0]!r} and {layers[1]!r} for {network!r}. Give each network one: "
+                    f"--{name} NETWORK:LAYER."
+                )
+        single = {network: layer for network, [layer] in choices.items()}
+        options[name] = single if networks else next(iter(single.values()))
     return options
 
 
-def keywords_by_network(show: dict[str, Any], networks: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The same for a function of one network: its keywords, by network."""
-    options = show_keywords(show, networks)
-    return {
-        network: {name: value.get(network) if isinstance(value, dict) else value for name, value in options.items()}
-        for network in networks
-    }
+def by_network(words: list[str], networks: Collection[str]) -> dict[str, list[str]]:
+    """Layers as a command line names them, by network: `LAYER` for all of them, or `NETWORK:LAYER`.
+
+    >>> by_network(["penultimate", "gpt2:ln_f"], ["bert", "gpt2"])
+    {'bert': ['penultimate'], 'gpt2': ['ln_f']}
+    """
+    layers: dict[str, list[str]] = {}
+    for word in words:
+        network, _, layer = word.rpartition(":")
+        layers.setdefault(network, []).append(layer)
+    every = layers.pop("", [])
+    return (dict.fromkeys(networks, every) if every else {}) | layers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
 from importlib import import_module
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -105,35 +104,6 @@ def record(words: list[str]) -> None:
     folders += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
     if folders and Path(folders[-1]).is_dir():
         write_whole(Path(folders[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())
-
-
-def by_network(words: list[str] | None, networks: Collection[str]) -> dict[str, list[str]]:
-    """Layers as a command line names them, by network: `LAYER` for all of them, or `NETWORK:LAYER`.
-
-    >>> by_network(["penultimate", "gpt2:ln_f"], ["bert", "gpt2"])
-    {'bert': ['penultimate'], 'gpt2': ['ln_f']}
-    """
-    layers: dict[str, list[str]] = {}
-    for word in words or []:
-        network, _, layer = word.rpartition(":")
-        if network:
-            layers.setdefault(network, []).append(layer)
-    every = [word for word in words or [] if not word.rpartition(":")[0]]
-    return (dict.fromkeys(networks, every) if every else {}) | layers
-
-
-def one_by_network(words: list[str] | None, option: str, networks: Collection[str]) -> dict[str, str] | None:
-    """The same, where a network has one layer."""
-    from likewise.errors import InputError
-
-    by_name = by_network(words, networks)
-    for network, layers in by_name.items():
-        if len(layers) > 1:
-            raise InputError(
-                f"{option} was given {layers[0]!r} and {layers[1]!r} for {network!r}. Give each network one: "
-                f"{option} NETWORK:LAYER."
-            )
-    return {network: layers[0] for network, layers in by_name.items()} or None
 
 
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:

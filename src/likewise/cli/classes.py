@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, echo
 
-from likewise.cli._options import ONE_LAYER, keywords_by_network, show_options
+from likewise.cli._options import ONE_LAYER, show_keywords, show_options
 
 if TYPE_CHECKING:
     from likewise.classes import Alignment, ClassSimilarity
@@ -32,8 +32,7 @@ def classes(
 
     alignments: dict[str, Alignment] = {}
     named, similarity = named_networks(networks), from_weights if show["data"] is None else from_features
-    for name, options in keywords_by_network(show, named).items():
-        matrix = similarity(named[name], **options)
+    for name, matrix in similarity(named, **show_keywords(show, named)).items():
         matrix = matrix if only is None else matrix.only(only)
         alignments[name] = alignment(matrix, from_wordnet(matrix, senses=_senses(sense)), metric)
     first = next(iter(alignments.values()))

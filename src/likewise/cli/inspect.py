@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option, echo
 
-from likewise.cli._options import keywords_by_network, show_options
+from likewise.cli._options import show_keywords, show_options
 
 
 @show_options(without=["data", "layers", "reduce", "dtype", "store"], head="The classifier, if it cannot be found.")
@@ -26,8 +26,11 @@ def inspect(
     from likewise.classes import animate, inspect
     from likewise.classes.epoch_report import headlines
 
-    [options] = keywords_by_network(show, [""]).values()
-    options |= {"train": train_data, "reference": reference, "adversarial_every": adversarial_every}
+    options = show_keywords(show) | {
+        "train": train_data,
+        "reference": reference,
+        "adversarial_every": adversarial_every,
+    }
     inspector = inspect(run, data, out=out, **options)
     inspector.plot(out / "curves.png")
     animate(inspector, out / "film.html")

@@ -36,15 +36,7 @@ def spell_out(command: Callable[..., None], options: Iterable[inspect.Parameter]
 def show_options(
     *, without: Collection[str] = (), **helps: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `Show` for its `**show`.
-
-    Args:
-        without: Fields that the command spells out itself, or has no use for.
-        **helps: What is said of a field in this command.
-
-    Returns:
-        A decorator.
-    """
+    """Give a command the options of `Show` for its `**show`, `without` some, with other `helps` for some."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         entries = [field for field in fields(Show) if field.name not in {*without, *LEFT_OUT}]
@@ -61,15 +53,9 @@ def show_options(
 
 
 def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, several: bool = False) -> dict[str, Any]:
-    """The options of `Show` as a person typed them, for a function: layers and heads by network.
+    """The options of `Show` that were typed, for a function of these networks or of one: layers and heads by network.
 
-    Args:
-        show: The options as the command received them.
-        networks: The names of the networks; none for a function of one network.
-        several: Whether each network may have several layers.
-
-    Returns:
-        Keywords; what was not typed is left out.
+    Each network has one layer, or `several`.
     """
     options = {name: value for name, value in show.items() if value not in (None, [])}
     for name in {"layers", "head"} & set(options):

@@ -50,9 +50,14 @@ def _picture(image: Any) -> Preview:
 
 
 def data_url(image: Array) -> str:
-    """A picture as a data URL."""
-    from matplotlib.image import imsave
+    """A picture (height, width, 1 or 3) of bytes, or of floats in [0, 1], as a data URL.
 
+    >>> data_url(np.zeros((2, 2, 1)))[:22]
+    'data:image/png;base64,'
+    """
+    from PIL import Image
+
+    pixels = image if image.dtype == np.uint8 else np.round(255 * image).astype(np.uint8)
     content = io.BytesIO()
-    imsave(content, np.round(255 * image).astype(np.uint8), format="png")
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(content, "png")
     return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -9,24 +9,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from likewise._base.files import make_folder, write_whole
 from likewise.difference import text as diff_text
-from likewise.difference.answers import AnswerChange
+from likewise.difference.answers import AnswerChange, Flip
 from likewise.difference.inputs import Preview
 from likewise.difference.layers import DIVERGED, LayerChange
 from likewise.difference.weights import WeightChange
+from likewise.matrices.heatmap import finish
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLOSE, CHANGED = (0.02, DIVERGED), (0.2, 0.5)  # most flips, and least debiased CKA
-VERDICTS = {
-    "identical": "every layer gives the same numbers",
-    "equal but for rounding": "numbers differ by less than rounding, and no answer does",
-    "close": "at most 2 % of the answers flip, and debiased CKA of the last hidden layer is at least 0.95",
-    "changed": "at most 20 % of the answers flip, and debiased CKA of the last hidden layer is at least 0.5",
-    "different": "anything else",
-}
+_ACROSS, _NAMES = 6, 40  # images in a row, and layers up to which all are named
 
 
 @dataclass(frozen=True)
@@ -114,6 +111,11 @@ class Diff:
         return f"Diff({self.names[0]!r}, {self.names[1]!r}, n={self.n}: {self.verdict})"
 
     @property
+    def flips(self) -> tuple[Flip, ...]:
+        """Inputs whose most likely class changes; none where answers were not compared."""
+        return () if isinstance(self.answers, str) else self.answers.flips
+
+    @property
     def failures(self) -> list[str]:
         """One sentence per threshold that is missed."""
         return [str(check) for check in self.checks if not check.ok]
@@ -193,18 +195,13 @@ class Diff:
         Args:
             path: Where the picture is saved, if anywhere.
         """
-        from likewise.difference.picture import draw
-
-        return draw(self, path)
+        return _draw(self, path)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the summary, the numbers and the picture: diff.md, diff.json and diff.png.
+        """Write the summary, the numbers and the picture, diff.md, diff.json and diff.png, and return the paths.
 
         Args:
             folder: Where to; it is made if missing.
-
-        Returns:
-            The paths of the three files.
         """
         import json
 
@@ -230,3 +227,39 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value
+
+
+def _draw(diff: Diff, path: str | os.PathLike[str] | None) -> Figure:
+    from matplotlib.figure import Figure
+
+    flips = zip(diff.flips, diff.inputs, strict=False)
+    pictures = [(flip, image) for flip, image in flips if isinstance(image, np.ndarray)]
+    rows = math.ceil(len(pictures) / _ACROSS)
+    figure = Figure(figsize=(9, 3.8 + 1.6 * rows), layout="constrained")
+    grid = figure.add_gridspec(1 + rows, _ACROSS, height_ratios=[3.8] + [1.6] * rows)
+    _curve(figure.add_subplot(grid[0, :]), diff)
+    for index, (flip, image) in enumerate(pictures):
+        axis = figure.add_subplot(grid[1 + index // _ACROSS, index % _ACROSS])
+        axis.imshow(image, interpolation="nearest")
+        axis.set_title(f"{flip.before} → {flip.after}", fontsize=7, parse_math=False)
+        axis.set_axis_off()
+    return finish(figure, path)
+
+
+def _curve(axis: Any, diff: Diff) -> None:
+    names, values = [layer.layer for layer in diff.layers], [layer.likeness for layer in diff.layers]
+    axis.plot(range(len(names)), values, marker="o", markersize=3)
+    axis.axhline(DIVERGED, color="grey", linewidth=0.8, linestyle=":")
+    step = max(1, math.ceil(len(names) / _NAMES))
+    axis.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize=6, parse_math=False)
+    axis.set_ylabel("cka-debiased\n(larger is more alike)", fontsize=8)
+    low = min((value for value in values if value == value), default=0.0)
+    axis.set_ylim(min(low, DIVERGED) - 0.03, 1.03)
+    moved = diff.first_moved
+    if moved is not None:
+        index = diff.layers.index(moved)
+        side = "left" if index < len(names) / 2 else "right"
+        axis.axvline(index, color="#d62728", linewidth=0.8)
+        label = f" first to change: {moved.layer} "
+        axis.text(index, axis.get_ylim()[0], label, fontsize=7, va="bottom", ha=side, parse_math=False)
+    axis.set_title(f"{diff.names[0]} → {diff.names[1]}: {diff.verdict}", fontsize=10, parse_math=False)

@@ -145,7 +145,7 @@ def as_text(diff: Diff) -> str:
     lines = [*textwrap.wrap(title, WIDTH), ""]
     for label, text in findings(diff).items():
         lines += _wrapped(label, text)
-    lines += ["", *_flip_lines(diff)] if not isinstance(diff.answers, str) and diff.answers.flips else []
+    lines += ["", *_flip_lines(diff)] if diff.flips else []
     lines += ["", *(f"{'ok    ' if check.ok else 'FAILED'} {check}" for check in diff.checks)] if diff.checks else []
     return "\n".join(lines)
 
@@ -165,12 +165,11 @@ def _flip_lines(diff: Diff) -> list[str]:
 
 
 def _flips(diff: Diff) -> list[tuple[Flip, Preview]]:
-    flips: Sequence[Flip] = () if isinstance(diff.answers, str) else diff.answers.flips
-    return list(zip(flips, diff.inputs, strict=False))[:FLIPS]
+    return list(zip(diff.flips, diff.inputs, strict=False))[:FLIPS]
 
 
 def _more(diff: Diff) -> list[str]:
-    rest = 0 if isinstance(diff.answers, str) else len(diff.answers.flips) - FLIPS
+    rest = len(diff.flips) - FLIPS
     return [f"and {rest} more, by smaller margins"] if rest > 0 else []
 
 
@@ -190,7 +189,7 @@ def as_markdown(diff: Diff, picture: str | None = None) -> str:
     sections.append(_table(["", "what changed"], rows))
     sections += [f"![layers and flips]({picture})"] if picture else []
     sections.append(_details("Layers", _table(["layer", "cka-debiased", "change"], _layer_rows(diff))))
-    if not isinstance(diff.answers, str) and diff.answers.flips:
+    if diff.flips:
         flips = [
             [str(flip.row), *map(escape_markdown, (flip.truth or "", flip.before, flip.after, _one_line(preview)))]
             for flip, preview in _flips(diff)

@@ -30,24 +30,7 @@ NUMBERS, GROUPED, NAMED = 14, 30, 200  # names per side up to which there is roo
 
 @dataclass(frozen=True)
 class Heatmap:
-    """One matrix to draw.
-
-    Attributes:
-        values: The numbers, NaN where undefined.
-        rows: Names of the rows.
-        columns: Names of the columns.
-        title: A line above.
-        larger_is: What a larger value says: "more alike" or "less alike".
-        bounds: The range of the measure, None where it has no end.
-        marks: What is written behind a number, by row and column.
-        notes: Lines below, such as what the marks mean.
-        sides: What the rows and the columns are of.
-        groups: Neighbours that belong together along a square matrix: first, one past the last, name.
-        numbers: Whether numbers are written in where there is room.
-        upwards: Whether the first row is the lowest.
-        square_root: Whether colours follow the square root, for values most of which are small.
-        most_numbers: Names per side up to which there is room for numbers.
-    """
+    """One matrix to draw; undefined values are NaN."""
 
     values: np.ndarray
     rows: Sequence[str]
@@ -55,14 +38,14 @@ class Heatmap:
     title: str
     larger_is: str = "more alike"
     bounds: tuple[float | None, float | None] = (None, None)
-    marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    sides: tuple[str, str] = ("", "")
-    groups: Sequence[tuple[int, int, str]] = ()
-    numbers: bool = True
-    upwards: bool = False
-    square_root: bool = False
-    most_numbers: int = NUMBERS
+    marks: Mapping[tuple[int, int], str] = field(default_factory=dict)  # written behind a number, by row and column
+    notes: Sequence[str] = ()  # lines below, such as what the marks mean
+    sides: tuple[str, str] = ("", "")  # what the rows and the columns are of
+    groups: Sequence[tuple[int, int, str]] = ()  # neighbours that belong together: first, one past the last, name
+    numbers: bool = True  # written in where there is room
+    upwards: bool = False  # the first row is the lowest
+    square_root: bool = False  # of values for colours, where most are small
+    most_numbers: int = NUMBERS  # names per side up to which there is room for numbers
 
     @property
     def longest(self) -> int:

@@ -157,13 +157,10 @@ class Labelled:
         return as_latex(self.grid(digits), [self._title(), *self.legend(), *self.notes()])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the matrix to one file.
+        """Write the matrix to one file, and return its path.
 
         Args:
             path: The file: npz if it ends in .npz, else safetensors, whose suffix is added where it is missing.
-
-        Returns:
-            The path of the file.
         """
         target = Path(path)
         extra = getattr(self, "extra", {})
@@ -191,9 +188,6 @@ class Labelled:
 
         Args:
             path: The file; `.safetensors` may be left out.
-
-        Raises:
-            StoreError: It holds no such matrix.
         """
         if not is_file(path) and is_file(f"{os.fspath(path)}{SAFETENSORS}"):
             path = f"{os.fspath(path)}{SAFETENSORS}"  # as `save` called it

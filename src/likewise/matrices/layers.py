@@ -97,13 +97,10 @@ class LayerMatrix(Labelled):
         )
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the matrix as safetensors, CSV and PNG.
+        """Write the matrix as safetensors, CSV and PNG, and return the paths.
 
         Args:
             folder: Where to; it is made if missing.
-
-        Returns:
-            The paths of the three files.
         """
         target = Path(folder)
         make_folder(target)

@@ -172,9 +172,6 @@ class SimilarityMatrix(Labelled):
 
         Args:
             names: The networks in their new order; networks that are not named are left out.
-
-        Raises:
-            UnknownNameError: The matrix has no network of a name.
         """
         index = [position(self.names, name, self.LABEL) for name in names]
         extra = {k: np.asarray(v)[np.ix_(index, index)] for k, v in self.extra.items()}
@@ -339,13 +336,10 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return heatmaps(maps, path, across=min(4, math.ceil(math.sqrt(len(maps)))))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write one file per measure.
+        """Write one file per measure, and return the folder.
 
         Args:
             folder: Where to; it is made if missing.
-
-        Returns:
-            The folder.
         """
         target = Path(folder)
         make_folder(target)
@@ -359,9 +353,6 @@ class Comparison(Mapping[str, SimilarityMatrix]):
 
         Args:
             folder: Where the matrices are.
-
-        Raises:
-            InputError: There are none.
         """
         paths = [path for kind in (NPZ, SAFETENSORS) for path in Path(folder).glob(f"*{kind}")]
         if not paths:

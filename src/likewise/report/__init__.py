@@ -2,7 +2,7 @@
 
 `read_runs` reads folders and files that commands wrote, `report` writes the page, `demo` trains ten small networks
 and reports on them. The room imports `_base`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`,
-`classes`, `transfer`, `zeroshot`, `analysis` and `benchmark`.
+`classes`, `transfer`, `zeroshot`, `analysis`, `benchmark` and `difference`.
 """
 
 from __future__ import annotations

@@ -22,19 +22,11 @@ SHUFFLES, MOST, DRAWS, SHARE = 199, 10, 20, 0.8
 
 @dataclass(frozen=True)
 class Families:
-    """Families by one matrix.
-
-    Attributes:
-        clusters: The families.
-        stability: Mean adjusted Rand index of these families with those of 20 draws of 80 % of the networks: 1 if
-            always the same, 0 for chance.
-        p: Share of matrices with the same scores in random places whose families are as far apart.
-        keywords: Words that tell each family from the others.
-    """
+    """Families by one matrix; stability is the mean adjusted Rand index with the families of 80 % of the networks."""
 
     clusters: Clusters
     stability: float
-    p: float
+    p: float  # share of matrices with the same scores in random places whose families are as far apart
     keywords: Sequence[Sequence[str]] = ()
 
 

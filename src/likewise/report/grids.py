@@ -27,26 +27,15 @@ TIMES = 400  # draws of inputs for intervals of attack transfer
 
 @dataclass(frozen=True, eq=False)
 class ScoreGrid:
-    """A matrix as the report shows it: grids over all networks of the report in their order, NaN where undefined.
+    """A matrix as the report shows it: grids over all networks of the report in their order, NaN where undefined."""
 
-    Attributes:
-        label: The measure, numbered where two runs have the same.
-        view: What it looks at, one of `VIEWS`.
-        matrix: The matrix as it was read.
-        values: Its scores.
-        null: What chance gives.
-        q: The p-value against chance, corrected for the number of pairs.
-        low: The lower end of the interval over inputs.
-        high: The upper end.
-    """
-
-    label: str
-    view: str
-    matrix: SimilarityMatrix
+    label: str  # the measure, numbered where two runs have the same
+    view: str  # one of `VIEWS`
+    matrix: SimilarityMatrix  # as it was read
     values: Array
-    null: Array
-    q: Array
-    low: Array
+    null: Array  # what chance gives
+    q: Array  # p-values, corrected for the number of pairs
+    low: Array  # the ends of intervals over inputs
     high: Array
 
     @property

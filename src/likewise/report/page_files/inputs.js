@@ -23,7 +23,7 @@ block("inputs", "inputs", (place, data) => {
       : "This pair has no score by this measure.";
     cards.replaceChildren(...found.map(e => {
       const picture = e.set.pictures[e.row], text = e.set.texts[e.row];
-      const shown = picture ? [el("img", {src: "data:image/png;base64," + picture, alt: `input ${e.row}${e.truth ? ", " + e.truth : ""}`})] : text === undefined ? [] : [el("p", {}, text)];
+      const shown = picture ? [el("img", {src: picture, alt: `input ${e.row}${e.truth ? ", " + e.truth : ""}`})] : text === undefined ? [] : [el("p", {}, text)];
       const answers = e.answers.map((answer, side) => el("div", {}, `${cut(NETS[chosen.pair[side]].short, 24)}: ${answer || "–"}${answer && e.truth ? (answer === e.truth ? " ✓" : " ✗") : ""}`));
       return el("div", {class: text === undefined ? "card" : "card text"}, ...shown, el("b", {}, `input ${e.row}`), e.truth ? ` is ${e.truth}` : "", el("div", {}, num(e.value)), ...answers);
     }));

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
 
-from likewise._base.arrays import Array
 from likewise.comparison.influence import LEFT_OUT, Influence
+from likewise.difference.inputs import data_url
 from likewise.report.panels.panel import Material, Panel, pack
 
 INPUTS, FEWER, PAIRS = 8, 3, 3000  # inputs per pair, fewer where there are more pairs times measures than this
@@ -53,7 +50,7 @@ def _set(influence: Influence, names: tuple[str, ...]) -> dict[str, Any]:
     pictures, texts = {}, {}
     for row in listed:
         if row in index and len(influence.pictures):
-            pictures[row] = base64.b64encode(png(influence.pictures[index[row]])).decode()
+            pictures[row] = data_url(influence.pictures[index[row]])
         elif row in index and influence.texts:
             text = influence.texts[index[row]]
             texts[row] = text[:LONGEST] + "…" * (len(text) > LONGEST)
@@ -77,19 +74,3 @@ def _class(influence: Influence, number: int) -> str:
     if number < 0:
         return ""
     return influence.classes[number] if number < len(influence.classes) else f"class {number}"
-
-
-def png(image: Array) -> bytes:
-    """An image (height, width, 1 or 3) of bytes as a PNG file.
-
-    >>> png(np.zeros((2, 2, 1), dtype=np.uint8))[:8]
-    b'\\x89PNG\\r\\n\\x1a\\n'
-    """
-    height, width, channels = image.shape
-    lines = b"".join(b"\x00" + row.tobytes() for row in np.ascontiguousarray(image, dtype=np.uint8))
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")

@@ -79,14 +79,9 @@ class Scaled:
         return _blur(self.grid)
 
     @cached_property
-    def squared(self) -> np.ndarray:
-        """Its square."""
-        return self.blurred**2
-
-    @cached_property
     def spread(self) -> np.ndarray:
         """The local variance at every entry."""
-        return _blur(self.grid**2) - self.squared
+        return _blur(self.grid**2) - self.blurred**2
 
     def reordered(self, order: np.ndarray) -> Scaled:
         """The same matrix with its classes in another order."""
@@ -150,7 +145,7 @@ def ssim(both: Both) -> float:
     product = a.blurred * b.blurred
     shared = _blur(a.grid * b.grid) - product
     top = (2 * product + c1) * (2 * shared + c2)
-    return float((top / (a.squared + b.squared + c1) / (a.spread + b.spread + c2)).mean())
+    return float((top / (a.blurred**2 + b.blurred**2 + c1) / (a.spread + b.spread + c2)).mean())
 
 
 METRICS: dict[str, Callable[[Both], float]] = {

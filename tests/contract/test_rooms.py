@@ -226,8 +226,9 @@ def test_two_arrays_walk_through_the_files_that_contributors_read_about() -> Non
     files = walked("two_arrays")
     assert {name for name in files if name.split("/")[0] in ("data", "networks", "wordnet")} == set()
     page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
-    steps = page.partition("## How a number is made")[2].partition("`python scripts/walk.py`")[0]
+    steps, _, detours = page.partition("## How a number is made")[2].partition("\n## ")[0].partition("scripts/walk.py`")
     assert set(re.findall(r"`(\w+/[\w/]+\.py)`", steps)) <= files
+    assert [name for name in re.findall(r"`(\w+/[\w/]+\.py)`", detours) if not (SOURCE / name).exists()] == []
 
 
 @pytest.mark.parametrize("walk", ["two_arrays", "two_addresses"])

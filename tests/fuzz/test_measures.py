@@ -29,7 +29,7 @@ def faulty(kind):
     """A measure with one fault, or none."""
 
     def function(pair):
-        x, y = (float(np.abs(rep.given.numpy()).max()) for rep in (pair.a, pair.b))
+        x, y = (float(np.abs(rep.unscaled.numpy()).max()) for rep in (pair.a, pair.b))
         if kind == "foreign" and x > 100:
             return 1 / 0
         if kind == "warning" and x > 100:

@@ -108,39 +108,39 @@ def make(name: str, engine: str | None = None) -> None:
         return
     case, _, seed = name.rpartition("-")
     domain, data, network, preset = CASES[case]
-    how = {"preset": preset, "seed": int(seed), "engine": engine, "progress": False}
+    options = {"preset": preset, "seed": int(seed), "engine": engine, "progress": False}
     every = [*select_measures("all"), *(m for m in map(measures.get, measures.names()) if m.info.on == "outputs")]
     ours = [measures.get("rtd", batch=FEW) if m.name == "rtd" else m for m in every]
-    run(domain, data, network, measures=["resi", *ours], out=RUNS / name, **how)
+    run(domain, data, network, measures=["resi", *ours], out=RUNS / name, **options)
 
 
 def make_variant(name: str, variant: str) -> None:
     """A variant of a run on Cora, by one grounding and the paper's measures."""
     case, _, seed = name.rpartition("-")
     domain, grounding = VARIANTS[variant]
-    how: dict[str, Any] = {"preset": "paper", "seed": int(seed), "groundings": [grounding], "progress": False}
-    run(domain, CASES[case][1], CASES[case][2], measures="resi", out=RUNS / f"{name}-{variant}", **how)
+    options: dict[str, Any] = {"preset": "paper", "seed": int(seed), "groundings": [grounding], "progress": False}
+    run(domain, CASES[case][1], CASES[case][2], measures="resi", out=RUNS / f"{name}-{variant}", **options)
 
 
 def complete(cases: Iterable[str]) -> list[Path]:
     """The runs of some cases that are there."""
-    found = (RUNS / name for name in folders() if name.rpartition("-")[0] in set(cases))
-    return [path for path in found if (path / "results.csv").is_file()]
+    paths = (RUNS / name for name in folders() if name.rpartition("-")[0] in set(cases))
+    return [path for path in paths if (path / "results.csv").is_file()]
 
 
 def beside_the_paper(results: Results) -> str:
     """Every cell of Cora beside the paper's column."""
-    found = compare_with_paper(results)
-    means = markdown(found.by_grounding())
-    cells = found.cells.drop(columns=["domain", "data"])
-    parts = [f"```\n{found}\n```", f"Over the networks:\n\n{means}"]
+    comparison = compare_with_paper(results)
+    means = markdown(comparison.by_grounding())
+    cells = comparison.cells.drop(columns=["domain", "data"])
+    parts = [f"```\n{comparison}\n```", f"Over the networks:\n\n{means}"]
     for grounding, metric in (
         ("labels", "auprc"),
         ("shortcut", "auprc"),
         ("augmentation", "auprc"),
         ("layers", "spearman"),
     ):
-        rows = found.rows[(found.rows["grounding"] == grounding) & (found.rows["metric"] == metric)]
+        rows = comparison.rows[(comparison.rows["grounding"] == grounding) & (comparison.rows["metric"] == metric)]
         text = rows.assign(cell=[_both(*pair) for pair in zip(rows["ours"], rows["paper"], strict=True)])
         wide = text.pivot(index="label", columns="network", values="cell").reindex(
             index=list(dict.fromkeys(text["label"])), columns=list(dict.fromkeys(cells["network"]))
@@ -158,11 +158,11 @@ def beside_the_authors(results: Results) -> str:
     rows = compare_with_paper(results).rows
     rows = rows[(rows["grounding"] == "shortcut") & (rows["metric"] == "auprc")]
     later = pd.read_csv(AUTHORS, index_col="label")
-    found = []
-    for network, part in rows.groupby("network", sort=False):
-        ours, paper = (part.set_index("label")[name] for name in ("ours", "paper"))
+    table_rows = []
+    for network, of_network in rows.groupby("network", sort=False):
+        ours, paper = (of_network.set_index("label")[name] for name in ("ours", "paper"))
         theirs = later[str(network)].reindex(ours.index)
-        found.append(
+        table_rows.append(
             {
                 "network": network,
                 "measures": int(theirs.notna().sum()),
@@ -172,7 +172,7 @@ def beside_the_authors(results: Results) -> str:
                 "rank correlation with the later": float(ours.corr(theirs, method="spearman")),
             }
         )
-    return markdown(pd.DataFrame(found))
+    return markdown(pd.DataFrame(table_rows))
 
 
 def variants() -> str:
@@ -186,9 +186,9 @@ def variants() -> str:
             ]
             if not other:
                 continue
-            found = [compare_with_paper(Results.load(*map(str, paths))).cells for paths in (plain, other)]
+            both = [compare_with_paper(Results.load(*map(str, paths))).cells for paths in (plain, other)]
             ours, theirs = (
-                cells[(cells["grounding"] == grounding) & (cells["metric"] == "auprc")].iloc[0] for cells in found
+                cells[(cells["grounding"] == grounding) & (cells["metric"] == "auprc")].iloc[0] for cells in both
             )
             rows.append(
                 {
@@ -228,8 +228,8 @@ def spent(paths: list[Path]) -> str:
 
 def swept(folder: Path) -> str:
     """Options of three measures over the views of one run."""
-    found = sweep(folder, SWEPT, progress=False).form("published").main().frame
-    wide = found.pivot_table(index="measure", columns="grounding", values="value", sort=False)
+    results = sweep(folder, SWEPT, progress=False).form("published").main().frame
+    wide = results.pivot_table(index="measure", columns="grounding", values="value", sort=False)
     return markdown(wide.reset_index())
 
 
@@ -256,7 +256,7 @@ def validity(paths: list[Path]) -> str:
     return markdown(pd.DataFrame(rows))
 
 
-def shown(path: Path) -> str:
+def inputs_picture(path: Path) -> str:
     """What the groups of a run were shown, as a picture."""
     plot_inputs(path, PICTURES / f"{path.name}-inputs.png")
     return f"![what the groups of {path.name} were shown](benchmark-study/{path.name}-inputs.png)"
@@ -278,7 +278,11 @@ def page() -> None:
         name = next(iter(cases)).partition("-")[0]
         parts += [f"## {title}", f"Runs: {', '.join(path.name for path in there)}.", picture(results, name)]
         parts += [table(results.main(), measure_variant=form_of(results)).to_markdown()]
-        parts += ["### Which groups are valid", validity(there), *([] if cases is GRAPH else [shown(there[0])])]
+        parts += [
+            "### Which groups are valid",
+            validity(there),
+            *([] if cases is GRAPH else [inputs_picture(there[0])]),
+        ]
         parts += ["### What it took", TIMES_NOTE if cases is GRAPH else "", spent(there)]
         if cases is GRAPH:
             parts += ["### Beside the paper", beside_the_paper(results)]
@@ -294,7 +298,7 @@ def page() -> None:
         "## The paper's claims on these runs",
         "\n".join(["| claim | here | behind it |", "|---|---|---|", *lines]),
     ]
-    (DOCS / "benchmark-study.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    (DOCS / "benchmark-study.md").write_text("\n\n".join(text for text in parts if text) + "\n", encoding="utf-8")
 
 
 def main(names: list[str]) -> int:

@@ -47,23 +47,23 @@ def matrix(names: dict[str, str], eps: int) -> TransferMatrix:
     return sat(names, IMAGES, eps=eps / 255, store=STORE, progress=False)
 
 
-def summary(found: TransferMatrix, eps: int) -> dict[str, object]:
+def summary(transfer: TransferMatrix, eps: int) -> dict[str, object]:
     """One row: what a matrix says as a whole, and its two ends with their intervals."""
-    upper = np.triu_indices(len(found), 1)
-    values = found.values[upper]
-    pairs = [(found.names[i], found.names[j]) for i, j in zip(*upper, strict=True)]
+    upper = np.triu_indices(len(transfer), 1)
+    values = transfer.values[upper]
+    pairs = [(transfer.names[i], transfer.names[j]) for i, j in zip(*upper, strict=True)]
 
-    def end(place: int) -> str:
-        a, b = pairs[place]
-        interval = found.interval(a, b)
-        return f"{a}, {b}: {values[place]:.2f} [{float(interval.low):.2f}, {float(interval.high):.2f}]"
+    def end(index: int) -> str:
+        a, b = pairs[index]
+        interval = transfer.interval(a, b)
+        return f"{a}, {b}: {values[index]:.2f} [{float(interval.low):.2f}, {float(interval.high):.2f}]"
 
-    counts = found.counts[upper]
+    counts = transfer.counts[upper]
     return {
         "eps": f"{eps}/255",
         "mean SAT": float(values.mean()),
-        "ln of mean percent": float(np.log(found.percent[upper].mean())),
-        "diagonal": f"{found.values.diagonal().min():.2f} to {found.values.diagonal().max():.2f}",
+        "ln of mean percent": float(np.log(transfer.percent[upper].mean())),
+        "diagonal": f"{transfer.values.diagonal().min():.2f} to {transfer.values.diagonal().max():.2f}",
         "inputs both know": f"{counts.min()} to {counts.max()}",
         "least alike": end(int(values.argmin())),
         "most alike": end(int(values.argmax())),
@@ -79,13 +79,13 @@ def main(sizes: list[str]) -> int:
         for eps in sizes:
             matrix(main_nine, int(eps))
         return 0
-    made: dict[int, TransferMatrix] = {}
+    by_eps: dict[int, TransferMatrix] = {}
     for eps in SIZES:
-        made[eps] = matrix(main_nine, eps)
-        rows = pd.DataFrame([summary(found, size) for size, found in made.items()])
+        by_eps[eps] = matrix(main_nine, eps)
+        rows = pd.DataFrame([summary(transfer, size) for size, transfer in by_eps.items()])
         PAGE.put("1", f"## Nine networks, three sizes of the attack\n\n{markdown(rows)}")
-        families = clusters(made[eps], 3)
-        made[eps].reordered([name for group in families.groups() for name in group]).plot(
+        families = clusters(by_eps[eps], 3)
+        by_eps[eps].reordered([name for group in families.groups() for name in group]).plot(
             DOCS / "transfer-study" / f"cifar10-{eps}.png"
         )
         sys.stdout.write(f"eps {eps}/255 done\n")
@@ -94,14 +94,14 @@ def main(sizes: list[str]) -> int:
     gains = pair_reductions(held_out)
     rivals = ["cka", "disagreement", "boundary-agreement[triplets=20,resolution=20]"]
     other = likewise.compare(main_nine, rivals, data=IMAGES, store=STORE, progress=False)
-    compared = {f"SAT {eps}/255": found for eps, found in made.items()} | dict(other)
+    compared = {f"SAT {eps}/255": transfer for eps, transfer in by_eps.items()} | dict(other)
     rows = [
         {"similarity": name, "Pearson with ERR": correlation(score, -1), "p (Mantel)": score.p}
-        for name, score in ((name, agreement(found, gains)) for name, found in compared.items())
+        for name, score in ((name, agreement(transfer, gains)) for name, transfer in compared.items())
     ]
     PAGE.put("2", f"## Against the gain of pairs (ERR on {held_out.n} other images)\n\n{markdown(pd.DataFrame(rows))}")
     pairs = [
-        {"": f"{one}/255 and {two}/255", "Pearson": correlation(agreement(made[one], made[two]))}
+        {"": f"{one}/255 and {two}/255", "Pearson": correlation(agreement(by_eps[one], by_eps[two]))}
         for one, two in combinations(SIZES, 2)
     ]
     PAGE.put("3", f"## Do the sizes agree?\n\n{markdown(pd.DataFrame(pairs))}")

@@ -79,11 +79,11 @@ def templates(name: str) -> pd.DataFrame:
         net = str(RUNS / name / "epochs" / f"{epoch:04d}.safetensors")
         for split in ("train", "test"):
             view = likewise.extract(net, f"cifar10:{split}[:5000]", progress=False)
-            known = view.outputs
-            found = classes.templates(view.values, known.labels, known.predictions)
-            rows[f"{split}, right", epoch] = found.right
-            rows[f"{split}, wrong", epoch] = found.wrong
-        mistakes[f"epoch {epoch}"] = found
+            outputs = view.outputs
+            templates = classes.templates(view.values, outputs.labels, outputs.predictions)
+            rows[f"{split}, right", epoch] = templates.right
+            rows[f"{split}, wrong", epoch] = templates.wrong
+        mistakes[f"epoch {epoch}"] = templates
     classes.histogram(mistakes, DOCS / f"templates-{name.lower()}.png")
     return pd.Series(rows).unstack().round(3)
 
@@ -110,16 +110,16 @@ def turning_points(curves: pd.DataFrame) -> pd.DataFrame:
 
 def drawn(inspectors: dict[str, classes.Inspector]) -> None:
     """All pictures of the study."""
-    frames = {name: found.curves() for name, found in inspectors.items()}
+    frames = {name: inspector.curves() for name, inspector in inspectors.items()}
     chance = next(iter(inspectors.values())).chance()
     classes.curves(frames, DOCS / "curves.png", chance=chance)
     for kind, title in (("weights", "NCSM"), ("confusion", "CCSM")):
-        shown = {
-            f"{name}, {title}, epoch {epoch}": found.matrices(epoch)[kind]
-            for name, found in inspectors.items()
+        panels = {
+            f"{name}, {title}, epoch {epoch}": inspector.matrices(epoch)[kind]
+            for name, inspector in inspectors.items()
             for epoch in SHOWN
         }
-        classes.matrices(shown, DOCS / f"{kind}.png")
+        classes.matrices(panels, DOCS / f"{kind}.png")
     data = likewise.dataset("cifar10:test")
     for epoch in (SHOWN[0], SHOWN[-1]):
         net = str(RUNS / "ResNet" / "epochs" / f"{epoch:04d}.safetensors")
@@ -132,8 +132,8 @@ def drawn(inspectors: dict[str, classes.Inspector]) -> None:
 def tables(inspectors: dict[str, classes.Inspector]) -> str:
     """The numbers of the study as Markdown."""
     parts = []
-    for name, found in inspectors.items():
-        curves = found.curves()
+    for name, inspector in inspectors.items():
+        curves = inspector.curves()
         parts += [
             f"### {name}",
             "",

@@ -29,14 +29,14 @@ class OwnLabels(Graph):
 
     def changed(self, data: Data, spec: NetworkSpec, share: float | None = None) -> Data:
         """Behind the features of test nodes, another wrong label for each network."""
-        found = super().changed(data, spec, share)
-        graph: Any = found.inputs.graph
+        with_shortcuts = super().changed(data, spec, share)
+        graph: Any = with_shortcuts.inputs.graph
         draw = torch.Generator().manual_seed(spec.seed)
         test, classes = graph.test_mask, len(data.classes)
         steps = torch.randint(1, classes, (int(test.sum()),), generator=draw)
         graph.x = graph.x.clone()
         graph.x[test, -classes:] = functional.one_hot((graph.y[test] + steps) % classes, classes).to(graph.x)
-        return replace(found, inputs=Nodes(graph, found.inputs.index))
+        return replace(with_shortcuts, inputs=Nodes(graph, with_shortcuts.inputs.index))
 
 
 class OtherSeeds(Graph):
@@ -44,9 +44,9 @@ class OtherSeeds(Graph):
 
     def spec(self, group: Group, number: int, experiment: Experiment) -> NetworkSpec:
         """The seed that a preset other than the paper's would give."""
-        found = super().spec(group, number, experiment)
-        seed = found.seed + self._offset(group, experiment)
-        return replace(found, seed=seed, change_seed=self.change_seed(seed, experiment))
+        spec = super().spec(group, number, experiment)
+        seed = spec.seed + self._offset(group, experiment)
+        return replace(spec, seed=seed, change_seed=self.change_seed(seed, experiment))
 
 
 class StandardApart(Graph):
@@ -54,11 +54,11 @@ class StandardApart(Graph):
 
     def spec(self, group: Group, number: int, experiment: Experiment) -> NetworkSpec:
         """Another seed for networks without a change."""
-        found = super().spec(group, number, experiment)
+        spec = super().spec(group, number, experiment)
         if group.kind is not None:
-            return found
-        seed = found.seed + _ELSEWHERE
-        return replace(found, seed=seed, change_seed=self.change_seed(seed, experiment))
+            return spec
+        seed = spec.seed + _ELSEWHERE
+        return replace(spec, seed=seed, change_seed=self.change_seed(seed, experiment))
 
 
 class Both(OwnLabels, OtherSeeds):

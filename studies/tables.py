@@ -30,8 +30,8 @@ class Page:
 
     def parts(self) -> dict[str, str]:
         """What was made so far."""
-        found: dict[str, str] = json.loads(self.kept.read_text()) if self.kept.is_file() else {}
-        return found
+        parts: dict[str, str] = json.loads(self.kept.read_text()) if self.kept.is_file() else {}
+        return parts
 
 
 def markdown(table: pd.DataFrame, digits: int = 2) -> str:
@@ -41,10 +41,10 @@ def markdown(table: pd.DataFrame, digits: int = 2) -> str:
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
 
 
-def correlation(found: Agreement, sign: int = 1) -> str:
+def correlation(agreement: Agreement, sign: int = 1) -> str:
     """A correlation with its interval; `sign` -1 turns it round."""
-    low, high = sorted((sign * found.low, sign * found.high))
-    return f"{sign * found.correlation:.2f} [{low:.2f}, {high:.2f}]"
+    low, high = sorted((sign * agreement.low, sign * agreement.high))
+    return f"{sign * agreement.correlation:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _shown(value: object, digits: int) -> str:

@@ -65,8 +65,8 @@ ARCHITECTURES = (
 @cache
 def data(address: str) -> Data:
     """Data in memory, so that images are made smaller once, not every epoch."""
-    found = likewise.dataset(address)
-    return Data(found.name, "image", found.inputs[:], found.labels, found.classes)
+    images = likewise.dataset(address)
+    return Data(images.name, "image", images.inputs[:], images.labels, images.classes)
 
 
 def trained(name: str) -> ZeroShot | None:
@@ -89,13 +89,13 @@ def fashion(networks: list[Architecture]) -> None:
     """Trainings on a part of Fashion-MNIST."""
     for one in networks:
         if trained(one.name) is None:
-            how = BASE | {"epochs": one.epochs} | one.settings
+            options = BASE | {"epochs": one.epochs} | one.settings
             start = time.process_time()
-            found = likewise.zeroshot.run(
-                one.address, data(TRAIN), test=data(TEST), store=RUNS / "store", progress=False, **how
+            result = likewise.zeroshot.run(
+                one.address, data(TRAIN), test=data(TEST), store=RUNS / "store", progress=False, **options
             )
-            found.save(RUNS / one.name)
-            _say(f"{one.name}: {found.dbi()}, {found.amalgam()}, accuracy {found.accuracy[0]:.3f}", start)
+            result.save(RUNS / one.name)
+            _say(f"{one.name}: {result.dbi()}, {result.amalgam()}, accuracy {result.accuracy[0]:.3f}", start)
 
 
 def attacks(networks: list[Architecture]) -> None:
@@ -115,25 +115,25 @@ def long(networks: list[Architecture]) -> None:
 def cifar(networks: list[Architecture]) -> None:
     """LeNet on all of CIFAR-10."""
     if trained("LeNet-cifar") is None:
-        how = BASE | {"epochs": 1, "batch_size": 128, "lr": 4e-3}
+        options = BASE | {"epochs": 1, "batch_size": 128, "lr": 4e-3}
         start = time.process_time()
         test = likewise.dataset("cifar10:test")
-        found = likewise.zeroshot.run(
-            "zoo:lenet", likewise.dataset(CIFAR), test=test, seeds=2, store=RUNS / "store", progress=False, **how
+        result = likewise.zeroshot.run(
+            "zoo:lenet", likewise.dataset(CIFAR), test=test, seeds=2, store=RUNS / "store", progress=False, **options
         )
-        found.save(RUNS / "LeNet-cifar")
-        _say(f"LeNet on CIFAR-10: {found.dbi()}, {found.amalgam()}, accuracy {found.accuracy.mean():.3f}", start)
+        result.save(RUNS / "LeNet-cifar")
+        _say(f"LeNet on CIFAR-10: {result.dbi()}, {result.amalgam()}, accuracy {result.accuracy.mean():.3f}", start)
     for threshold in THRESHOLDS:
         _attack("LeNet-cifar", CIFAR_IMAGES, 1, 400, threshold)
 
 
 def _attack(name: str, images: str, generations: int, population: int, threshold: int) -> None:
-    found, path = trained(name), _table(name, generations, threshold)
-    if found is None or path.is_file():
+    result, path = trained(name), _table(name, generations, threshold)
+    if result is None or path.is_file():
         return
     start = time.process_time()
-    how: dict[str, Any] = {"thresholds": [threshold], "generations": [generations], "population": population}
-    table = robustness(found.about["weights"][0], data(images), store=RUNS / "store", progress=False, **how)
+    options: dict[str, Any] = {"thresholds": [threshold], "generations": [generations], "population": population}
+    table = robustness(result.about["weights"][0], data(images), store=RUNS / "store", progress=False, **options)
     table.to_csv(path, index=False)
     _say(f"{name} {generations} x {population}, {threshold}: {table['fooled'].tolist()} fooled", start)
 
@@ -153,7 +153,7 @@ STEPS: dict[str, Callable[[list[Architecture]], None]] = {
 
 def _networks(arguments: list[str]) -> Iterator[Architecture]:
     shares = [argument.split("/") for argument in arguments if "/" in argument]
-    first, step = (int(part) for part in shares[0]) if shares else (0, 1)
+    first, step = (int(word) for word in shares[0]) if shares else (0, 1)
     yield from ARCHITECTURES[first::step]
 
 

@@ -99,17 +99,7 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
         raise InputError(f"{bound.key} looks at networks, and check_measure makes up activations. Test it on networks.")
     trial = _Trial(bound, np.random.default_rng(seed))
     report = Report(bound.key)
-    for check in (
-        _symmetry,
-        _identity,
-        _invariances,
-        _range,
-        _triangle,
-        _pairing,
-        _direction,
-        _wide,
-        _saturation,
-    ):
+    for check in (_symmetry, _identity, _invariances, _range, _triangle, _pairing, _direction, _wide, _saturation):
         check(trial, report)
     if strict and report.lies:
         raise ContractError(f"{bound.key} does not keep its contract: {'; '.join(report.lies)}.")
@@ -144,10 +134,7 @@ class _Trial:
 
     def score(self, x: np.ndarray, y: np.ndarray, order: np.ndarray | None = None) -> float:
         views = []
-        for values, labels in (
-            (x, self.labels),
-            (y, self.labels if order is None else self.labels[order]),
-        ):
+        for values, labels in ((x, self.labels), (y, self.labels if order is None else self.labels[order])):
             outputs = Outputs(values, labels) if self.measure.info.on == "outputs" else None
             views.append(Activations(values, outputs=outputs))
         value = self.measure(*views)

@@ -98,9 +98,7 @@ def _app(words: list[str]) -> Any:
     )
 
     @app.callback(invoke_without_command=True)
-    def version(
-        version: bool = typer.Option(False, "--version", help="Print the version."),
-    ) -> None:
+    def version(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
         if version:
             typer.echo(f"likewise {__version__}")
             raise typer.Exit

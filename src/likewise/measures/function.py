@@ -21,15 +21,7 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from likewise._base.hashing import digest
 from likewise._base.machine import is_out_of_memory, one_thread
 from likewise._base.optional import Library
-from likewise.errors import (
-    InputError,
-    LikewiseError,
-    MeasureError,
-    OptionError,
-    UndefinedError,
-    brief,
-    did_you_mean,
-)
+from likewise.errors import InputError, LikewiseError, MeasureError, OptionError, UndefinedError, brief, did_you_mean
 from likewise.matrices.score import range_text
 from likewise.measures.facts import Info, describe
 from likewise.measures.pair import Kernel, Pair, pair_of

@@ -98,8 +98,7 @@ class Subset(Resampled):
     def __init__(self, parent: Representation, index: Tensor) -> None:
         view = parent.view
         outputs = view.outputs and Outputs(
-            view.outputs.logits[index],
-            None if view.outputs.labels is None else view.outputs.labels[index],
+            view.outputs.logits[index], None if view.outputs.labels is None else view.outputs.labels[index]
         )
         rows = replace(view, values=view.values[index], outputs=outputs, reduce=None, probe=None)
         super().__init__(parent, index, rows)

@@ -111,12 +111,7 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
     return float(_common(pair, k).sum(dim=(1, 2)).double().mean() / k)
 
 
-@measure(
-    name="rank-similarity",
-    aliases=("RankSim",),
-    source="Wang et al. 2022, arXiv:2012.11311",
-    **FACTS,
-)
+@measure(name="rank-similarity", aliases=("RankSim",), source="Wang et al. 2022, arXiv:2012.11311", **FACTS)
 def rank_similarity(pair: Pair, *, k: int = 10) -> float:
     """Whether shared neighbours also stand in the same order.
 

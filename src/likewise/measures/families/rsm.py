@@ -121,10 +121,7 @@ def rsm_difference(pair: Pair) -> float:
 
 
 @rsm_difference.variant(
-    "resi",
-    deviation="The spectral norm of D - D', not the Frobenius norm.",
-    kernels=None,
-    cost="n²·iterations",
+    "resi", deviation="The spectral norm of D - D', not the Frobenius norm.", kernels=None, cost="n²·iterations"
 )
 def rsm_difference_resi(pair: Pair) -> float:
     """The largest eigenvalue, by size, of the difference of the distance matrices.

@@ -33,11 +33,7 @@ STEPS = 10  # of the Lanczos iteration
 RIPSER = Library("ripser", extra="measures", to="compute rtd")
 TSITSULIN = "Tsitsulin et al. 2020, arXiv:1905.11141"
 
-IMD_LIMITS: dict[str, Any] = {
-    "mode": ("auto", "exact", "stochastic"),
-    "vectors": (1, None),
-    "seed": (0, None),
-}
+IMD_LIMITS: dict[str, Any] = {"mode": ("auto", "exact", "stochastic"), "vectors": (1, None), "seed": (0, None)}
 
 
 def _imd(trace: np.ndarray, other: np.ndarray, n: int) -> float:

@@ -142,10 +142,7 @@ def groups_in_memory(reps: Sequence[Representation]) -> list[Sequence[Representa
 
 
 def fill(
-    table: InnerProducts,
-    kernel: Kernel,
-    left: Sequence[Representation],
-    right: Sequence[Representation] = (),
+    table: InnerProducts, kernel: Kernel, left: Sequence[Representation], right: Sequence[Representation] = ()
 ) -> None:
     """Inner products of every left network with every left and right one, in one pass over rows."""
     everyone = [*left, *right]

@@ -108,12 +108,7 @@ class Quality:
 
 
 def spearman(
-    evidence: Evidence,
-    truth: str,
-    *,
-    variant: Variant = "published",
-    permutations: int = 9999,
-    seed: int = 0,
+    evidence: Evidence, truth: str, *, variant: Variant = "published", permutations: int = 9999, seed: int = 0
 ) -> Quality:
     """The rank correlation of how far networks are apart by the measure with how far they are apart by a truth.
 

@@ -231,10 +231,7 @@ def with_options(function: Callable[..., Any], measure: Any, options: Mapping[st
 
 
 def as_views(
-    views: Mapping[str, Any],
-    reduce: Reduction | None,
-    measures: Iterable[Measure],
-    keep_names: bool = False,
+    views: Mapping[str, Any], reduce: Reduction | None, measures: Iterable[Measure], keep_names: bool = False
 ) -> dict[str, Activations]:
     """Views under their names, checked to be of one probe. Bare arrays serve as logits where asked."""
     functional = any(m.info.on == "outputs" for m in measures)

@@ -206,13 +206,7 @@ def _compare_many(
     matrices = {m.key: job.matrix(m, about) for m in measures}
     if run.permutations:
         matrices = calibrate_matrices(
-            matrices,
-            job.views,
-            measures,
-            seed=run.seed,
-            limit=limit,
-            permutations=run.permutations,
-            within=run.within,
+            matrices, job.views, measures, seed=run.seed, limit=limit, permutations=run.permutations, within=run.within
         )
     if run.intervals:
         matrices = interval_matrices(matrices, job.views, measures, run.seed, run.progress)

@@ -156,11 +156,7 @@ def interval_matrices(
 
 
 def _reasons(
-    reps: Sequence[Representation],
-    measure: Measure,
-    values: np.ndarray,
-    draws: np.ndarray,
-    split: Groups,
+    reps: Sequence[Representation], measure: Measure, values: np.ndarray, draws: np.ndarray, split: Groups
 ) -> dict[tuple[int, int], str]:
     """Which pairs have no interval, and why."""
     reasons = {}
@@ -236,10 +232,7 @@ def _draw_table(
     draws = []
     rests = split.remaining()
     views = [rep.view for rep in reps]
-    with (
-        Progress(len(rests), "leaving out", show=progress) as bar,
-        one_thread(for_inputs=(*views,)),
-    ):
+    with Progress(len(rests), "leaving out", show=progress) as bar, one_thread(for_inputs=(*views,)):
         values = score_table(measure, reps, reps, {})
         for inputs in rests:
             index = torch.from_numpy(inputs).to(reps[0].values.device)

@@ -177,9 +177,7 @@ def calibrate_matrices(
             nulls = np.empty(0)
         null = {"permutations": count, "groups": 0 if groups is None else int(groups.max()) + 1}
         calibrated[measure.key] = replace(
-            matrix,
-            extra=calibration_grids(matrix.values, nulls, measure),
-            about={**matrix.about, **null},
+            matrix, extra=calibration_grids(matrix.values, nulls, measure), about={**matrix.about, **null}
         )
     return calibrated
 
@@ -197,10 +195,7 @@ def _null_table(
     reps = representations(views, limit)
     tables: dict[Kernel, InnerProducts] = {}
     nulls = []
-    with (
-        Progress(permutations, "shuffling", show=progress) as bar,
-        one_thread(for_inputs=tuple(views)),
-    ):
+    with Progress(permutations, "shuffling", show=progress) as bar, one_thread(for_inputs=tuple(views)):
         values = score_table(measure, reps, reps, tables)
         orders = Orders(permutations, seed, groups)
         for others, shared in shuffled_networks(measure, reps, reps, tables, orders):

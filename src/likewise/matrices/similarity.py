@@ -20,17 +20,7 @@ from likewise._base.names import short_names
 from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
-from likewise.matrices.labelled import (
-    COMMITS,
-    NPZ,
-    SAFETENSORS,
-    Labelled,
-    Pairs,
-    cell,
-    distances,
-    leaf_order,
-    position,
-)
+from likewise.matrices.labelled import COMMITS, NPZ, SAFETENSORS, Labelled, Pairs, cell, distances, leaf_order, position
 from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import LEVEL, Bounds
 from likewise.matrices.tables import as_latex, fit_width

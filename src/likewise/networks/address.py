@@ -39,15 +39,7 @@ from likewise.networks.inputs.normalisation import (
     unwrapped,
 )
 from likewise.networks.inputs.tokenizers import with_tokenizer
-from likewise.networks.sources.base import (
-    PYTHON_FILE,
-    SOURCES,
-    Loaded,
-    NetworkAddress,
-    NetworkInfo,
-    Request,
-    Source,
-)
+from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkAddress, NetworkInfo, Request, Source
 from likewise.networks.zoo.registry import ZOO
 from likewise.wordnet import ClassNames
 

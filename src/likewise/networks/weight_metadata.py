@@ -45,10 +45,7 @@ def check_network(address: NetworkAddress, name: str, path: Path, *, allowed: bo
 
 
 def declared_options(
-    address: NetworkAddress,
-    header: Mapping[str, Any],
-    path: str | Path,
-    typed: Mapping[str, Any] | None = None,
+    address: NetworkAddress, header: Mapping[str, Any], path: str | Path, typed: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The options a header gives a network, or the first that has to be typed instead.
 

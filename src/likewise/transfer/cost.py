@@ -38,12 +38,7 @@ def preset(name: str) -> list[str]:
 
 
 def plan(
-    networks: Any = None,
-    data: Any = None,
-    attack: str | Attack = "pgd",
-    *,
-    preset: str | None = None,
-    **options: Any,
+    networks: Any = None, data: Any = None, attack: str | Attack = "pgd", *, preset: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """Compute what `sat` would cost. Nothing is attacked; networks are built and shown one image.
 

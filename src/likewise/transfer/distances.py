@@ -182,12 +182,7 @@ def _gaps(pair: Pair, direction: str, inputs: int, seed: int, limit: float) -> t
     paired=False,
     rows=2,
     source="Tramèr et al. 2017, arXiv:1704.03453",
-    limits={
-        "direction": tuple(DIRECTIONS),
-        "of": ("distance", "censored"),
-        "inputs": (1, None),
-        "limit": (1e-6, None),
-    },
+    limits={"direction": tuple(DIRECTIONS), "of": ("distance", "censored"), "inputs": (1, None), "limit": (1e-6, None)},
     cost="60·inputs passes",
 )
 def boundary_distance(

@@ -154,12 +154,7 @@ class Answers:
             return cls(json.loads(facts["names"]), tensors["logits"], tensors["labels"])
 
 
-def answers(
-    networks: Any,
-    other: Any = None,
-    data: Any = None,
-    **show: Unpack[ShowOptions],
-) -> Answers:
+def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[ShowOptions]) -> Answers:
     """Collect what networks answer to labelled data.
 
     Each network is shown the data by its own transform, and its outputs are put into the order of the data's classes.

@@ -20,14 +20,7 @@ from likewise.matrices.labelled import position
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 from likewise.transfer.logits import Answers
-from likewise.transfer.scores import (
-    NONE_RIGHT,
-    directed_rates,
-    draws_of,
-    resampled_scores,
-    same_mistakes,
-    score_of,
-)
+from likewise.transfer.scores import NONE_RIGHT, directed_rates, draws_of, resampled_scores, same_mistakes, score_of
 
 CLOSE = 0.04  # differences of accuracy beyond which scores partly measure them
 MATRIX, ANSWERS, FRAME = "sat.safetensors", "answers.safetensors", "sat.csv"

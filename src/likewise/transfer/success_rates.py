@@ -113,13 +113,7 @@ class Success:
 
 
 def success(
-    network: Any,
-    data: Any,
-    attack: str | Attack = "pgd",
-    *,
-    seed: int = 0,
-    pictures: int = PICTURES,
-    **options: Any,
+    network: Any, data: Any, attack: str | Attack = "pgd", *, seed: int = 0, pictures: int = PICTURES, **options: Any
 ) -> Success:
     """Measure how often an attack fools the network it was made for. `sat` shares the examples.
 

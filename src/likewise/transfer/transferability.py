@@ -30,13 +30,7 @@ BATCH = 64
 
 
 def sat(
-    networks: Any,
-    other: Any = None,
-    data: Any = None,
-    *,
-    attack: str | Attack = "pgd",
-    seed: int = 0,
-    **options: Any,
+    networks: Any, other: Any = None, data: Any = None, *, attack: str | Attack = "pgd", seed: int = 0, **options: Any
 ) -> TransferMatrix:
     """Score how far networks are fooled by the same attacks: similarity by attack transferability (SAT).
 
@@ -120,13 +114,7 @@ class OneSided(Mapping[str, float]):
 
 
 def one_sided(
-    new: Any,
-    zoo: Any,
-    data: Any,
-    attack: str | Attack = "pgd",
-    *,
-    seed: int = 0,
-    **options: Any,
+    new: Any, zoo: Any, data: Any, attack: str | Attack = "pgd", *, seed: int = 0, **options: Any
 ) -> OneSided:
     """Compare a new network with a zoo by one attack alone: its examples are shown to all others.
 
@@ -164,12 +152,7 @@ def one_sided(
 
 
 def during(
-    run: str | Path | Sequence[str | Path],
-    data: Any,
-    attack: str | Attack = "pgd",
-    *,
-    seed: int = 0,
-    **options: Any,
+    run: str | Path | Sequence[str | Path], data: Any, attack: str | Attack = "pgd", *, seed: int = 0, **options: Any
 ) -> pd.DataFrame:
     """Compare every epoch that a training kept with the last one, by SAT.
 

@@ -72,11 +72,7 @@ class FolderViews:
     """Views in `STORE/views`: streamed there, mapped from there, found there again."""
 
     def __init__(
-        self,
-        store: str | os.PathLike[str],
-        facts: Mapping[str, str],
-        title: Title,
-        answered: Mapping[str, str],
+        self, store: str | os.PathLike[str], facts: Mapping[str, str], title: Title, answered: Mapping[str, str]
     ) -> None:
         self._facts, self._title, self._answered = dict(facts), title, dict(answered)
         self.folder = Artifacts(Path(store) / VIEWS).folder

@@ -34,12 +34,7 @@ from likewise.views.show import Show, ShowOptions
 
 
 def extract(
-    networks: Any,
-    data: Any = None,
-    layers: Layers = None,
-    *,
-    name: str | None = None,
-    **show: Unpack[ShowOptions],
+    networks: Any, data: Any = None, layers: Layers = None, *, name: str | None = None, **show: Unpack[ShowOptions]
 ) -> Any:
     """What layers of a network give on data, and what it answered, as views.
 

@@ -14,12 +14,7 @@ Reduction = Literal["mean", "cls", "last", "flatten", "spatial", "pool7", "pool7
 
 
 def reduced(
-    values: Tensor,
-    reduce: str,
-    label: str = "the input",
-    mask: Tensor | None = None,
-    *,
-    maps: bool | None = None,
+    values: Tensor, reduce: str, label: str = "the input", mask: Tensor | None = None, *, maps: bool | None = None
 ) -> Tensor:
     """Tokens `(n, t, d)` or maps `(n, c, ...)` as a matrix.
 

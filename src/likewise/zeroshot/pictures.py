@@ -138,11 +138,7 @@ def plot_maps(
 
 
 def plot_histograms(
-    results: Results,
-    path: Target = None,
-    *,
-    difference: bool = False,
-    normalise_both: bool = False,
+    results: Results, path: Target = None, *, difference: bool = False, normalise_both: bool = False
 ) -> Figure:
     """Sums of soft labels over the samples of each unseen class: h filled, h' outlined (figure 4).
 

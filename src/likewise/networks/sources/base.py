@@ -121,9 +121,7 @@ class Source:
 
 
 SOURCES: Registry[Source] = Registry(
-    "source",
-    group="likewise.sources",
-    modules=("likewise.networks.zoo.registry", "likewise.networks.sources.*"),
+    "source", group="likewise.sources", modules=("likewise.networks.zoo.registry", "likewise.networks.sources.*")
 )
 PYTHON_FILE = ".py"  # the prefix in the registry of all addresses whose prefix is a Python file
 S = TypeVar("S", bound=type[Source])

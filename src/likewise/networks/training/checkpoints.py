@@ -91,11 +91,7 @@ def save(
 
 
 def resume(
-    folder: Path,
-    net: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    settings: Mapping[str, Any],
-    best: Best,
+    folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, settings: Mapping[str, Any], best: Best
 ) -> tuple[list[dict[str, Any]], int]:
     """Bring all to where the training in this folder stopped; its history, and its planned epochs.
 
@@ -131,10 +127,7 @@ def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _restore(
-    net: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    header: Mapping[str, str],
-    tensors: Mapping[str, Tensor],
+    net: nn.Module, optimiser: torch.optim.Optimizer, header: Mapping[str, str], tensors: Mapping[str, Tensor]
 ) -> list[dict[str, Any]]:
     history = list(json.loads(header["history"]))
     if not all(isinstance(record["loss"], float) for record in history):

@@ -33,13 +33,7 @@ from likewise.networks.forward import input_kind, prepare_inputs
 from likewise.networks.inputs.normalisation import record_transform, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts, warn_of_split_tokens
 from likewise.networks.training import checkpoints
-from likewise.networks.training.settings import (
-    Settings,
-    SettingsDict,
-    epochs_since_lowest,
-    make_optimiser,
-    rate_at,
-)
+from likewise.networks.training.settings import Settings, SettingsDict, epochs_since_lowest, make_optimiser, rate_at
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
 from likewise.networks.training.teacher import prepare
 from likewise.wordnet import locate

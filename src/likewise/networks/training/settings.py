@@ -218,11 +218,7 @@ def make_optimiser(net: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     rate, decay = settings.rate, settings.weight_decay
     if settings.optimiser == "sgd":
         return torch.optim.SGD(
-            parameters,
-            lr=rate,
-            momentum=settings.momentum,
-            weight_decay=decay,
-            nesterov=settings.momentum > 0,
+            parameters, lr=rate, momentum=settings.momentum, weight_decay=decay, nesterov=settings.momentum > 0
         )
     kind = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.AdamW
     return kind(parameters, lr=rate, weight_decay=decay)

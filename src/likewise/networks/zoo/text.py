@@ -20,13 +20,7 @@ from likewise._base.optional import prepare_torchvision, require
 from likewise.data.changes import class_tokens as tokens_of_classes
 from likewise.errors import InputError
 from likewise.networks.inputs.feature_extractors import quiet
-from likewise.networks.inputs.tokenizers import (
-    FromTransformers,
-    Texts,
-    add_class_tokens,
-    grow_embeddings,
-    longest_text,
-)
+from likewise.networks.inputs.tokenizers import FromTransformers, Texts, add_class_tokens, grow_embeddings, longest_text
 from likewise.networks.zoo.registry import architecture
 
 Tokenizer = Callable[[Texts], dict[str, Tensor]]

@@ -58,12 +58,7 @@ def panel(material: Material) -> Panel | None:
         if rough
         else (),
         ("rates", "own", "picks"),
-        (
-            *_most_robust(matrix),
-            *_most_transfer(matrix),
-            *_ensemble_finding(ensemble),
-            *_teacher_finding(teacher),
-        ),
+        (*_most_robust(matrix), *_most_transfer(matrix), *_ensemble_finding(ensemble), *_teacher_finding(teacher)),
     )
 
 

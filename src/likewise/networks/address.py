@@ -155,9 +155,6 @@ def list_networks(pattern: str = "") -> list[NetworkInfo]:
     Args:
         pattern: Such as "resnet*"; compared with the name and with the whole address.
 
-    Returns:
-        One entry per network: its address, what it takes, and a sentence.
-
     Example:
         >>> [network.address for network in list_networks("zoo:resnet2*")]
         ['zoo:resnet20', 'zoo:resnet20-b']
@@ -252,9 +249,6 @@ def network(
             network takes.
         **options: Options of the network, such as `classes=100`; they take precedence over those of the address.
 
-    Returns:
-        The network in evaluation mode.
-
     Raises:
         InputError: The address names no network, or one that does not fit the data or the weights.
         UnknownNameError: There is no such source or network.
@@ -310,13 +304,10 @@ def _record(
 
 
 def recipe(net: nn.Module) -> Recipe | None:
-    """How `network` made this network.
+    """How `network` made this network, None where it did not.
 
     Args:
         net: A network.
-
-    Returns:
-        Its recipe, None where `network` did not make it.
     """
     origin: Recipe | None = noted(net, "recipe")
     return origin

@@ -108,7 +108,7 @@ def output_indices(data: Any, net: nn.Module, count: int, label: str) -> list[in
     (names, _), outputs = declared_names(data), class_names(net, count)
     if names is None or (outputs is None and len(names) == count):
         return None
-    start = f"the labels of {_name_of(data)} do not fit {label}:"
+    start = f"the labels of {(getattr(data, 'name', None) or type(data).__name__)!r} do not fit {label}:"
     classes = classes_of(data)
     if outputs is None or classes is None:
         raise InputError(
@@ -144,10 +144,6 @@ def relabel(data: Data, net: nn.Module, count: int, label: str) -> Data:
     ids = tuple(wnids) if any(wnids) else None
     labels = output_labels(data.need_labels(f"score {label}"), indices)
     return replace(data, labels=labels, classes=tuple(names), wnids=ids)
-
-
-def _name_of(data: Any) -> str:
-    return repr(getattr(data, "name", None) or type(data).__name__)
 
 
 def _of_transformers(net: nn.Module) -> ClassNames | None:

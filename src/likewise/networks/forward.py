@@ -172,12 +172,6 @@ def call(net: nn.Module, inputs: Any) -> Any:
     Args:
         net: A network.
         inputs: Tensors, passed as they are; a mapping, by name; texts, which become tokens; or sounds.
-
-    Returns:
-        The output of the network, whatever it is.
-
-    Raises:
-        InputError: The network takes other inputs.
     """
     inputs = prepare_inputs(net, inputs)
     if hasattr(inputs, "rows"):
@@ -209,14 +203,11 @@ def _check_features(net: nn.Module, batch: Mapping[str, Tensor]) -> None:
 
 
 def logits(net: nn.Module, inputs: Any) -> Tensor:
-    """The logits for one batch; of a graph, those of the nodes asked for.
+    """The logits (inputs, classes) for one batch; of a graph, those of the nodes asked for.
 
     Args:
         net: A network that classifies.
         inputs: One batch, as `call` takes it.
-
-    Returns:
-        A tensor (inputs, classes).
 
     Raises:
         InputError: The network gives no logits, or several tensors that could be them.

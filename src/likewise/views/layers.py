@@ -59,9 +59,6 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
             none fits, shapes stay unknown.
         name: What messages call the network.
 
-    Returns:
-        One entry per call of a layer.
-
     Raises:
         InputError: This is no network, or it does not take the data.
 

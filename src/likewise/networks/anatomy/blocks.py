@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from torch import nn
@@ -44,7 +44,7 @@ def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     ['layers.0', 'layers.1']
     """
     body = {name: module for name, module in modules.items() if not _BESIDE.search(name)}
-    trees = (_Tree(body, _deep_layers, 2), _Tree(body, _layers, 2), _Tree(body, _layers, 1))
+    trees = (_Tree(body, partial(_layers, depthwise=False), 2), _Tree(body, _layers, 2), _Tree(body, _layers, 1))
     repeated = next(filter(None, (tree.blocks() for tree in trees)), [])
     leaves = [name for name, module in body.items() if has_matrix(module)]
     return repeated or leaves or [name for name, module in modules.items() if has_matrix(module)]
@@ -170,15 +170,10 @@ class _Tree:
         return type(self.modules[name]) in _CONTAINERS
 
 
-def _layers(module: nn.Module) -> int:
-    """How many linear layers and convolutions a module holds."""
-    return sum(_is_layer(inside) for inside in {module: None, **dict.fromkeys(submodules(module).values())})
-
-
-def _deep_layers(module: nn.Module) -> int:
-    """The same without depthwise convolutions, which go with the one that mixes their channels."""
+def _layers(module: nn.Module, depthwise: bool = True) -> int:
+    """How many linear layers and convolutions a module holds; depthwise ones go with those that mix their channels."""
     inside = {module: None, **dict.fromkeys(submodules(module).values())}
-    return sum(_is_layer(layer) and not _is_depthwise(layer) for layer in inside)
+    return sum(_is_layer(layer) and (depthwise or not _is_depthwise(layer)) for layer in inside)
 
 
 def _is_layer(module: nn.Module) -> bool:

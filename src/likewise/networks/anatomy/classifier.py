@@ -71,9 +71,6 @@ def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -
         layer: The name of the layer, or of a module that holds it.
         classes: How many classes there are, where that is known.
 
-    Returns:
-        The classifier with its rows.
-
     Raises:
         NoClassifierError: There is none, or several layers could be it.
         UnknownNameError: The network has no layer of that name.

@@ -81,15 +81,12 @@ def _longest(inputs: Mapping[str, Any], words: Tensor) -> tuple[dict[str, Any], 
     text = {k: v[row : row + 1] if isinstance(v, Tensor) and len(v) == len(words) else v for k, v in inputs.items()}
     places = real[row].nonzero()[:, 0]
     if len(places) < 2:
-        text = {k: torch.cat([v, v], dim=1) if _is_per_token(v, words) else v for k, v in text.items()}
+        per_token = {k for k, v in text.items() if isinstance(v, Tensor) and v.shape[1:] == words.shape[1:]}
+        text = {k: torch.cat([v, v], dim=1) if k in per_token else v for k, v in text.items()}
         if "attention_mask" in text:
             text["attention_mask"] = torch.ones_like(text["attention_mask"])
         places = torch.arange(text["input_ids"].shape[1], device=words.device)
     return text, places
-
-
-def _is_per_token(value: Any, words: Tensor) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 2 and value.shape[1] == words.shape[1]
 
 
 def _is_of_library(net: nn.Module) -> bool:

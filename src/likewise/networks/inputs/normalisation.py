@@ -100,9 +100,6 @@ def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
         net: A network.
         keep_normalisation: Whether `Normalised` is left around it.
 
-    Returns:
-        The network inside, `net` itself where nothing is around it.
-
     Example:
         >>> unwrapped(nn.DataParallel(nn.Linear(2, 2)))
         Linear(in_features=2, out_features=2, bias=True)

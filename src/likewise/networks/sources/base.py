@@ -20,7 +20,7 @@ from torch import nn
 
 from likewise._base.registry import Registry, module_of
 from likewise.data import Domain
-from likewise.errors import InputError, MissingDataError, OptionError, UnknownNameError, did_you_mean
+from likewise.errors import MissingDataError, OptionError, UnknownNameError, did_you_mean
 from likewise.networks.inputs.transforms import Transform
 
 SIZES = frozenset({"classes", "channels", "size"})
@@ -87,6 +87,8 @@ class Source:
     comes_trained: ClassVar[bool] = True  # with published weights, unless the address asks otherwise
     has_revisions: ClassVar[bool] = False  # NAME@REVISION names a state of its repository
     guarded: ClassVar[bool] = True  # sizes are checked first, and errors of a library become a sentence
+    sized_by: ClassVar[Collection[str]] = ()  # which of classes, channels, size and features data decides
+    allowed_in_headers: ClassVar[Collection[str] | None] = None  # options; None: no header may name this source
 
     def build(self, request: Request) -> Loaded:
         """The network asked for."""
@@ -97,8 +99,8 @@ class Source:
         return self.comes_trained
 
     def accepts(self, name: str) -> Collection[str]:
-        """Which of classes, channels, size and features it can be sized by data."""
-        return ()
+        """The sizes of a network that data decides."""
+        return self.sized_by
 
     def names(self) -> Iterator[NetworkInfo]:
         """Every network there is, for `likewise networks`."""
@@ -113,7 +115,7 @@ class Source:
 
         A header is written by a stranger: nothing here may run code, fetch or read another file.
         """
-        return None
+        return self.allowed_in_headers
 
     def is_elsewhere(self, name: str) -> bool:
         """Whether a name has the source fetch or read something, which a header may not ask for."""
@@ -171,12 +173,6 @@ def translate(options: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in options.items()}
 
 
-def with_normalisation(net: nn.Module, mean: Sequence[float], std: Sequence[float], channels: int) -> Loaded:
-    """The network with a normalisation, where that is of as many channels."""
-    fits = len(mean) == len(std) == channels
-    return Loaded(net, tuple(mean) if fits else None, tuple(std) if fits else None)
-
-
 @contextmanager
 def weights_only() -> Iterator[None]:
     """Has torch read tensors alone, whatever the library that calls it asks for."""
@@ -205,11 +201,3 @@ def fetch(make: Callable[[], nn.Module], request: Request) -> nn.Module:
         if "unexpected keyword argument" not in str(error):
             raise
         raise OptionError(f"{request.address} cannot be built so: {error}. Leave it out.") from error
-
-
-def without_weights(request: Request, library: str) -> InputError:
-    """The refusal of published weights that do not exist."""
-    return InputError(
-        f"{library} has no published weights for {request.name!r}. Add '@weights.safetensors', or "
-        f"take it untrained: '{request.address},pretrained=false'."
-    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from likewise._base.optional import prepare_torchvision, require
+from likewise.errors import InputError
 from likewise.networks.inputs.transforms import Transform, each
 from likewise.networks.sources import base
 from likewise.networks.sources.base import SIZES, Loaded, NetworkInfo, Request, Source, source
@@ -26,6 +26,9 @@ _HEADER_OPTIONS = (
 class Timm(Source):
     """Networks of timm; a name with a colon in it is timm's own address of a hub or folder."""
 
+    sized_by: ClassVar[Collection[str]] = ("classes", "channels")
+    allowed_in_headers: ClassVar[Collection[str] | None] = _HEADER_OPTIONS
+
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
         require("torchvision", extra="vision", to=f"load {request.address}")  # timm cannot do without it
@@ -33,18 +36,20 @@ class Timm(Source):
         if ":" not in request.name:
             base.check_known(request, timm.list_models() + timm.list_pretrained(), "timm")
             if request.pretrained and not timm.is_model_pretrained(request.name):
-                raise base.without_weights(request, "timm")
+                raise InputError(
+                    f"timm has no published weights for {request.name!r}. Add '@weights.safetensors', or take it "
+                    f"untrained: '{request.address},pretrained=false'."
+                )
         options = base.translate(request.options, {"classes": "num_classes", "channels": "in_chans"})
         net = base.fetch(lambda: timm.create_model(request.name, pretrained=request.pretrained, **options), request)
         channels, size = options.get("in_chans", 3), options.get("img_size")
         config = timm.data.resolve_model_data_config(net)
         if size is not None:
             config["input_size"] = (channels, *(size if isinstance(size, (list, tuple)) else (size, size)))
-        loaded = base.with_normalisation(net, config["mean"], config["std"], channels)
-        return replace(loaded, transform=_transform(timm, config, channels) if channels in (1, 3) else None)
-
-    def accepts(self, name: str) -> Collection[str]:
-        return ("classes", "channels")
+        fits = len(config["mean"]) == len(config["std"]) == channels
+        mean, std = (tuple(config["mean"]), tuple(config["std"])) if fits else (None, None)
+        transform = _transform(timm, config, channels) if channels in (1, 3) else None
+        return Loaded(net, mean, std, transform=transform)
 
     def names(self) -> Iterator[NetworkInfo]:
         if find_spec("timm") is None or find_spec("torchvision") is None:  # timm imports it
@@ -54,9 +59,6 @@ class Timm(Source):
         published = set(timm.list_models(pretrained=True, include_tags=False))
         for name in timm.list_models():
             yield NetworkInfo(f"timm:{name}", "image", "published weights" if name in published else "untrained")
-
-    def header_options(self, name: str) -> Collection[str]:
-        return _HEADER_OPTIONS
 
     def is_elsewhere(self, name: str) -> bool:
         return ":" in name

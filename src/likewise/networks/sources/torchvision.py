@@ -6,11 +6,10 @@ Detectors normalise by themselves; all others are given the mean and deviation o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from likewise._base.optional import prepare_torchvision, require
 from likewise.errors import InputError
@@ -30,6 +29,9 @@ _TASKS = ("", "detection", "segmentation", "video")  # the modules of torchvisio
 @source("torchvision")
 class Torchvision(Source):
     """Networks of torchvision that classify images, the things in them, their pixels, or videos."""
+
+    sized_by: ClassVar[Collection[str]] = ("classes",)
+    allowed_in_headers: ClassVar[Collection[str] | None] = _HEADER_OPTIONS
 
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
@@ -55,11 +57,7 @@ class Torchvision(Source):
         if task == "detection":
             return Loaded(net, transform=transform)
         preset = published.transforms()
-        loaded = base.with_normalisation(net, preset.mean, preset.std, 3)
-        return replace(loaded, transform=transform, video=task == "video")
-
-    def accepts(self, name: str) -> Collection[str]:
-        return ("classes",)
+        return Loaded(net, tuple(preset.mean), tuple(preset.std), transform=transform, video=task == "video")
 
     def names(self) -> Iterator[NetworkInfo]:
         if find_spec("torchvision") is None:
@@ -68,9 +66,6 @@ class Torchvision(Source):
         models = import_module("torchvision.models")
         for name, task in sorted(_tasks(models).items()):
             yield NetworkInfo(f"torchvision:{name}", "video" if task == "video" else "image", "published weights")
-
-    def header_options(self, name: str) -> Collection[str]:
-        return _HEADER_OPTIONS
 
 
 def _tasks(models: Any) -> dict[str, str]:

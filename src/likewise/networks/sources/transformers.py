@@ -84,6 +84,8 @@ class Transformers(Source):
     """Networks of a folder or of the hub, with their published weights or without."""
 
     has_revisions: ClassVar[bool] = True
+    sized_by: ClassVar[Collection[str]] = ("classes", "channels", "size", "class_tokens")
+    allowed_in_headers: ClassVar[Collection[str] | None] = _HEADER_OPTIONS
 
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
@@ -115,12 +117,6 @@ class Transformers(Source):
         folder = Path(request.name).expanduser()
         address = f"hf:{folder.resolve()}" if folder.is_dir() else None
         return Loaded(net, mean, std, transform=transform, settled=settled, commit=repository.commit, address=address)
-
-    def accepts(self, name: str) -> Collection[str]:
-        return ("classes", "channels", "size", "class_tokens")
-
-    def header_options(self, name: str) -> Collection[str]:
-        return _HEADER_OPTIONS
 
     def is_elsewhere(self, name: str) -> bool:
         """An address of the web, or a path that climbs."""
@@ -186,12 +182,13 @@ def _make(kind: Any, config: Any, repository: Repository, request: Request, opti
         return kind(config)
     net, info = repository.weights(kind, config)
     changed = [(key, tuple(there), tuple(here)) for key, there, here in info["mismatched_keys"]]
+    untrained = request.address.replace(",pretrained=true", "")
     for key, there, here in sorted(changed):
         # some count one more, for no object
         if options.classes is None or here[0] not in (options.classes, options.classes + 1):
             raise InputError(
                 f"the weights of {request.address} do not fit its options: {key} has {there} there and {here} here. "
-                f"Leave the options out, or take it untrained: '{_untrained(request.address)}'."
+                f"Leave the options out, or take it untrained: '{untrained},pretrained=false'."
             )
     missing = sorted(info["missing_keys"])
     if len(missing) == len(net.state_dict()):
@@ -199,20 +196,13 @@ def _make(kind: Any, config: Any, repository: Repository, request: Request, opti
             f"{request.address} has weights of another network: none of them is of a {type(net).__name__}. Correct "
             "'architectures' or 'model_type' in its config.json."
         )
-    if missing and all(key.startswith("pooler.") for key in missing) and _may_lack_pooler(net):
+    may_lack_pooler = "add_pooling_layer" in inspect.signature(type(net).__init__).parameters
+    if missing and all(key.startswith("pooler.") for key in missing) and may_lack_pooler:
         net.pooler, missing = None, []  # the weights were trained without it: what it gives would be drawn at random
     if missing or changed:
         drawn = quoted_list(missing + [key for key, _, _ in changed])
         warn(f"the weights of {request.address} lack {drawn}: drawn at random, to be trained.")
     return net
-
-
-def _untrained(address: str) -> str:
-    return f"{address.replace(',pretrained=true', '')},pretrained=false"
-
-
-def _may_lack_pooler(net: Any) -> bool:
-    return "add_pooling_layer" in inspect.signature(type(net).__init__).parameters
 
 
 # What turns texts, sounds and images into the inputs of a network, read from its repository.

@@ -81,7 +81,7 @@ def save(
     header = {
         "settings": json.dumps(settings),
         "history": json.dumps(history),
-        "groups": json.dumps([_group(group) for group in optimiser.state_dict()["param_groups"]]),
+        "groups": json.dumps(optimiser.state_dict()["param_groups"]),
         "numbers": json.dumps(dict(_memory(optimiser, tensors=False))),
     }
     tensors = {f"net.{name}": value for name, value in unwrapped(net).state_dict().items()}
@@ -145,10 +145,6 @@ def _memory(optimiser: torch.optim.Optimizer, *, tensors: bool) -> Iterator[tupl
         for key, value in memory.items():
             if value is not None and isinstance(value, Tensor) == tensors:
                 yield f"{index}.{key}", value
-
-
-def _group(group: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in group.items()}
 
 
 def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any], done: int) -> None:

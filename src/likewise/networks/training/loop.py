@@ -111,9 +111,6 @@ def train(
         progress: Whether to show a progress bar; by default on a terminal.
         **changes: Settings by name (`epochs`, `lr`, all fields of `likewise.networks.Settings`).
 
-    Returns:
-        The trained network and its history.
-
     Raises:
         InputError: Data, network and settings do not go together, or the folder holds another training.
 

@@ -138,12 +138,6 @@ class Settings:
         Args:
             changes: Settings by name.
             also: Names that a misspelt one may have meant.
-
-        Returns:
-            The changed settings.
-
-        Raises:
-            OptionError: There is no setting of that name.
         """
         names = [one.name for one in fields(self)]
         for name in changes:

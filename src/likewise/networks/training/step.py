@@ -43,11 +43,6 @@ ADVERSARIES: Registry[Callable[[Mapping[str, Any]], Adversary]] = Registry(
 )
 
 
-def adversary(options: Mapping[str, Any]) -> Adversary:
-    """The attack that `Settings.adversarial` describes, its options checked."""
-    return ADVERSARIES.get("attack")(options)
-
-
 class Classify:
     """The usual step: augment, mix or attack, forward pass, and a loss.
 
@@ -59,7 +54,7 @@ class Classify:
         self.settings, self.data, self.teacher = settings, data, teacher
         self.augments = select(settings.augment)
         options = cast("Mapping[str, Any] | None", settings.adversarial)  # a text was read by the settings
-        self.adversary = None if options is None else adversary(options)
+        self.adversary = None if options is None else ADVERSARIES.get("attack")(options)
         if data.domain != "image" and (settings.mixup or settings.cutmix):
             raise InputError(f"{data.domain} inputs cannot be mixed. Leave out mixup and cutmix.")
         if data.domain != "image" and self.adversary is not None:
@@ -136,9 +131,6 @@ def evaluate(
         batch_size: Inputs in one batch.
         device: Where to run, such as "cuda".
         on_batch: Receives the inputs, the logits and the labels of every batch.
-
-    Returns:
-        Loss and accuracy.
 
     Raises:
         InputError: The data has no inputs, no labels, or other classes than the network.

@@ -22,7 +22,7 @@ from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.networks.zoo.registry import architecture
 
 
-def _convolutional(
+def _build(
     kind: str,
     features: int = 1433,
     classes: int = 7,
@@ -31,13 +31,19 @@ def _convolutional(
     dropout: float = 0.5,
     norm: str | None = None,
     activation: str = "relu",
+    **more: Any,
 ) -> nn.Module:
-    sizes = {"in_channels": features, "out_channels": classes, "hidden_channels": width}
-    return _model(kind, num_layers=depth, dropout=dropout, norm=norm, act=activation, **sizes)
+    if depth < 1:
+        raise InputError(f"depth is {depth}. Give at least 1.")
+    models = geometric(f"build {kind}").nn.models
+    from likewise.networks.inputs.sparse_features import use_sparse_inputs  # imports PyTorch Geometric
+
+    more |= {"num_layers": depth, "dropout": dropout, "norm": norm, "act": activation}
+    return use_sparse_inputs(getattr(models, kind)(features, width, out_channels=classes, **more))
 
 
 architecture("gcn", domain="graph", summary="Graph convolutions", source="Kipf and Welling 2016, arXiv:1609.02907")(
-    partial(_convolutional, "GCN")
+    partial(_build, "GCN")
 )
 architecture(
     "sage",
@@ -45,7 +51,7 @@ architecture(
     summary="GraphSAGE: a node and the mean of its neighbours",
     source="Hamilton et al. 2017, arXiv:1706.02216",
     aliases=("graphsage",),
-)(partial(_convolutional, "GraphSAGE"))
+)(partial(_build, "GraphSAGE"))
 
 
 @architecture(
@@ -66,18 +72,7 @@ def gat(
         raise InputError(
             f"{heads} heads cannot share a width of {width}. Choose a width that is a multiple of {heads}."
         )
-    sizes = {"in_channels": features, "out_channels": classes, "hidden_channels": width}
-    more = {"heads": heads, "dropout": dropout, "norm": norm, "act": activation}
-    return _model("GAT", num_layers=depth, **sizes, **more)
-
-
-def _model(kind: str, **settings: Any) -> nn.Module:
-    if settings["num_layers"] < 1:
-        raise InputError(f"depth is {settings['num_layers']}. Give at least 1.")
-    model: nn.Module = getattr(geometric(f"build {kind}").nn.models, kind)(**settings)
-    from likewise.networks.inputs.sparse_features import use_sparse_inputs  # imports PyTorch Geometric
-
-    return use_sparse_inputs(model)
+    return _build("GAT", features, classes, width, depth, dropout, norm, activation, heads=heads)
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,7 @@ from likewise.networks.sources.base import source as network_source
 
 @dataclass(frozen=True)
 class Architecture:
-    """One architecture: how it is built, what it is for and where it was published.
-
-    Attributes:
-        name: Its name: the address is `zoo:NAME`.
-        domain: What it takes: "image", "text" or "graph".
-        build: The class or function that builds it.
-        summary: One line on what it is.
-        source: Its paper.
-        renames: Regular expressions from the keys of published weights to the keys used here.
-        typed_options: Options that lead to other files, so the header of a weights file may not set them.
-        trained: Whether it comes with published weights, all but its classifier.
-    """
+    """One entry of the zoo: what `architecture` was given, and the class or function that builds it."""
 
     name: str
     domain: Domain
@@ -44,21 +33,10 @@ class Architecture:
     @property
     def options(self) -> list[str]:
         """What may be asked for, as `classes` or `size`."""
-        return list(inspect.signature(self.build).parameters)
+        return [one.name for one in inspect.signature(self.build).parameters.values() if one.kind != one.VAR_KEYWORD]
 
     def make(self, **options: Any) -> nn.Module:
-        """Build it.
-
-        Args:
-            **options: Its options, such as `classes=100`.
-
-        Returns:
-            The network, untrained.
-
-        Raises:
-            OptionError: It has no such option.
-            InputError: A size is no whole number, or too small.
-        """
+        """Build it, or say which option it does not have."""
         for name in options:
             if name not in self.options:
                 raise OptionError(f"zoo:{self.name} has no option {name!r}. It takes {', '.join(self.options)}.")
@@ -104,9 +82,6 @@ def architecture(
         aliases: Other names.
         trained: Whether it comes with published weights, all but its classifier.
         **defaults: Other defaults than those of the class or function.
-
-    Returns:
-        A decorator that gives the class or function back.
     """
 
     def register(build: B) -> B:

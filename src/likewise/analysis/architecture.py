@@ -6,7 +6,6 @@ pass does not show is None, such as the stem of a text network.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from likewise.analysis import structure
@@ -43,14 +42,9 @@ ACTIVATIONS = {
 LAST_RESORTS = {"tanh": "Tanh", "sigmoid": "Sigmoid"}  # gates, unless a network has nothing else
 
 
-def architecture(trace: Trace) -> dict[str, str | None]:
-    """The thirteen components by name, from one pass; None where it does not show."""
-    return {name: read(trace) for name, read in READERS.items()}
-
-
 def base_architecture(trace: Trace) -> str | None:
     """CNN, Transformer, Hybrid of both, MLP-Mixer, or MLP."""
-    if structure.attends_to_tokens(trace):
+    if len(structure.attention(trace)) > len(structure.grid_attention(trace)):  # tokens, or maps as the rule
         mixing = (call for call in structure.beyond_stem(trace) if structure.is_spatial(call))
         return "Hybrid" if any(_size(call.argument(3, "stride", 1)) == "1" for call in mixing) else "Transformer"
     if structure.mixes_tokens(trace):
@@ -142,24 +136,8 @@ def group_conv(trace: Trace) -> str | None:
     return _yes(any(_groups(call) > 1 < call.weight[1] for call in structure.convolutions(trace)))
 
 
-READERS: dict[str, Callable[[Trace], str | None]] = {
-    read.__name__: read
-    for read in (
-        base_architecture,
-        hierarchical,
-        stem,
-        input_resolution,
-        normalization,
-        activation,
-        pooling_at_stem,
-        final_pooling,
-        self_attention_2d,
-        channel_attention,
-        channel_attention_location,
-        depthwise_conv,
-        group_conv,
-    )
-}
+READERS = [base_architecture, hierarchical, stem, input_resolution, normalization, activation, pooling_at_stem]
+READERS += [final_pooling, self_attention_2d, channel_attention, channel_attention_location, depthwise_conv, group_conv]
 
 
 def _kinds(trace: Trace, words: dict[str, str], calls: list[Call]) -> str:

@@ -49,9 +49,6 @@ def errors_by_clusters(
         the shares of inputs that the ensemble and that all of its members get wrong. `p`, one per size, is the share
         of permutations of the families among the networks in which the reduction of random members depends as strongly
         on how many families they are of.
-
-    Raises:
-        InputError: A network has no family, or there are no such ensembles.
     """
     import pandas as pd
 

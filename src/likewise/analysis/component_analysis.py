@@ -21,7 +21,7 @@ from torch import nn
 from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.optional import require
-from likewise.analysis.architecture import architecture
+from likewise.analysis.architecture import READERS
 from likewise.analysis.families import Clusters, affinities, pairs, sklearn
 from likewise.analysis.structure import layers
 from likewise.analysis.trace import record_pass
@@ -38,16 +38,8 @@ Table = Any  # a data frame, the path of a CSV file, or {network: {component: va
 FOREST = {"n_estimators": 500, "max_depth": 12, "learning_rate": 0.02, "min_samples_split": 4}
 REPEATS, HELD_OUT = 10, 0.1
 
-
-SEARCHED = (  # classes whose design came from a search, which no pass shows
-    "EfficientNet",
-    "MNASNet",
-    "MobileNetV3",
-    "NASNetALarge",
-    "PNASNet5Large",
-    "RegNet",
-    "RexNet",
-)
+# classes whose design came from a search, which no pass shows
+SEARCHED = ("EfficientNet", "MNASNet", "MobileNetV3", "NASNetALarge", "PNASNet5Large", "RegNet", "RexNet")
 
 
 def components(network: str | nn.Module, data: Any = None) -> dict[str, str | None]:
@@ -80,7 +72,7 @@ def components(network: str | nn.Module, data: Any = None) -> dict[str, str | No
         )
     if not layers(trace):
         raise InputError(f"{called} shows no layer with weights in its pass. Give a table of components instead.")
-    values = architecture(trace)
+    values = {read.__name__: read(trace) for read in READERS}
     if values["base_architecture"] == "CNN" and type(unwrapped(module)).__name__ in SEARCHED:
         values["base_architecture"] = "NAS (CNN)"
     if data is None and trace.shape not in own_sizes(module):
@@ -94,9 +86,6 @@ def component_table(networks: Any, data: Any = None) -> pd.DataFrame:
     Args:
         networks: Addresses or modules, a list or a mapping by name.
         data: What they are shown, by default zeros of a size they take.
-
-    Returns:
-        One row per network under the names of `compare`, one column per component.
     """
     pandas = require("pandas", extra="analysis", to="make a table of components")
     rows = {name: components(network, data) for name, network in by_name(networks).items()}
@@ -131,9 +120,6 @@ def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: i
         matrix: How alike the networks are, by any measure.
         components: A data frame, the path of a CSV file, or {network: {component: value}}.
         seed: Draws trees, shuffles and the held-out pairs.
-
-    Raises:
-        InputError: The table lacks a network or names one twice.
     """
     table = _rows(components, matrix.names)
     first, second = np.triu_indices(len(table), 1)
@@ -160,9 +146,6 @@ def keywords(families: Clusters, components: Table, *, most: int = 5) -> list[li
 
     Returns:
         One list per family, of entries "component=value".
-
-    Raises:
-        InputError: The table lacks a network or names one twice.
     """
     table = _rows(components, families.names)
     documents = [[f"{name}={value}" for name, value in row.dropna().items()] for _, row in table.iterrows()]

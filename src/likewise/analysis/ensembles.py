@@ -74,9 +74,6 @@ def error_reduction(answers: Answers, members: Sequence[str]) -> float:
     Args:
         answers: What networks answer to labelled inputs.
         members: The names of the members.
-
-    Raises:
-        InputError: There is no member, or one is named twice.
         UndefinedError: No member errs.
 
     Example:
@@ -102,9 +99,6 @@ def all_wrong(answers: Answers, members: Sequence[str]) -> Array:
         answers: What networks answer to labelled inputs.
         members: The names of the members.
 
-    Raises:
-        InputError: There is no member, or one is named twice.
-
     Example:
         >>> from likewise.transfer import Answers
         >>> all_wrong(Answers(["a", "b"], [[[2, 0], [1, 0]], [[0, 1], [3, 0]]], [0, 1]), ["a", "b"]).tolist()
@@ -124,9 +118,6 @@ def pair_reductions(answers: Answers) -> SimilarityMatrix:
 
     Returns:
         A matrix in which larger is less alike; `extra["error"]` is the error of each pair.
-
-    Raises:
-        InputError: There are fewer than two networks.
     """
     if len(answers) < 2:
         raise InputError(f"{answers!r} is too few for a pair. Give two networks or more.")

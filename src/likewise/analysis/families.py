@@ -122,9 +122,6 @@ def clusters(
         seed: Draws the starts of k-means.
         starts: How often k-means starts.
         seeds: How many seeds the stability is measured over.
-
-    Raises:
-        InputError: There are too few networks, or pairs without a score.
     """
     values = affinities(matrix)
     most = len(values) - 1
@@ -166,9 +163,6 @@ def embed(matrix: SimilarityMatrix, how: Map = "tsne", *, seed: int = 0) -> Arra
 
     Returns:
         Two coordinates per network, (networks, 2).
-
-    Raises:
-        InputError: There is no such map, or pairs have no score.
     """
     values = affinities(matrix)
     if how == "spectral":

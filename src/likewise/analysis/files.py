@@ -54,12 +54,6 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
 
     Args:
         path: A CSV or TSV file.
-
-    Returns:
-        The table, with the names as its index.
-
-    Raises:
-        InputError: The file is no table, or empty.
     """
     import pandas as pd
 

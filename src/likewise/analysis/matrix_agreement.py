@@ -63,9 +63,6 @@ def agreement(
         resamples: How many draws the interval is computed from.
         seed: Draws both.
 
-    Raises:
-        InputError: The networks differ or are too few, or pairs have no score.
-
     Example:
         >>> a = SimilarityMatrix(["a", "b", "c", "d"], [[9, 3, 2, 1], [3, 9, 2, 1], [2, 2, 9, 1], [1, 1, 1, 9]])
         >>> agreement(a, a).correlation

@@ -135,9 +135,6 @@ def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed
         size: How many members.
         seed: Draws the half of the inputs that the choice is made on.
 
-    Returns:
-        The members, the evidence, and how they do on held-out inputs.
-
     Raises:
         InputError: Matrix and answers are of different networks, or there is no such choice.
         UndefinedError: No network errs.

@@ -125,11 +125,6 @@ def grid_attention(trace: Trace) -> list[ModuleCall]:
     return listed or (grid if 4 * len(grid) <= sum(map(is_spatial, beyond_stem(trace))) else [])
 
 
-def attends_to_tokens(trace: Trace) -> bool:
-    """Whether tokens attend to one another, or positions of maps as the rule."""
-    return len(attention(trace)) > len(grid_attention(trace))
-
-
 def mixes_tokens(trace: Trace) -> bool:
     """Whether a linear layer reads along the tokens, of which there are as many as the stem gives."""
     tokens = positions_after_stem(trace)
@@ -141,13 +136,10 @@ def channel_attention(trace: Trace) -> list[ModuleCall]:
     gates = [module for module in trace.modules if module.kind in CHANNEL_ATTENTION]
     for index, call in enumerate(trace.calls):
         if call.name in GATES and 1 < math.prod(call.takes[1:]) == max(call.takes[1:]):
-            maps = [module for module in trace.around(index) if _gives_maps(module)][:1]
+            around = (m for m in trace.around(index) if len(m.takes) == 4 and m.takes == m.gives)
+            maps = [module for module in around if math.prod(module.takes[2:]) > 1][:1]
             gates += [module for module in maps if module.weights and module not in gates]
     return sorted(gates, key=lambda module: module.first)
-
-
-def _gives_maps(module: ModuleCall) -> bool:
-    return len(module.takes) == 4 and module.takes == module.gives and math.prod(module.takes[2:]) > 1
 
 
 def final(trace: Trace) -> Call | None:
@@ -182,18 +174,14 @@ def flattens(call: Call) -> bool:
     return call.name in ("flatten", "view", "reshape") and maps
 
 
-def width(call: Call) -> int:
-    """How many numbers per position or token remain after a call that makes a vector."""
-    return call.takes[1] if flattens(call) else math.prod(call.gives[1:])
-
-
 def positions_at_end(trace: Trace) -> float | None:
     """How many positions or tokens per input the final pooling takes."""
     last = final(trace)
     if last is None:
         return None
     if not takes_token(last):
-        return math.prod(last.takes[1:]) / width(last)
+        width = last.takes[1] if flattens(last) else math.prod(last.gives[1:])
+        return math.prod(last.takes[1:]) / width
     # the class token may have been taken out before: what the last layer of tokens saw
     tokens = [call.takes[1] for call in layers(trace) if len(call.takes) == 3 and call.takes[0] == trace.batch]
     return max(last.takes[1], *tokens[-1:]) - 1

@@ -98,12 +98,6 @@ def pick_teacher(
         answers: What networks answer, so that teachers more than 4 points less accurate than the best are left out.
         outcomes: The accuracies of students by the name of their teacher, or their answers.
         seed: Draws the starts of k-means.
-
-    Returns:
-        The teacher, the evidence, and all candidates.
-
-    Raises:
-        InputError: There is no teacher to choose from, or the student is among them.
     """
     table = _candidates(student, matrix, teachers, families, answers, seed)
     first = table.iloc[0]
@@ -139,9 +133,6 @@ def teacher_correlations(
         One row for all teachers, those of the student's family, those of others, and for the teachers' accuracy: the
         correlation, above 0 where alike (or accurate) teachers are better, its p by permuting the teachers, and how
         many there are.
-
-    Raises:
-        InputError: Outcomes are of fewer than two teachers, or not between 0 and 1.
     """
     import pandas as pd
 

@@ -54,9 +54,6 @@ def plan(
         passes over clean images and over the examples of all networks; `tmacs`, multiplications of all of it in 10¹²
         (a backward pass to the images counts as one forward pass); `gb`, what its examples take on disk, in 10⁹ bytes.
 
-    Raises:
-        InputError: Neither a preset nor both networks and data are given.
-
     Example:
         >>> costs = plan(preset="paper")
         >>> len(costs), int(costs["steps"].sum()), int(costs["passes"].sum())

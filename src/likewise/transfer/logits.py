@@ -166,9 +166,6 @@ def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[S
         data: Labelled data, or its address.
         **show: How networks are shown (`store`, `device`, `batch_size`, `progress`; see `Show`). By default 256 inputs
             are shown at a time.
-
-    Raises:
-        InputError: There is no network or no label, or networks have different classes.
     """
     settings = Show.only("answers", show, without=NOT_HERE)
     named, inputs = networks_and_data("answers", networks, other, data, "compare answers with them")

@@ -117,10 +117,6 @@ def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any,
         b_on_a: What B answers to the examples made from A, (n,).
         eps_s: The smallest percentage, which keeps the logarithm finite.
 
-    Raises:
-        InputError: Arrays differ in length, or `eps_s` has no logarithm.
-        UndefinedError: No input is classified correctly by both.
-
     Example:
         >>> round(sat_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [1, 1, 2], [0, 0, 1]), 4)
         3.912
@@ -139,10 +135,6 @@ def one_sided_score(labels: Any, clean_a: Any, clean_b: Any, b_on_a: Any, *, eps
         clean_b: What B answers to clean inputs, (n,).
         b_on_a: What B answers to the examples made from A, (n,).
         eps_s: The smallest percentage, which keeps the logarithm finite.
-
-    Raises:
-        InputError: Arrays differ in length, or `eps_s` has no logarithm.
-        UndefinedError: No input is classified correctly by both.
 
     Example:
         >>> round(one_sided_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [0, 0, 1]), 4)

@@ -16,7 +16,6 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -108,12 +107,6 @@ class Session:
                         classes[source, target] = row
                         bar.advance()
         return classes
-
-    def all_predictions(self, names: Iterable[str]) -> Array:
-        """What all networks answer to the examples of all, (source, target, input)."""
-        names = list(names)
-        classes = self.predictions((source, target) for target in names for source in names)
-        return np.stack([np.stack([classes[source, target] for target in names]) for source in names])
 
     def _classes_by_source(self, target: str, sources: list[str]) -> Iterator[tuple[str, Array]]:
         identity = {key: self._identity[target][key] for key in ("fingerprint", "transform", "columns")}

@@ -125,9 +125,6 @@ def success(
         pictures: How many pictures are kept.
         **options: The options of the attack, and how networks are shown, as in `sat`.
 
-    Returns:
-        The rate with its interval, answers before and after, and pictures.
-
     Raises:
         InputError: More than one network, no labels, or a network that cannot be attacked.
         UndefinedError: The network classifies no input correctly.
@@ -206,12 +203,6 @@ def robustness(
             be a little larger than without, where every attack may miss what a smaller one found.
         seed: Draws candidates.
         **show: How the network is shown, as in `sat`; by default 10 images are attacked at a time.
-
-    Returns:
-        One row per attack, threshold and number of generations.
-
-    Raises:
-        InputError: Another attack, or nothing to vary.
     """
     import pandas as pd
 

@@ -77,7 +77,8 @@ def sat(
             raise UndefinedError(f"SAT is undefined for {answers.names[0]!r} and {answers.names[1]!r}: {NONE_RIGHT}")
         warn_of_accuracies(answers)
         stalled = {name: examples.stalled() for name, examples in session.attack(named).items()}
-        predictions = session.all_predictions(named)
+        classes = session.predictions((source, target) for target in named for source in named)
+    predictions = np.stack([np.stack([classes[source, target] for target in named]) for source in named])
     about = {"data": session.data.name, **session.settings.facts()}
     about |= {"stalled": {name: count for name, count in stalled.items() if count}}
     untrained = untrained_networks(named, own_names=False)
@@ -129,9 +130,6 @@ def one_sided(
     Returns:
         One score per network of the zoo, NaN where it and the new one classify no input correctly both;
         `Clusters.assign` takes it.
-
-    Raises:
-        InputError: The zoo is empty, or more than one network is new.
     """
     others = by_name(zoo)
     if not others:
@@ -166,9 +164,6 @@ def during(
     Returns:
         One row per epoch, the last of which is the network with itself. Scores are NaN where an epoch classifies none
         of the inputs correctly.
-
-    Raises:
-        InputError: There is one network only.
     """
     import pandas as pd
 

@@ -45,9 +45,6 @@ class Outputs:
         logits: One row per input and one column per class, `(n, c)`.
         labels: The true class of every input, `(n,)`; None where it is unknown.
 
-    Raises:
-        InputError: The logits are no matrix of finite numbers, or the labels do not fit them.
-
     Example:
         >>> Outputs([[0.1, 0.9], [0.8, 0.2]], labels=[1, 1]).predictions
         tensor([1, 0])

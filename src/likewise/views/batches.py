@@ -60,8 +60,12 @@ class Batch:
 
 def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None) -> Iterator[Batch]:
     """Batches of whatever `data` is; an iterable keeps the batches it has."""
+    if isinstance(data, Data):
+        pairs = data.batches(batch_size, shuffle=shuffle, device=device)
+    else:
+        pairs = ((to_device(inputs, device), labels) for inputs, labels in _loose(data, batch_size, shuffle))
     start = 0
-    for inputs, labels in _pairs(data, batch_size, shuffle, device):
+    for inputs, labels in pairs:
         batch = Batch(inputs, labels, start)
         start += batch.size
         yield batch
@@ -90,14 +94,6 @@ def first_inputs(inputs: Any, n: int) -> Any:
     if hasattr(inputs, "rows") or not all(isinstance(values, (Tensor, list)) for values in fields):
         return None
     return take(inputs, slice(0, n))
-
-
-def _pairs(data: Any, batch_size: int, shuffle: int | None, device: Any) -> Iterator[tuple[Any, Tensor | None]]:
-    if isinstance(data, Data):
-        yield from data.batches(batch_size, shuffle=shuffle, device=device)
-        return
-    for inputs, labels in _loose(data, batch_size, shuffle):
-        yield to_device(inputs, device), labels
 
 
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:

@@ -99,24 +99,21 @@ class FolderViews:
 
     def finish(self, done: Pass) -> dict[str, str]:
         """Name every file by its facts; which file holds which layer."""
+        files = {}
         try:
-            return self._named(done)
+            for layer, sink in done.sinks.items():
+                facts, labels = done.facts(layer), None
+                if layer == OUTPUTS:
+                    labels, answered = done.labelled(sink.n, sink.width)
+                    listed = None if labels is None else labels.tolist()
+                    facts |= answered | {"reduction": facts_digest({"labels": listed, **answered})}
+                merged = self._facts | facts
+                files[layer] = f"{facts_digest({key: merged[key] for key in _IDENTITY if key in merged})}.safetensors"
+                sink.finish(self.folder / files[layer], facts, labels)
         except BaseException:
             for sink in done.sinks.values():
                 sink.abort()
             raise
-
-    def _named(self, done: Pass) -> dict[str, str]:
-        files = {}
-        for layer, sink in done.sinks.items():
-            facts, labels = done.facts(layer), None
-            if layer == OUTPUTS:
-                labels, answered = done.labelled(sink.n, sink.width)
-                listed = None if labels is None else labels.tolist()
-                facts |= answered | {"reduction": facts_digest({"labels": listed, **answered})}
-            merged = self._facts | facts
-            files[layer] = f"{facts_digest({key: merged[key] for key in _IDENTITY if key in merged})}.safetensors"
-            sink.finish(self.folder / files[layer], facts, labels)
         return files
 
     def note(self, request: Mapping[str, Any], files: Mapping[str, str]) -> None:

@@ -175,7 +175,7 @@ def test_a_store_that_another_process_is_making_is_no_folder_of_other_files(tmp_
 
 OPENING = """
 import sys, time
-from likewise.work.store import Store, intact, read
+from likewise.work.store import Store
 while time.time() < float(sys.argv[2]): pass
 for i in range(20): Store(f"{sys.argv[1]}/{i}").close()
 """

@@ -545,3 +545,7 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     assert str(caught.value) == (
         f"device {device!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
     )
+
+
+def test_a_network_of_the_zoo_is_built_for_the_data_it_is_shown() -> None:
+    assert shown("zoo:mlp", "digits:test[:20]").n == 20

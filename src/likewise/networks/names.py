@@ -76,15 +76,9 @@ def untrained_networks(networks: Mapping[str, Any], *, own_names: bool) -> tuple
     return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
 
 
-def network_and_name(
-    network: str | nn.Module, name: str | None = None, *, data: Any = None, domain: str | None = None
-) -> tuple[nn.Module, str]:
-    """The network an address means, sized for the data where it is untrained, and what it is called.
-
-    `domain` is the kind of inputs it will be shown, where there is no data to build it by.
-    """
-    sizes = data if isinstance(data, Data) else None
-    module = load_network(network, data=sizes, domain=domain or domain_of(data))
+def network_and_name(network: str | nn.Module, name: str | None = None, *, data: Any = None) -> tuple[nn.Module, str]:
+    """The network an address means, sized for the data where it is untrained, and what it is called."""
+    module = load_network(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
     called = name or (network if isinstance(network, str) else _module_name(module))
     if any(value.is_meta for value in module.parameters()):
         raise InputError(

@@ -18,7 +18,7 @@ from likewise._base.arrays import refuse_meta
 from likewise._base.hashing import InputsHash, facts_digest, fingerprint
 from likewise._base.progress import warn
 from likewise.data import Data, as_data
-from likewise.data.inputs import data_name, domain_of
+from likewise.data.inputs import data_name
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.networks import recipe, unwrapped
@@ -137,7 +137,7 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
     """The views of one network; without `outputs`, its answers are not kept."""
     refuse_meta()
     inputs = as_data(show.data)
-    module, called = network_and_name(network, name, domain=domain_of(inputs))
+    module, called = network_and_name(network, name, data=inputs)
     inputs = transform_for(module, inputs, repr(called), show.transform)
     module = module if show.transform is None else unwrapped(module)  # past a normalisation of its own
     layers: Any = show.layers

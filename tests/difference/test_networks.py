@@ -176,6 +176,9 @@ def test_what_is_undefined_misses_its_threshold() -> None:
     found = difference(constant, copy.deepcopy(constant), fail_under={"cka-debiased": 0.5})
     assert found.failures[0].startswith("cka-debiased is undefined, so it cannot be compared with 0.5: ")
     assert found.to_dict()["scores"]["cka-debiased"] is None
+    maps = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3))
+    found = difference(maps, copy.deepcopy(maps), reduce="mean", fail_over={"disagreement": 0.1})
+    assert found.failures[0].startswith("disagreement is undefined, so it cannot be compared with 0.1: ")
 
 
 class Text(nn.Module):

@@ -80,15 +80,14 @@ def diff(
     named = _two_networks(a, b, names)
     if data is None:
         raise InputError("no data to show the networks. Pass data, as in data='cifar10:test[:1000]'.")
-    limits = [("under", fail_under or {}), ("over", fail_over or {})]
-    limited = _measures(limits)
+    limits = _limits(under=fail_under, over=fail_over)
     inputs = as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
     nets = {name: network_and_name(network, name, data=inputs)[0] for name, network in named.items()}
     shows = list(replace(options, data=inputs).per_network(named).values())
     views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
-    scores, reasons = _scores(views, [m for m in (*MEASURES, *limited) if m != "disagreement" or _answered(views)])
+    scores, reasons = _scores(views, [key for key, _, _ in limits])
     changes = layer_changes(nets, shows, layers, seed)
     fooled = _transfer(nets, options, inputs, transfer, seed)
     flips = () if isinstance(answers, str) else answers.flips[:PREVIEWS]
@@ -104,7 +103,7 @@ def diff(
         answers=answers,
         transfer=fooled,
         inputs=tuple(previews(inputs, [flip.row for flip in flips])),
-        checks=tuple(_checks(limits, scores, reasons)),
+        checks=tuple(Check(key, side, limit, scores[key], reasons.get(key, "")) for key, side, limit in limits),
     )
 
 
@@ -124,35 +123,25 @@ def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]
     return dict(zip(map(str, called), networks, strict=True))
 
 
-def _measures(limits: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
-    """The keys of the measures that have a threshold."""
-    keys = {}
-    for name in (name for _, thresholds in limits for name in thresholds):
-        measures = select(name, on=("representation", "outputs"))
-        if len(measures) > 1:
-            raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(measures)}. Name them.")
-        keys[name] = measures[0].key
-    return list(keys.values())
-
-
-def _answered(views: Sequence[Activations]) -> bool:
-    return all(view.outputs is not None for view in views)
+def _limits(**thresholds: Mapping[str, float] | None) -> list[tuple[str, str, float]]:
+    """The measure, the side and the limit of every threshold."""
+    limits = []
+    for side, values in thresholds.items():
+        for name, limit in (values or {}).items():
+            measures = select(name, on=("representation", "outputs"))
+            if len(measures) > 1:
+                raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(measures)}. Name them.")
+            limits.append((measures[0].key, side, float(limit)))
+    return limits
 
 
 def _scores(views: Sequence[Activations], measures: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
+    """Of `MEASURES` and more: the scores of two views, and why some are undefined."""
     a, b = (view.name for view in views)
-    matrices = compare({view.name: view for view in views}, list(dict.fromkeys(measures)), progress=False)
+    default = MEASURES if all(view.outputs is not None for view in views) else MEASURES[:1]
+    matrices = compare({view.name: view for view in views}, list(dict.fromkeys([*default, *measures])), progress=False)
     reasons = {key: matrix.reasons[a, b] for key, matrix in matrices.items() if (a, b) in matrix.reasons}
     return {key: matrix[a, b] for key, matrix in matrices.items()}, reasons
-
-
-def _checks(
-    limits: Sequence[tuple[str, Mapping[str, float]]], scores: Mapping[str, float], reasons: Mapping[str, str]
-) -> Iterator[Check]:
-    for side, thresholds in limits:
-        for name, limit in thresholds.items():
-            key = select(name)[0].key
-            yield Check(key, side, float(limit), scores[key], reasons.get(key, ""))
 
 
 def _transfer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,7 @@ class Diff:
         facts |= {"verdict": self.verdict, "ok": self.ok, "failures": self.failures}
         for name in ("layers", "weights", "answers", "transfer", "checks"):
             value = getattr(self, name)
-            facts[name] = value if isinstance(value, str) else _plain(_dicts(value))
+            facts[name] = _plain(value)
         for name in ("first_moved", "first_diverged"):
             layer = getattr(self, name)
             facts[name] = None if layer is None else layer.layer
@@ -214,12 +214,9 @@ class Diff:
         return paths
 
 
-def _dicts(value: Any) -> Any:
-    return [asdict(entry) for entry in value] if isinstance(value, tuple) else asdict(value)
-
-
 def _plain(value: Any) -> Any:
     """Mappings, lists and numbers; a number that is not finite is None."""
+    value = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

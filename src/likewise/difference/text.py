@@ -36,13 +36,9 @@ def findings(diff: Diff) -> dict[str, str]:
         sentences |= {"accuracy": _accuracy(diff.answers)} if diff.answers.accuracy is not None else {}
         sentences |= {"classes": _classes(diff.answers)} if diff.answers.flips else {}
     sentences["attacks"] = _attacks(diff)
-    sentences["measures"] = "; ".join(_scores(diff)) + f" ({diff.looked_at}, n = {diff.n})."
+    scores = (f"{key} undefined" if math.isnan(score) else f"{key} {score:.4g}" for key, score in diff.scores.items())
+    sentences["measures"] = "; ".join(scores) + f" ({diff.looked_at}, n = {diff.n})."
     return sentences
-
-
-def _scores(diff: Diff) -> Iterable[str]:
-    for name, value in diff.scores.items():
-        yield f"{name} undefined" if math.isnan(value) else f"{name} {value:.4g}"
 
 
 def _layers(diff: Diff) -> str:
@@ -56,7 +52,8 @@ def _layers(diff: Diff) -> str:
     if diff.same_layers:
         before = diff.layers.index(first)
         rest = "it is the first of all" if not before else f"the {before} before it give the same numbers"
-        lines.append(f"{first.layer} is the first to change ({_size(first)}); {rest}.")
+        cka = "undefined" if math.isnan(first.likeness) else f"{first.likeness:.3f}"
+        lines.append(f"{first.layer} is the first to change (by {percent(first.change)}, cka-debiased {cka}); {rest}.")
     else:
         lines.append("the networks are of different kinds, so each layer is compared with the most similar one.")
     defined = [layer for layer in diff.layers if not math.isnan(layer.likeness)]
@@ -67,11 +64,6 @@ def _layers(diff: Diff) -> str:
         least = min(defined, key=lambda layer: layer.likeness)
         lines.append(f"None diverges, below {DIVERGED}; {least.layer} comes nearest ({least.likeness:.3f}).")
     return " ".join(lines)
-
-
-def _size(layer: LayerChange) -> str:
-    cka = "undefined" if math.isnan(layer.likeness) else f"{layer.likeness:.3f}"
-    return f"by {percent(layer.change)}, cka-debiased {cka}"
 
 
 def _weights(diff: Diff) -> str:
@@ -144,15 +136,11 @@ def as_text(diff: Diff) -> str:
     title = f"{diff.names[0]} → {diff.names[1]} on {diff.data} ({diff.n} inputs): {diff.verdict}"
     lines = [*textwrap.wrap(title, WIDTH), ""]
     for label, text in findings(diff).items():
-        lines += _wrapped(label, text)
+        first, rest = f"{label:{LABEL}}", " " * LABEL
+        lines += textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False)
     lines += ["", *_flip_lines(diff)] if diff.flips else []
     lines += ["", *(f"{'ok    ' if check.ok else 'FAILED'} {check}" for check in diff.checks)] if diff.checks else []
     return "\n".join(lines)
-
-
-def _wrapped(label: str, text: str) -> list[str]:
-    rest = " " * LABEL
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:{LABEL}}", subsequent_indent=rest, break_long_words=False)
 
 
 def _flip_lines(diff: Diff) -> list[str]:

@@ -112,7 +112,9 @@ class Labelled:
 
         frame = self.to_frame()
         text = np.full(frame.shape, "", dtype=object)
-        rows, columns = (range(side) if whole else _printed(side) for side in frame.shape)
+        rows, columns = (
+            range(side) if whole else [i for i in ends(side, PRINTED) if i is not None] for side in frame.shape
+        )
         marks = self.marks()
         for index in product(rows, columns):
             text[index] = cell(self.values[index], marks.get(index, ""), digits)
@@ -260,11 +262,6 @@ def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:
     gaps = np.where(np.isnan(gaps), np.nanmax(gaps) if np.isfinite(gaps).any() else 1.0, gaps)
     np.fill_diagonal(gaps, 0.0)
     return np.asarray(np.maximum(gaps, 0.0))
-
-
-def _printed(count: int) -> list[int]:
-    """Indices along a long axis that `print` and a notebook show: the first and the last."""
-    return [index for index in ends(count, PRINTED) if index is not None]
 
 
 def cell(value: float, mark: str = "", digits: str = ".4g") -> str:

@@ -79,8 +79,8 @@ class SimilarityMatrix(Labelled):
         values = np.array(self.values, dtype=np.float64)
         if values.shape != (len(names), len(names)):
             raise InputError(f"{len(names)} names need a {len(names)} x {len(names)} matrix, got {values.shape}.")
-        if len(set(names)) < len(names):
-            raise InputError(f"the name {_repeated(names)!r} is given twice. Names must differ.")
+        if repeated := [name for i, name in enumerate(names) if name in names[:i]]:
+            raise InputError(f"the name {repeated[0]!r} is given twice. Names must differ.")
         values.setflags(write=False)
         info = getattr(self.measure, "info", None)  # a measure rather than its name
         facts = {
@@ -360,7 +360,3 @@ def _index_pairs(count: int, symmetric: bool) -> Iterable[tuple[int, int]]:
 def file_name(name: str) -> str:
     """A name without the signs that no file may have."""
     return "".join(c if c.isalnum() or c in "-=." else "_" for c in name).strip("_")
-
-
-def _repeated(names: Sequence[str]) -> str:
-    return next(name for i, name in enumerate(names) if name in names[:i])

@@ -119,7 +119,8 @@ class _Steps:
 
     def run(self, name: str, what: str, step: Callable[..., object], *arguments: object) -> None:
         """Run a step into its folder, unless it was run for the same networks before."""
-        recipe = {"students": list(map(repr, self.students)), "settings": repr(_settings())}
+        settings = [list(MEASURES), list(INPUT_MEASURES), ATTACK, SHUFFLES, LEFT_OUT, STEPS]
+        recipe = {"students": list(map(repr, self.students)), "settings": repr(settings)}
         key = facts_digest(recipe | {"likewise": __version__, "torch": torch.__version__})
         folder = self.folder / name
         done = folder / "done.txt"
@@ -132,10 +133,6 @@ class _Steps:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
         step(*arguments, folder)
         write_whole(done, key.encode())
-
-
-def _settings() -> list[Any]:
-    return [list(MEASURES), list(INPUT_MEASURES), ATTACK, SHUFFLES, LEFT_OUT, STEPS]
 
 
 def _train(folder: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:

@@ -59,7 +59,8 @@ def report_networks(runs: Runs, *, seed: int = 0) -> ReportNetworks:
     """The networks of all matrices, ordered by the families of the first matrix that has all pairs."""
     matrices = [matrix for matrix in runs.matrices if len(matrix) > 1]
     names = list(dict.fromkeys(name for matrix in matrices for name in matrix.names))
-    whole = [matrix for matrix in matrices if len(matrix) == len(names) and np.isfinite(_pairs(matrix.values)).all()]
+    pairs = ~np.eye(len(names), dtype=bool)
+    whole = [matrix for matrix in matrices if len(matrix) == len(names) and np.isfinite(matrix.values[pairs]).all()]
     main = next((matrix for matrix in whole if matrix.measure == FIRST), whole[0] if whole else None)
     families, note = None, ""
     if main is not None and len(main) > 3:
@@ -75,10 +76,6 @@ def report_networks(runs: Runs, *, seed: int = 0) -> ReportNetworks:
     return ReportNetworks(
         tuple(order), main, families, _accuracies(runs), frozenset(untrained), _components(runs), note
     )
-
-
-def _pairs(values: Array) -> Array:
-    return values[~np.eye(len(values), dtype=bool)]
 
 
 def _accuracies(runs: Runs) -> dict[str, float]:

@@ -116,7 +116,9 @@ def read_runs(*paths: str | os.PathLike[str]) -> Runs:
 def _read_tree(folder: Path, runs: Runs) -> None:
     """Read a folder and the folders in it, but for those that were read before."""
     has_results = _read_folder(folder, runs)
-    for inner in _folders(folder):
+    for inner in sorted(folder.iterdir()):
+        if not inner.is_dir() or inner.name.startswith(".") or inner.name in _SKIPPED:
+            continue
         read_before = any(Path(source).is_relative_to(inner) for source, _ in runs.sources)
         has_results = read_before or _read_folder(inner, runs) or has_results
     if not has_results:
@@ -133,11 +135,6 @@ def _empty(path: Path) -> str:
         f"{path} holds no results. Give a folder that likewise compare, transfer, layerwise, inspect, classes, "
         "zeroshot or benchmark wrote by --out."
     )
-
-
-def _folders(path: Path) -> list[Path]:
-    folders = (inner for inner in sorted(path.iterdir()) if inner.is_dir() and not inner.name.startswith("."))
-    return [inner for inner in folders if inner.name not in _SKIPPED]
 
 
 def _read_folder(folder: Path, runs: Runs) -> bool:
@@ -240,10 +237,6 @@ def _inputs(folder: Path, runs: Runs) -> None:
     runs._note(folder / INPUTS, "which inputs networks differ on")
 
 
-def _layerwise(folder: Path, runs: Runs) -> None:
-    _read_matrix(folder / LAYERWISE, runs)
-
-
 def _components(folder: Path, runs: Runs) -> None:
     import pandas as pd
 
@@ -256,7 +249,7 @@ def _components(folder: Path, runs: Runs) -> None:
 LAYERWISE = "layerwise.safetensors"
 _READERS: dict[str, Callable[[Path, Runs], None]] = {
     MATRIX: _transfer,
-    LAYERWISE: _layerwise,
+    LAYERWISE: lambda folder, runs: _read_matrix(folder / LAYERWISE, runs),
     "matrices": _matrices,
     CURVES: _inspection,
     TABLE: lambda folder, runs: _zeroshot(sorted(folder.glob("[0-9]*.safetensors")), runs),

@@ -43,19 +43,11 @@ def patch_fool(
     values in [0, 1] it follows Adam at `rate` along the gradient of the cross-entropy, and by `weight` along those of
     the attention to it in layers 1 to half the depth, without their part against the former.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
+    Options:
         patches: How many patches are replaced.
         layer: The layer whose attention counts, from 0.
-        iterations: How many steps.
         rate: The learning rate of Adam.
         weight: What attention counts beside the cross-entropy.
-        seed: Of what is drawn.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     if patches < 1 or iterations < 0 or layer < 0 or not rate > 0:
         raise InputError(

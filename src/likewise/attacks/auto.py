@@ -32,21 +32,7 @@ def apgd_ce(
     seed: int = 0,
     exact: bool = False,
 ) -> Adversarial:
-    """Projected gradient descent whose steps shrink by themselves, along the cross-entropy.
-
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
-        iterations: How many steps.
-        norm: "Linf" or "L2".
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
-    """
+    """Projected gradient descent whose steps shrink by themselves, along the cross-entropy."""
     with target(net, images, labels, exact=exact) as aim:
         start = Ball(eps, norm).random(aim.clean, torch.Generator().manual_seed(seed))
         return Adversarial(_apgd(aim, Ball(eps, norm), iterations, cross_entropy, start), aim.labels, aim.stalled)
@@ -69,19 +55,8 @@ def apgd_t(
 
     Images that are fooled by one target are not led to the next. Needs four classes or more.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
-        iterations: How many steps.
+    Options:
         targets: How many wrong classes.
-        norm: "Linf" or "L2".
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     draw = torch.Generator().manual_seed(seed)
     with target(net, images, labels, exact=exact) as aim:
@@ -119,18 +94,6 @@ def autoattack(
     """APGD-CE, APGD-T, FAB-T and Square, each on what the ones before left: by the package pyautoattack.
 
     It stops at the first success of each image, so its examples carry less to other networks.
-
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
-        norm: "Linf" or "L2".
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     Ball(eps, norm)
     package = require("pyautoattack", extra="attacks", to="run AutoAttack")

@@ -135,18 +135,8 @@ def pixel(
 ) -> Adversarial:
     """A few pixels of any colour, found by answers alone: with `pixels=1` the one-pixel attack.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
+    Options:
         pixels: How many pixels are changed.
-        search: "cma-es" or "differential-evolution".
-        generations: How many rounds of the search.
-        population: Candidates per round.
-        seed: Of what is drawn.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     space = partial(_pixel_space, pixels=pixels)
     return _search_images(net, images, labels, space, Search(search, generations, population, seed))
@@ -183,18 +173,8 @@ def threshold(
 ) -> Adversarial:
     """All values by up to `threshold` grey levels of 255, found by answers alone.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
+    Options:
         threshold: Grey levels of 255 that a value may move.
-        search: "cma-es" or "differential-evolution".
-        generations: How many rounds of the search.
-        population: Candidates per round.
-        seed: Of what is drawn.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     space = partial(_threshold_space, threshold=threshold)
     return _search_images(net, images, labels, space, Search(search, generations, population, seed))
@@ -305,16 +285,8 @@ def generate(
     The `generator` takes images in [0, 1] and returns images of the same shape, which are brought within `eps` and
     within [0, 1]. Of the network itself only answers are read.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
+    Options:
         generator: Takes images in [0, 1] and returns images of the same shape.
-        eps: How far an image may move, in the norm.
-        norm: "Linf" or "L2".
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     if not isinstance(generator, nn.Module):
         raise InputError("the attack 'generator' needs a network that changes images. Pass generator=NETWORK.")

@@ -72,23 +72,10 @@ def pgd(
     leads to the labels. `early_stop` leaves each image where it first fools the network, which is faster. The
     defaults are those of Deep Similarity Inspector's appendix K, a step of 0.001.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
+    Options:
         step: The size of a step; by default 0.001.
         relative_step: The size of a step as a share of `eps`.
-        iterations: How many steps.
-        norm: "Linf" or "L2".
-        random_start: Start at a random point within `eps`.
-        targeted: Lead to the labels instead of away from them.
         early_stop: Leave each image where it first fools the network, which is faster.
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     if step is not None and relative_step is not None:
         raise InputError("the step is given twice. Leave out step or relative_step.")
@@ -111,19 +98,7 @@ def fgsm(
     targeted: bool = False,
     exact: bool = False,
 ) -> Adversarial:
-    """One step of size `eps` along the sign of the gradient.
-
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
-        targeted: Lead to the labels instead of away from them.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
-    """
+    """One step of size `eps` along the sign of the gradient."""
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         return ascend(aim, Ball(eps), eps, 1, Target.slope)
 
@@ -145,19 +120,8 @@ def mi_fgsm(
 
     The step is `eps` / `iterations` by default.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
+    Options:
         step: The size of a step; by default `eps / iterations`.
-        iterations: How many steps.
-        decay: What an older slope counts, by step.
-        targeted: Lead to the labels instead of away from them.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         return ascend(aim, Ball(eps), _step(step, eps, iterations), iterations, _momentum(Target.slope, decay))
@@ -184,22 +148,10 @@ def vmi_fgsm(
     To each slope is added by how much, at the image before, the mean slope of `neighbours` drawn within
     `beta` · `eps` differed from that image's own.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
+    Options:
         step: The size of a step; by default `eps / iterations`.
-        iterations: How many steps.
-        decay: What an older slope counts, by step.
         neighbours: How many points around the image slopes are taken at.
         beta: How far around, in units of `eps`.
-        targeted: Lead to the labels instead of away from them.
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     if neighbours < 1:
         raise InputError(f"neighbours is {neighbours}. Give at least 1.")
@@ -240,21 +192,9 @@ def low_frequency_pgd(
     Before its sign is taken, the gradient keeps the first `share` of the frequencies of a cosine transform
     along either side. The sign itself brings high frequencies back, as in the paper's code.
 
-    Args:
-        net: The classifier that is attacked.
-        images: Images in [0, 1], `(n, channels, height, width)`.
-        labels: Their classes; by default what the network answers.
-        eps: How far an image may move, in the norm.
+    Options:
         step: The size of a step.
-        iterations: How many steps.
         share: The share of frequencies that is kept, per axis.
-        random_start: Start at a random point within `eps`.
-        targeted: Lead to the labels instead of away from them.
-        seed: Of what is drawn.
-        exact: Attack the network itself instead of a copy with its answers that is faster.
-
-    Returns:
-        The changed images, with the classes they were led away from or towards.
     """
     if not 0 < share <= 1:
         raise InputError(f"share is {share}. Give the share of frequencies to keep, above 0 and up to 1.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,6 +15,22 @@ from torch import Tensor, nn
 from likewise._base.registry import Registry, module_of
 from likewise.errors import InputError, OptionError, brief, did_you_mean
 
+_SHARED = {  # what the arguments are that attacks call alike
+    "net": "The classifier that is attacked.",
+    "images": "Images in [0, 1], `(n, channels, height, width)`.",
+    "labels": "Their classes; by default what the network answers.",
+    "eps": "How far an image may move, in the norm.",
+    "iterations": "How many steps.",
+    "decay": "What an older slope counts, by step.",
+    "norm": '"Linf" or "L2".',
+    "random_start": "Start at a random point within `eps`.",
+    "targeted": "Lead to the labels instead of away from them.",
+    "search": '"cma-es" or "differential-evolution".',
+    "generations": "How many rounds of the search.",
+    "population": "Candidates per round.",
+    "seed": "Of what is drawn.",
+    "exact": "Attack the network itself instead of a copy with its answers that is faster.",
+}
 _TYPES = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
 
 
@@ -52,7 +69,7 @@ class Attack:
     trains: bool = True
 
     def __post_init__(self) -> None:
-        vars(self).update(__doc__=self.run.__doc__, __signature__=inspect.signature(self.run))
+        vars(self).update(__doc__=_docstring(self.run), __signature__=inspect.signature(self.run))
 
     def __repr__(self) -> str:
         return f"<attack {self.name!r}, {self.norm}: {self.summary}>"
@@ -111,6 +128,8 @@ def attack(
 ) -> Callable[[Callable[..., Adversarial]], Attack]:
     """Declare an attack `f(net, images, labels=None, *, ...) -> Adversarial`.
 
+    Its docstring describes options under "Options", but for those that other attacks have too.
+
     Args:
         name: Its name, lower-case kebab.
         norm: What keeps the change small.
@@ -127,6 +146,17 @@ def attack(
         return ATTACKS.add(name, Attack(name, run, norm, source, summary, trains), aliases, module=module_of(run))
 
     return declare
+
+
+def _docstring(run: Callable[..., Adversarial]) -> str:
+    """The function's own words, and what its arguments are: those under "Options", and those that attacks share."""
+    text, _, options = inspect.cleandoc(run.__doc__ or "").partition("\n\nOptions:\n")
+    if "\nArgs:\n" in text:
+        return text
+    words = _SHARED | dict(re.findall(r"^ {4}(\w+): (.*)", options, re.M))
+    lines = [f"    {name}: {words[name]}" for name in inspect.signature(run).parameters if name in words]
+    returns = "    The changed images, with the classes they were led away from or towards."
+    return "\n".join([text, "", "Args:", *lines, "", "Returns:", returns])
 
 
 def _alternatives(hint: Any) -> list[Any]:

@@ -59,7 +59,9 @@ def class_rows(net: nn.Module, count: int) -> tuple[list[int], ClassNames | None
     nothing, "N/A" (COCO counts to 90 and has 80 classes).
     """
     classes = class_names(net, count)
-    rows = list(range(_background(net), count - _no_object(net, count)))
+    # a detector of torchvision has the background first, by its documentation
+    background = int(type(unwrapped(net)).__module__.startswith("torchvision.models.detection."))
+    rows = list(range(background, count - _no_object(net, count)))
     if classes is None or len(classes) <= rows[-1]:  # the rest was never trained
         return rows, None
     rows = [i for i in rows if not _is_placeholder(classes.names[i])]
@@ -166,11 +168,6 @@ def _no_object(net: nn.Module, count: int) -> int:
     labels = getattr(getattr(net, "config", None), "num_labels", None)
     finds_things = any(word in type(net).__name__ for word in ("Detection", "Segmentation"))
     return int(finds_things and isinstance(labels, int) and count == labels + 1)
-
-
-def _background(net: nn.Module) -> int:
-    """1 for a detector of torchvision, whose first output is the background by its documentation; else 0."""
-    return int(type(unwrapped(net)).__module__.startswith("torchvision.models.detection."))
 
 
 def _is_placeholder(name: str) -> bool:

@@ -52,7 +52,10 @@ def declared_options(
     What is typed counts, whatever the file says. A source that declares no options for headers (a Python file) is
     given numbers, never words.
     """
-    options = {name: value for name, value in _options(header, Path(path)).items() if name not in (typed or {})}
+    stated = header.get("options", {})
+    if not isinstance(stated, Mapping) or len(stated) > 100:
+        raise _broken(path)
+    options = {name: value for name, value in stated.items() if name not in (typed or {})}
     for name, value in options.items():
         declared = address.source.header_options(address.name)
         allowed = not _is_word(value) if declared is None else name in declared
@@ -76,13 +79,6 @@ def declared_normalisation(header: Mapping[str, Any], path: str | Path) -> tuple
         if not positive or not 1 <= len(values) <= 4096 or len(values) != len(mean):
             raise InputError(f"{path} gives no usable {name} to normalise images by. Fetch the file again.")
     return mean, std
-
-
-def _options(header: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    options = header.get("options", {})
-    if not isinstance(options, Mapping) or len(options) > 100:
-        raise _broken(path)
-    return dict(options)
 
 
 def _broken(path: str | Path) -> InputError:

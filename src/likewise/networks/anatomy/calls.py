@@ -56,7 +56,11 @@ def call_that_answers(net: nn.Module, calls: Calls, output: Any, field: Any, ask
     layers = weighted_layers(net)
     for call in reversed(list(calls)):
         if not same_numbers(tensor_at(_disturbed(layers, call, ask), field), undisturbed):
-            return _outside_blocks(net, _linear_call(net, call))
+            _linear_call(net, call)  # refused where it is no matrix
+            block = next((name for name in blocks(named_layers(net)) if call.startswith(f"{name}.")), None)
+            if block is None:
+                return call
+            raise no_classifier(net, f"the last layer its answer needs, {call!r}, is a part of the block {block!r}")
     raise no_classifier(net, "its answer changes with none of its layers")
 
 
@@ -65,13 +69,6 @@ def _linear_call(net: nn.Module, call: str) -> str:
     layer = net.get_submodule(name)
     if getattr(matrix(layer), "ndim", 0) != 2 or isinstance(layer, nn.Embedding):
         raise no_classifier(net, f"the last layer its answer needs, {name!r}, is a {type(layer).__name__}")
-    return call
-
-
-def _outside_blocks(net: nn.Module, call: str) -> str:
-    block = next((name for name in blocks(named_layers(net)) if call.startswith(f"{name}.")), None)
-    if block is not None:
-        raise no_classifier(net, f"the last layer its answer needs, {call!r}, is a part of the block {block!r}")
     return call
 
 

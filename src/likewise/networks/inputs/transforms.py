@@ -102,9 +102,12 @@ def transformed(data: Any, transform: Transform, label: str, *, asked: bool) -> 
     images = _images(data)
     if images is None:
         if asked:
+            what = f"a {type(data).__name__}, which is shown as it is"
+            if isinstance(data, Data):
+                what = f"{data.domain} inputs" if data.domain != "image" else f"a {type(data.inputs).__name__}"
             raise InputError(
-                f"transform takes images, and the data is {_described(data)}. Give images: an address of some, or a "
-                "list of PIL images."
+                f"transform takes images, and the data is {what}. Give images: an address of some, or a list of PIL "
+                "images."
             )
         return data
     if asked:
@@ -132,12 +135,6 @@ def _images(data: Any) -> Any:
     if isinstance(data.inputs, Tensor):
         return Images(data.inputs)
     return data.inputs if hasattr(data.inputs, "pictures") else None
-
-
-def _described(data: Any) -> str:
-    if isinstance(data, Data):
-        return f"{data.domain} inputs" if data.domain != "image" else f"a {type(data.inputs).__name__}"
-    return f"a {type(data).__name__}, which is shown as it is"
 
 
 def _warn_of_resizing(images: Images, transform: Transform, name: str, label: str) -> None:

@@ -108,18 +108,11 @@ def resume(
         _same_settings(folder, there, settings, len(json.loads(header["history"])))
         history = _restore(net, optimiser, header, tensors)
         if there["keep_best"]:
-            _restore_best(net, best, history, tensors)
+            best.weights = _named(tensors, "best.")
+            best.accuracy = max(record["best_accuracy"] for record in history if "best_accuracy" in record)
+            unwrapped(net).load_state_dict(best.weights)  # which refuses weights that are not its own
         unwrapped(net).load_state_dict(_named(tensors, "net."))
         return history, there["epochs"]
-
-
-def _restore_best(
-    net: nn.Module, best: Best, history: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]
-) -> None:
-    """The best of a history; loaded into the network once, which refuses weights that are not its own."""
-    best.weights = _named(tensors, "best.")
-    best.accuracy = max(record["best_accuracy"] for record in history if "best_accuracy" in record)
-    unwrapped(net).load_state_dict(best.weights)
 
 
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

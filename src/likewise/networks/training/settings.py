@@ -209,13 +209,10 @@ def make_optimiser(net: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
     if not parameters:
         raise InputError(f"{type(net).__name__} has nothing to train. Set requires_grad on some parameters.")
-    rate, decay = settings.rate, settings.weight_decay
+    common: dict[str, Any] = {"lr": settings.rate, "weight_decay": settings.weight_decay}
     if settings.optimiser == "sgd":
-        return torch.optim.SGD(
-            parameters, lr=rate, momentum=settings.momentum, weight_decay=decay, nesterov=settings.momentum > 0
-        )
-    kind = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.AdamW
-    return kind(parameters, lr=rate, weight_decay=decay)
+        return torch.optim.SGD(parameters, momentum=settings.momentum, nesterov=settings.momentum > 0, **common)
+    return (torch.optim.Adam if settings.optimiser == "adam" else torch.optim.AdamW)(parameters, **common)
 
 
 def rate_at(settings: Settings, epochs_done: float, losses: Sequence[float]) -> float:

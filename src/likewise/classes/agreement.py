@@ -270,9 +270,6 @@ def alignment(
         permutations: How many times classes are permuted for `z` and `p`.
         seed: The seed of permutations and of random weights.
 
-    Returns:
-        The alignment, a float with its chance levels.
-
     Raises:
         InputError: The classes differ, or permutations is below 1.
         UnknownNameError: There is no such metric.

@@ -106,9 +106,6 @@ def idm(similarity: ClassSimilarity, confusion: Any, *, errors_only: bool = Fals
             1 - 1 / (c - 1), not 1; NaN where there is no error.
         ties: What equal similarities get (see `ranks`).
 
-    Returns:
-        The index, a float with its chance and its ceiling.
-
     Raises:
         InputError: There are not as many classes in both, or the confusion holds no counts.
 
@@ -156,9 +153,6 @@ def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, 
         labels: The true class of every input.
         reference: A path similarity, 1 / (steps + 1): `from_wordnet(...)`.
         k: How many of the likeliest classes are counted.
-
-    Returns:
-        The mean over all samples, and over those whose likeliest class is wrong.
 
     Raises:
         InputError: The reference is no path similarity, or shapes or k do not fit.
@@ -208,9 +202,6 @@ def interval(
         resamples: How many confusion matrices are drawn.
         seed: The seed of the draws.
 
-    Returns:
-        The value of the index and both ends of its interval.
-
     Raises:
         InputError: No sample was counted, or level or resamples are out of range.
 
@@ -258,9 +249,6 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
         features: What a layer gives, (inputs, width).
         labels: The true class of every input.
         predictions: The class the network answers for every input.
-
-    Returns:
-        Mean cosines of right and wrong samples, and those of all mistakes.
 
     Raises:
         InputError: Features, labels and predictions do not fit each other.

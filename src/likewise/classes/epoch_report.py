@@ -180,9 +180,6 @@ def index(*, name: str, reads: str = "", **facts: Any) -> Callable[[Callable[[Sn
         name: Its name.
         reads: What it is, in a few words; by default the first line of its docstring.
         **facts: What else is known of it (see `Index`).
-
-    Returns:
-        A decorator.
     """
 
     def declare(function: Callable[[Snapshot], float]) -> Callable[[Snapshot], float]:
@@ -253,9 +250,6 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
     Args:
         curve: One number per epoch; what is not finite is left out.
         epochs: The numbers of the epochs; by default from 0.
-
-    Returns:
-        The last epochs of both phases, or why there are none.
 
     Raises:
         InputError: There is not one number per epoch.

@@ -46,9 +46,6 @@ def animate(
         title: The title of the film.
         seconds: How long one epoch is shown.
 
-    Returns:
-        The path of the film.
-
     Raises:
         InputError: No epoch was reported, the epochs have no matrix in common, or the path ends otherwise.
     """

@@ -56,16 +56,13 @@ def from_weights(
     no direction: NaN, with a warning.
 
     Args:
-        weight: The matrix, or a network or its address, whose classifier is found (of detectors and segmenters too); or
-            a list or mapping of them.
+        weight: The matrix, or a network or its address, whose classifier is found (of detectors and segmenters too). A
+            list or mapping of these gives one similarity each, by name.
         classes: The names of the classes. Those a network has by name need not be given; given in another order, its
             rows follow them.
         inputs: A batch for the network, where several of its layers could be the classifier.
         wnids: One WordNet id per class, None for a class that has none.
         **show: `head`, the name of the classifier in the network.
-
-    Returns:
-        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The weights have no row per class.
@@ -124,16 +121,14 @@ def from_confusion(
     Not symmetric. A class without samples keeps zeros off the diagonal, with a warning.
 
     Args:
-        confusion: The confusion matrix, or the true labels; or a view, a network or its address; or a list or mapping.
+        confusion: The confusion matrix, or the true labels; or a view, a network or its address. A list or
+            mapping of these gives one similarity each, by name.
         predictions: With true labels, the predicted class of every input.
         classes: The names of the classes; by default those of the network.
         data: What a network is shown; labelled.
         split: The data that was classified.
         wnids: One WordNet id per class, None for a class that has none.
         **show: How a network is shown the data; see `likewise.Show`.
-
-    Returns:
-        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The matrix holds no counts, or labels and predictions do not fit.
@@ -191,7 +186,8 @@ def from_features(
     A class without samples has no mean: NaN, with a warning.
 
     Args:
-        features: Features of one layer, as an array or a view; or a network or its address; or a list or mapping.
+        features: Features of one layer, as an array or a view; or a network or its address. A list or mapping
+            of these gives one similarity each, by name.
         labels: The true class of every input, by default those of the view; for a network, its data.
         classes: The names of the classes; by default those of the data.
         data: What a network is shown: labelled data or its address (an image folder, say).
@@ -199,9 +195,6 @@ def from_features(
         split: The data the features come from.
         wnids: One WordNet id per class, None for a class that has none.
         **show: How a network is shown the data; see `likewise.Show`.
-
-    Returns:
-        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: Features and labels do not fit, or the layer does not give one row per input.
@@ -281,15 +274,13 @@ def from_logits(
     """LCSM: correlation over inputs of the logits of two classes; needs neither weights nor labels.
 
     Args:
-        logits: What a network answers, (inputs, classes); or a view, a network or its address; or a list or mapping.
+        logits: What a network answers, (inputs, classes); or a view, a network or its address. A list or
+            mapping of these gives one similarity each, by name.
         classes: The names of the classes; by default those of the network.
         data: What a network is shown.
         split: The data that was classified.
         wnids: One WordNet id per class, None for a class that has none.
         **show: How a network is shown the data; see `likewise.Show`.
-
-    Returns:
-        The class similarity; of several things one each, by name.
 
     Raises:
         InputError: The logits are no matrix of at least two rows.
@@ -329,9 +320,6 @@ def from_wordnet(
         names: Other names for the classes.
         measure: "path", Wu-Palmer ("wup") or Leacock-Chodorow ("lch").
         senses: What names mean that could mean several things: `{"fish": "fish.n.01"}`.
-
-    Returns:
-        The class similarity.
 
     Raises:
         InputError: A class has no name in WordNet, or could mean several things.

@@ -57,9 +57,6 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
         similarity: The class similarity of a network's weights.
         quantile: Which similarities count for max, and one minus it for min.
 
-    Returns:
-        The three numbers.
-
     Raises:
         InputError: The quantile is not from 0.5 to 1.
 

@@ -116,9 +116,6 @@ class Inspector:
             labels: The true class of every input.
             features: The input of the classifier (inputs, width), for class means.
             split: "test", "train" or "adversarial"; there are sums for each.
-
-        Raises:
-            InputError: There is no such split, or shapes or labels do not fit.
         """
         if split not in ("test", "train", "adversarial"):
             raise InputError(f"split is {split!r}. Give 'test', 'train' or 'adversarial'.")
@@ -200,9 +197,6 @@ class Inspector:
 
         Args:
             epoch: Its number.
-
-        Raises:
-            InputError: The epoch was not kept.
         """
         return self.records.epoch(epoch).matrices
 
@@ -211,9 +205,6 @@ class Inspector:
 
         Args:
             curve: The name of an index.
-
-        Raises:
-            InputError: No such index was reported.
         """
         frame = self.curves()
         if curve not in frame:

@@ -35,12 +35,6 @@ def matrices(
         similarities: Class similarities by title.
         path: Where to save the picture.
         order: The order of the classes; by default kin are side by side.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: There is no matrix.
     """
     if not similarities:
         raise InputError("there is no matrix to draw. Give at least one.")
@@ -65,12 +59,6 @@ def curves(
         path: Where to save the picture.
         columns: The indices to draw; by default the main ones.
         chance: The level of chance by index.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: None of these indices was reported.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -119,9 +107,6 @@ def mistakes(
         similarity: What says which mistakes are reasonable.
         path: Where to save the picture.
         count: How many images of each.
-
-    Returns:
-        The figure.
 
     Raises:
         InputError: There is no mistake, or data, predictions and similarity do not fit.
@@ -186,12 +171,6 @@ def histogram(cosines: Mapping[str, Templates], path: str | Path | None = None) 
     Args:
         cosines: What `templates` gave, by name.
         path: Where to save the picture.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: There are no templates.
     """
     from matplotlib.figure import Figure
 

@@ -48,9 +48,6 @@ def inspect(
         adversarial_every: Attack the test batches of every so many epochs too.
         **show: How networks are shown the data: `head`, `batch_size`, `device` and `progress` of `likewise.Show`.
 
-    Returns:
-        The inspector with all epochs.
-
     Raises:
         InputError: The folder keeps no epochs, or the data have no labels.
         MissingDataError: There is no such folder or file.

@@ -105,9 +105,6 @@ class Metric:
             resamples: How many times samples are drawn.
             seed: The seed of the draws.
 
-        Returns:
-            One row per class, and one for their mean.
-
         Raises:
             InputError: Level or resamples are out of range.
         """
@@ -194,9 +191,6 @@ def dbi(
             "ddof1", "l1".
         normalise_both: Scale lengths to sum to one.
 
-    Returns:
-        The metric of every class.
-
     Raises:
         InputError: There is no such reading, or the arrays are no such answers.
 
@@ -262,9 +256,6 @@ def amalgam(
         divide: Whether to divide by n - 1.
         normalise_both: Scale e too, which matters for lengths.
 
-    Returns:
-        The metric of every class.
-
     Raises:
         InputError: There is no such scaling, or the arrays do not fit each other.
 
@@ -326,9 +317,6 @@ def davies_bouldin(held_out: Mapping[str, Any], *, answers: str = "probabilities
     Args:
         held_out: One array per class (samples, k).
         answers: What they are: "probabilities", "logits" or "lengths".
-
-    Returns:
-        The index.
 
     Raises:
         InputError: There is one class, or columns differ.

@@ -28,7 +28,7 @@ NEIGHBOURS, PERPLEXITY = 10, 30.0
 
 
 def embed_soft_labels(rows: Array, how: Literal["isomap", "tsne"] = "isomap", *, seed: int = 0) -> Array:
-    """Two coordinates per soft label, alike ones near each other: by Isomap or by t-SNE.
+    """Two centred coordinates per soft label, alike ones near each other: by Isomap or by t-SNE.
 
     Soft labels that are equal share one point. Isomap keeps distances along the points, so its unit is that of DBI;
     t-SNE keeps neighbours, and its unit says nothing.
@@ -37,12 +37,6 @@ def embed_soft_labels(rows: Array, how: Literal["isomap", "tsne"] = "isomap", *,
         rows: Soft labels (samples, classes).
         how: "isomap" or "tsne".
         seed: The seed of t-SNE.
-
-    Returns:
-        Coordinates (samples, 2), centred.
-
-    Raises:
-        InputError: There is no such map.
     """
     if how not in _MAPS:
         raise InputError(f"no map named {how!r}. Choose 'isomap' or 'tsne'.")
@@ -106,12 +100,6 @@ def plot_maps(
         normalise_both: Scale lengths to sum to one.
         samples: How many of each class are drawn at most, at random.
         seed: The seed of that draw and of t-SNE.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: There is no result, or they are of different classes.
     """
     several = _several(results)
     draw = np.random.default_rng(seed)
@@ -149,12 +137,6 @@ def plot_histograms(
         path: Where to save the picture.
         difference: Draw |h - h'| instead (figure 6).
         normalise_both: Scale lengths to sum to one.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: There is no result, or they are of different classes.
     """
     several = _several(results)
     figure, axes = _grid(several)
@@ -181,12 +163,6 @@ def plot_differences(results: Results, path: Target = None, *, normalise_both: b
         results: One result, or several of one data set in a list or a mapping.
         path: Where to save the picture.
         normalise_both: Scale lengths to sum to one.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: There is no result, or they are of different classes.
     """
     from matplotlib.figure import Figure
 

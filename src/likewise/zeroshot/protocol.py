@@ -62,9 +62,6 @@ def run(
         progress: Whether to show a progress bar.
         **changes: Settings of `likewise.train` that differ from the preset, such as `epochs=20`.
 
-    Returns:
-        The answers of all networks, with the metrics.
-
     Raises:
         InputError: The network cannot be built with fewer classes, the data have too few, or an option is unknown.
         WorkerError: A worker of the engine died.

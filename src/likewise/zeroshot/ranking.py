@@ -37,9 +37,6 @@ _PAPER = {  # tables 1 to 3: L0 and Linf attacks of 400 each, DBI, AM
 def paper_table() -> pd.DataFrame:
     """Tables 1 to 3 of the paper: successful attacks of 800, DBI and AM of five networks on CIFAR-10.
 
-    Returns:
-        One row per network.
-
     Example:
         >>> paper_table().loc["ResNet", ["attacks", "AM"]].tolist()
         [485.0, 281.296]
@@ -61,9 +58,6 @@ def architectures(results: Results, attacks: Mapping[str, pd.DataFrame] | None =
     Args:
         results: One result, or several in a list or a mapping.
         attacks: The table of `likewise.transfer.robustness` by network, of one number of generations.
-
-    Returns:
-        The table.
 
     Raises:
         InputError: A network was not attacked, or not as the others were.
@@ -111,9 +105,6 @@ def rank_correlations(
         table: One row per network, such as that of `architectures` or `paper_table`.
         of: Columns.
         against: Columns they are correlated with.
-
-    Returns:
-        One row per pair of columns.
 
     Raises:
         InputError: There is no such column, or fewer than four networks have both.

@@ -115,9 +115,6 @@ class ZeroShot:
             name: The class.
             seed: Which training, counted from 0.
             normalise_both: Scale lengths to sum to one.
-
-        Raises:
-            InputError: There is no such class or training.
         """
         if name not in self.classes:
             raise InputError(f"{self.network!r} has no class {name!r}.{did_you_mean(str(name), self.classes)}")
@@ -251,9 +248,6 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
     Args:
         folder: The folder.
 
-    Returns:
-        The result, of one seed.
-
     Raises:
         InputError: There is no such folder, or an array or a fact is missing or malformed.
     """
@@ -333,12 +327,6 @@ def means(results: Results, **options: Any) -> pd.DataFrame:
     Args:
         results: One result, or several in a list or a mapping.
         **options: Options of both metrics.
-
-    Returns:
-        The table.
-
-    Raises:
-        InputError: There is no result.
     """
     import pandas as pd
 

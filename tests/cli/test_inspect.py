@@ -13,7 +13,7 @@ from likewise import classes
 from likewise.classes import from_weights
 from likewise.cli.inspect import inspect
 from likewise.cli.train import train
-from tests.classes.test_films import film_of
+from tests.classes.test_pictures import film_of
 from tests.cli.conftest import invoke
 
 

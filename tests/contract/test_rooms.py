@@ -67,7 +67,7 @@ def test_every_module_belongs_to_a_room() -> None:
 def test_a_room_has_at_most_twelve_files_at_its_top() -> None:
     """The command line has one per command; `classes` may only shrink."""
     counts = {room: len(list((SOURCE / room).glob("*.py"))) - 1 for room in ROOMS if room != "cli"}
-    assert {room: count for room, count in counts.items() if count > (14 if room == "classes" else 12)} == {}
+    assert {room: count for room, count in counts.items() if count > (13 if room == "classes" else 12)} == {}
 
 
 def test_a_room_imports_only_rooms_before_it() -> None:
@@ -113,7 +113,10 @@ def test_what_is_imported_is_written_where_it_is_imported() -> None:
         ("from .facts import Info", "likewise.measures.facts"),
         ("from . import facts", "likewise.measures.facts"),
         ("from .. import compare", "likewise.comparison.compare"),
-        ("from importlib import import_module\nimport_module('likewise.classes.films')", "likewise.classes.films"),
+        (
+            "from importlib import import_module\nimport_module('likewise.classes.pictures')",
+            "likewise.classes.pictures",
+        ),
         ("from importlib import import_module as load\nload(name='likewise.views')", "likewise.views"),
         ("import importlib\nimportlib.import_module('likewise.views')", "likewise.views"),
         ("import importlib as il\nil.import_module(f'likewise.views.{sys}')", "likewise.views"),

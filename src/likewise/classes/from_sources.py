@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
-from torch.nn import Module
 
 from likewise import wordnet
 from likewise._base.arrays import as_array, check_labels
@@ -25,11 +24,10 @@ from likewise.classes.network_sources import (
     class_names,
     classifier_rows,
     features_of,
-    for_each,
     is_network,
+    of_several,
     one_head,
     row_order,
-    several,
 )
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, quoted_list
@@ -37,18 +35,11 @@ from likewise.views.activations import Activations
 from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames
 
-Several = Mapping[str, Any] | list[str] | list[Module] | list[Activations]
 
-
-@overload
-def from_weights(weight: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
-@overload
-def from_weights(
-    weight: Any, classes: Names = ..., *, inputs: Any = ..., wnids: Ids = ..., **show: Unpack[ShowOptions]
-) -> ClassSimilarity: ...
+@of_several(*NOT_SHOWN)
 def from_weights(
     weight: Any, classes: Names = None, *, inputs: Any = None, wnids: Ids = None, **show: Unpack[ShowOptions]
-) -> ClassSimilarity | dict[str, ClassSimilarity]:
+) -> ClassSimilarity:
     """NCSM: cosine of the rows of the classifier's weights `(c, d)`; needs no data, ignores the bias.
 
     Rows that are no classes (no object, background, "N/A") are left out, and `about` says how many. Of
@@ -72,8 +63,6 @@ def from_weights(
         >>> from_weights([[1.0, 0.0], [1.0, 1.0]]).values.round(3).tolist()
         [[1.0, 0.707], [0.707, 1.0]]
     """
-    if (things := several(weight)) is not None:
-        return for_each(from_weights, things, show, NOT_SHOWN, classes=classes, inputs=inputs, wnids=wnids)
     about: dict[str, Any] = {}
     head = one_head("from_weights", Show.only("from_weights", show, without=NOT_SHOWN))
     if is_network(weight):
@@ -93,19 +82,7 @@ def from_weights(
     return ClassSimilarity(values, names, "weights", wnids=wnids, about={"width": int(rows.shape[1])} | about)
 
 
-@overload
-def from_confusion(confusion: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
-@overload
-def from_confusion(
-    confusion: Any,
-    predictions: Any = ...,
-    classes: Names = ...,
-    *,
-    data: Any = ...,
-    split: str | None = ...,
-    wnids: Ids = ...,
-    **show: Unpack[ShowOptions],
-) -> ClassSimilarity: ...
+@of_several(*ANSWERS)
 def from_confusion(
     confusion: Any,
     predictions: Any = None,
@@ -115,7 +92,7 @@ def from_confusion(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity | dict[str, ClassSimilarity]:
+) -> ClassSimilarity:
     """CCSM: the confusion matrix `(c, c)`, rows the true classes, each row summing to 1, then 1 on the diagonal.
 
     Not symmetric. A class without samples keeps zeros off the diagonal, with a warning.
@@ -137,8 +114,6 @@ def from_confusion(
         >>> from_confusion([0, 0, 1, 1], [0, 1, 1, 1]).values.tolist()
         [[1.0, 0.5], [0.0, 1.0]]
     """
-    if (things := several(confusion)) is not None:
-        return for_each(from_confusion, things, show, ANSWERS, classes=classes, data=data, split=split, wnids=wnids)
     answers = answers_of("from_confusion", confusion, data, show, classes, wnids)
     if answers is not None:
         outputs, classes, wnids = answers
@@ -156,20 +131,7 @@ def from_confusion(
     return ClassSimilarity(values, names, "confusion", split, wnids, {"samples": int(counts.sum())})
 
 
-@overload
-def from_features(features: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
-@overload
-def from_features(
-    features: Any,
-    labels: Any = ...,
-    classes: Names = ...,
-    *,
-    data: Any = ...,
-    layers: str | None = ...,
-    split: str | None = ...,
-    wnids: Ids = ...,
-    **show: Unpack[ShowOptions],
-) -> ClassSimilarity: ...
+@of_several()
 def from_features(
     features: Any,
     labels: Any = None,
@@ -180,7 +142,7 @@ def from_features(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity | dict[str, ClassSimilarity]:
+) -> ClassSimilarity:
     """TNCSM: cosine of the class means of features `(n, d)`; for networks without a classifier too.
 
     A class without samples has no mean: NaN, with a warning.
@@ -203,18 +165,6 @@ def from_features(
         >>> from_features([[1.0, 0.0], [1.0, 1.0], [3.0, 3.0]], [0, 1, 1])["0", "1"].__round__(3)
         0.707
     """
-    if (things := several(features)) is not None:
-        return for_each(
-            from_features,
-            things,
-            show,
-            labels=labels,
-            classes=classes,
-            data=data,
-            layers=layers,
-            split=split,
-            wnids=wnids,
-        )
     about: dict[str, Any] = {}
     options = Show.only("from_features", show, layers=layers)
     if is_network(features):
@@ -250,18 +200,7 @@ def from_sums(
     return ClassSimilarity(values, names, "features", split, wnids, about)
 
 
-@overload
-def from_logits(logits: Several, *args: Any, **options: Any) -> dict[str, ClassSimilarity]: ...
-@overload
-def from_logits(
-    logits: Any,
-    classes: Names = ...,
-    *,
-    data: Any = ...,
-    split: str | None = ...,
-    wnids: Ids = ...,
-    **show: Unpack[ShowOptions],
-) -> ClassSimilarity: ...
+@of_several(*ANSWERS)
 def from_logits(
     logits: Any,
     classes: Names = None,
@@ -270,7 +209,7 @@ def from_logits(
     split: str | None = "test",
     wnids: Ids = None,
     **show: Unpack[ShowOptions],
-) -> ClassSimilarity | dict[str, ClassSimilarity]:
+) -> ClassSimilarity:
     """LCSM: correlation over inputs of the logits of two classes; needs neither weights nor labels.
 
     Args:
@@ -289,8 +228,6 @@ def from_logits(
         >>> from_logits([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])["0", "1"].__round__(3)
         1.0
     """
-    if (things := several(logits)) is not None:
-        return for_each(from_logits, things, show, ANSWERS, classes=classes, data=data, split=split, wnids=wnids)
     answers = answers_of("from_logits", logits, data, show, classes, wnids)
     if answers is not None:
         outputs, classes, wnids = answers

@@ -5,11 +5,14 @@ Which layer classifies is for `networks/anatomy/classifier.py` to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, Protocol, cast, overload
 
 from torch import Tensor
+from torch.nn import Module
 
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.comparison.arguments import named as sort_things
@@ -28,6 +31,8 @@ from likewise.wordnet import ClassNames, match
 
 Names = Sequence[str] | None
 Ids = Sequence[str | None] | None
+Several = Mapping[str, Any] | list[str] | list[Module] | list[Activations]
+P = ParamSpec("P")
 ANSWERS = ("layers", "reduce")  # options that mean nothing where answers are taken
 NOT_SHOWN = ("data", "layers", "reduce", "transform", "batch_size", "device", "dtype", "store", "progress")
 
@@ -45,20 +50,39 @@ def several(source: Any) -> dict[str, Any] | None:
     return dict(source) if isinstance(source, Mapping) else None
 
 
-def for_each(
-    function: Callable[..., ClassSimilarity],
-    things: Mapping[str, Any],
-    show: ShowOptions,
-    without: Collection[str] = (),
-    **arguments: Any,
-) -> dict[str, ClassSimilarity]:
-    """One class similarity per thing, with the layer, head and transform that are chosen for it."""
-    shared = Show.only(function.__name__, show, without=without, layers=arguments.get("layers"))
-    similarities = {}
-    for name, one in shared.per_network(things).items():
-        choices = {key: getattr(one, key) for key in {*show, *({"layers"} & set(arguments))}}
-        similarities[name] = function(things[name], **(arguments | choices))
-    return similarities
+class OfSeveral(Protocol[P]):
+    """A function of one thing that takes a list or mapping of them too, and then gives one result each, by name."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a list is both, and several
+        self, things: Several, /, *args: Any, **options: Any
+    ) -> dict[str, ClassSimilarity]: ...
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> ClassSimilarity: ...
+
+
+def of_several(*without: str) -> Callable[[Callable[P, ClassSimilarity]], OfSeveral[P]]:
+    """Let a function take several things, with the layer, head and transform that are chosen for each."""
+
+    def declare(function: Callable[P, ClassSimilarity]) -> OfSeveral[P]:
+        call = signature(function)
+
+        @wraps(function)
+        def of_one_or_several(*args: Any, **options: Any) -> ClassSimilarity | dict[str, ClassSimilarity]:
+            arguments = call.bind(*args, **options).arguments
+            things, show = several(arguments.pop(next(iter(call.parameters)))), arguments.pop("show", {})
+            if things is None:
+                return function(*args, **options)
+            layers = {"layers": arguments["layers"]} if "layers" in arguments else {}
+            similarities = {}
+            for name, one in Show.only(function.__name__, show, without=without, **layers).per_network(things).items():
+                choices = {key: getattr(one, key) for key in (*show, *layers)}
+                similarities[name] = cast(Any, function)(things[name], **(arguments | choices))
+            return similarities
+
+        return cast(OfSeveral[P], of_one_or_several)
+
+    return declare
 
 
 def one_head(verb: str, show: Show) -> str | None:

@@ -11,8 +11,8 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.classes.agreement import alignment
 from likewise.classes.epoch_report import panels as curve_titles
-from likewise.classes.films import LARGEST, TITLES
 from likewise.classes.inspector import Inspector
+from likewise.classes.pictures import LARGEST, TITLES
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL

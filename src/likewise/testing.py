@@ -84,9 +84,6 @@ def check_measure(measure: Any, *, seed: int = 0, strict: bool = True) -> Report
         seed: Of the made-up networks.
         strict: Raise where a fact does not hold; else only report.
 
-    Returns:
-        What was found.
-
     Raises:
         ContractError: A declared fact does not hold, or one that is not declared does.
 

@@ -18,9 +18,6 @@ def get(name: str) -> Attack:
     Args:
         name: Its name or an alias; case and underscores do not matter.
 
-    Returns:
-        The attack, which can be called.
-
     Raises:
         UnknownNameError: There is no such attack.
 
@@ -36,9 +33,6 @@ def names(pattern: str = "*") -> list[str]:
 
     Args:
         pattern: A glob, such as "apgd*".
-
-    Returns:
-        The names.
 
     Example:
         >>> names("pg*")

@@ -51,8 +51,6 @@ def class_alignment(pair: Pair, *, of: str = "logits", metric: str = "pearson", 
         labels: The true class of each input; by default those that the views carry.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.class_alignment(x, x + noise):.3f}"
         '0.491'
     """

@@ -35,6 +35,10 @@ SIDES = {  # what a measure is called on, by what it looks at
     "networks": "A view that knows its network and data, as `likewise.compare` makes it.",
 }
 OTHER = "The same of the other network, on the same inputs."
+EXAMPLE = """\
+    >>> import numpy as np, likewise
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
+"""  # how the example of a measure begins, if it imports nothing itself
 REDUCE = 'How tokens or maps become rows, such as "mean" or "flatten": needed for arrays of three axes or more.'
 
 
@@ -254,14 +258,11 @@ class Measure:
         return self.info.saturates(self.resolved) if self.info.saturates else None
 
     def saturated(self, value: float, sizes: Sizes) -> str:
-        """Say why any two networks of these sizes would get this score, if so.
+        """The reason why any two networks of these sizes would get this score, or an empty string.
 
         Args:
             value: The score.
             sizes: How many inputs, and how many neurons of the first and of the second network.
-
-        Returns:
-            The reason, or an empty string.
         """
         return "" if self.saturation is None else self.saturation.explain(value, sizes)
 
@@ -378,7 +379,7 @@ class Measure:
         sections = {
             "Args": "\n".join(f"    {name}: {text}" for name, text in arguments.items()),
             "Returns": f"    The score: larger is {info.larger_is}, {range_text(info.bounds)}{itself}.",
-            "Example": info.example,
+            "Example": info.example if not info.example or "import" in info.example else EXAMPLE + info.example,
         }
         texts = [info.summary, info.recipe, *(f"{name}:\n{text}" for name, text in sections.items() if text)]
         return "\n\n".join(text for text in texts if text) + "\n"

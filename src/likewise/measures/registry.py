@@ -212,9 +212,6 @@ def names(family: str | None = None) -> list[str]:
 
     Args:
         family: Such as "cca"; all by default.
-
-    Returns:
-        Names that `get` takes.
     """
     if family is None:
         return MEASURES.names()

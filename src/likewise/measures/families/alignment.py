@@ -47,8 +47,6 @@ def aligned_cosine(pair: Pair) -> float:
     few inputs are so much larger than the rest that their rounding decides how the rest is turned.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.aligned_cosine(x, x + noise):.3f}"
         '0.702'
     """
@@ -150,8 +148,6 @@ def permutation_procrustes(pair: Pair) -> float:
     zeros. 0: equal up to the order of neurons.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.permutation_procrustes(x, x + noise):.3f}"
         '40.662'
     """
@@ -231,8 +227,6 @@ def hard_correlation(pair: Pair) -> float:
     network are ignored, a neuron that never varies has correlation 0. 1: the same neurons up to order.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.hard_correlation(x, x + noise):.3f}"
         '0.686'
     """
@@ -259,8 +253,6 @@ def soft_correlation(pair: Pair) -> float:
     the mean of both. 1: every neuron has a twin.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.soft_correlation(x, x + noise):.3f}"
         '0.686'
     """
@@ -289,8 +281,6 @@ def soft_matching(pair: Pair) -> float:
     y_j centred neurons. 0: the same neurons up to order (and doubling).
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.soft_matching(x, x + noise):.3f}"
         '10.107'
     """
@@ -333,8 +323,6 @@ def linear_regression(pair: Pair) -> float:
     the out-of-sample form.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.linear_regression(x, x + noise):.3f}"
         '0.554'
     """
@@ -366,8 +354,6 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
         seed: Of the order in which inputs are split.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.ridge_predictivity(x, x + noise):.3f}"
         '0.371'
     """

@@ -38,8 +38,6 @@ def mean_cca(pair: Pair) -> float:
     invertible linear map; 0: unrelated in the limit of many inputs. With n <= d it is 1 for any data.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.mean_cca(x, x + noise):.3f}"
         '0.705'
     """
@@ -70,8 +68,6 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
         variance: The share of variance that the kept components explain.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.svcca(x, x + noise):.3f}"
         '0.705'
     """
@@ -131,8 +127,6 @@ def pwcca(pair: Pair) -> float:
     the third digit of the score is then by chance. Show more inputs.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.pwcca(x, x + noise):.3f}"
         '0.720'
     """

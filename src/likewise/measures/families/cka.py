@@ -44,8 +44,6 @@ def cka(pair: Pair) -> float:
     `cka-debiased`.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.cka(x, x + noise):.3f}"
         '0.540'
     """
@@ -98,8 +96,6 @@ def cka_debiased(pair: Pair) -> float:
     their means corrected for. 0: unrelated (a little below is chance); 1: equal up to rotation and scale.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.cka_debiased(x, x + noise):.3f}"
         '0.466'
     """
@@ -132,8 +128,6 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
         batch: How many inputs a batch holds.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.cka_minibatch(x, x + noise):.3f}"
         '0.466'
     """
@@ -176,8 +170,6 @@ def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
         bandwidth: Width of the kernel, in median distances between inputs.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.cka_rbf(x, x + noise):.3f}"
         '0.725'
     """
@@ -207,8 +199,6 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
         confounder: The inputs or their features, (inputs, anything).
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.cka_deconfounded(x, x + noise, confounder=x + 2 * noise):.3f}"
         '0.717'
     """

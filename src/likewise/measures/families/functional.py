@@ -138,8 +138,6 @@ def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> truth = x.argmax(axis=1)
         >>> f"{likewise.measures.accuracy_difference(x + noise, x + 2 * noise, labels=truth):.3f}"
         '0.170'
@@ -165,8 +163,6 @@ def disagreement(pair: Pair) -> float:
     on at least |q - q'|.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.disagreement(x, x + noise):.3f}"
         '0.600'
     """
@@ -195,8 +191,6 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> truth = x.argmax(axis=1)
         >>> f"{likewise.measures.disagreement_normalised(x + noise, x + 2 * noise, labels=truth):.3f}"
         '0.120'
@@ -227,8 +221,6 @@ def jsd(pair: Pair) -> float:
     probabilities; 1: never the same class possible.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.jsd(x, x + noise):.3f}"
         '0.134'
     """
@@ -259,8 +251,6 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> truth = x.argmax(axis=1)
         >>> f"{likewise.measures.error_consistency(x + noise, x + 2 * noise, labels=truth):.3f}"
         '0.619'
@@ -294,8 +284,6 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> truth = x.argmax(axis=1)
         >>> f"{likewise.measures.same_mistake(x + noise, x + 2 * noise, labels=truth):.3f}"
         '0.833'

@@ -42,8 +42,6 @@ def eos(pair: Pair) -> float:
     1: the same column space; 0: orthogonal ones. With n <= d both span everything and the score is 1.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.eos(x, x + noise):.3f}"
         '0.519'
     """
@@ -95,8 +93,6 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
         ridge: The penalty of the regression.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.gulp(x, x + noise):.3f}"
         '3.923'
     """
@@ -173,8 +169,6 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
         shrinkage: The share s of the identity in either matrix.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.riemann(x, x + noise):.3f}"
         '18.224'
     """
@@ -220,8 +214,6 @@ def pnka(pair: Pair) -> float:
     and Y. 1: every input keeps its place; 0: unrelated. An input at the mean of both networks keeps it.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.pnka(x, x + noise):.3f}"
         '0.529'
     """

@@ -51,8 +51,6 @@ def procrustes(pair: Pair) -> float:
     padded with zeros. 0: equal up to rotation and scale; sqrt 2: nothing in common.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.procrustes(x, x + noise):.3f}"
         '0.753'
     """
@@ -77,8 +75,6 @@ def procrustes_size(pair: Pair) -> float:
     Bures distance of the centred Gram matrices, sqrt(tr K + tr L - 2 tr (K½ L K½)½).
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.procrustes_size(x, x + noise):.3f}"
         '38.812'
     """
@@ -108,8 +104,6 @@ def angular_shape(pair: Pair) -> float:
     rotation and scale; pi/2: nothing in common.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.angular_shape(x, x + noise):.3f}"
         '0.773'
     """
@@ -145,8 +139,6 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
         alpha: From 0, fully whitened, to 1, not whitened.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.shape(x, x + noise):.3f}"
         '0.772'
     """
@@ -214,8 +206,6 @@ def nbs(pair: Pair) -> float:
     equal up to rotation and scale; above 0 for unrelated networks.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.nbs(x, x + noise):.3f}"
         '0.716'
     """

@@ -44,8 +44,6 @@ def distance_correlation(pair: Pair) -> float:
     inputs: independent noise scores 0.98 at n = 100, d = 512.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.distance_correlation(x, x + noise):.3f}"
         '0.817'
     """
@@ -75,8 +73,6 @@ def rsa(pair: Pair) -> float:
     1: same order; 0: unrelated; -1: reversed. Rows are centred over neurons, so a rotation changes it.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.rsa(x, x + noise):.3f}"
         '0.418'
     """
@@ -104,8 +100,6 @@ def rsm_difference(pair: Pair) -> float:
     it grows with scale and with n.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.rsm_difference(x, x + noise):.3f}"
         '260.385'
     """

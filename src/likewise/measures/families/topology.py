@@ -70,8 +70,6 @@ def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> 
         seed: Of the random draws.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.imd(x, x + noise):.3f}"
         '21.064'
     """
@@ -224,8 +222,6 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
         seed: Of the random draws.
 
     Example:
-        >>> import numpy as np, likewise
-        >>> x, noise = np.random.default_rng(0).normal(size=(2, 100, 16))
         >>> f"{likewise.measures.rtd(x, x + noise):.3f}"
         '6.363'
     """

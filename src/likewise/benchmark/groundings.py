@@ -55,12 +55,6 @@ class Grounding:
 
         Args:
             evidence: The values of the measure, and what is known of the networks.
-
-        Returns:
-            One quality per metric and form.
-
-        Raises:
-            InputError: The evidence lacks what the grounding needs.
         """
         self.check(evidence)
         return self.function(evidence)
@@ -90,12 +84,6 @@ def grounding(
         kind: What it needs of the networks: "predictions", "groups" or "layers".
         truths: The differences of outputs it needs: "accuracy", "jsd", "disagreement".
         aliases: Other names for it.
-
-    Returns:
-        A decorator of the function.
-
-    Raises:
-        InputError: There is no such kind.
 
     Example:
         >>> from likewise.benchmark.evaluation import auprc

@@ -36,9 +36,6 @@ def plot_inputs(run: BenchmarkRun | str | os.PathLike[str], path: str | os.PathL
         run: A run of images or texts, or its folder.
         path: Where the figure is saved, if given.
 
-    Returns:
-        The figure.
-
     Raises:
         InputError: The run has no groups of networks, or its inputs have no picture.
     """

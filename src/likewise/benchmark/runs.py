@@ -66,9 +66,6 @@ class BenchmarkRun:
         Args:
             out: The folder of the run.
 
-        Returns:
-            The run.
-
         Raises:
             InputError: The folder holds no run, or a file of it is damaged.
         """
@@ -84,9 +81,6 @@ class BenchmarkRun:
 
         Args:
             groundings: Some groundings only.
-
-        Returns:
-            The plan the run was made by.
         """
         with reading(self.out / RUN, f"{self.out / RUN} is no record of a run: {{reason}}."):
             record = json.loads((self.out / RUN).read_text(encoding="utf-8"))
@@ -101,9 +95,6 @@ class BenchmarkRun:
 
         Args:
             groundings: Some groundings only.
-
-        Returns:
-            One trial per grounding.
         """
         plan = self.plan(groundings)
         return _trials(plan, plan.tasks(self.out), self.validity)

@@ -81,9 +81,6 @@ def sweep(run_folder: str | os.PathLike[str], specs: str | Iterable[str], *, pro
         specs: One or more like 'jaccard[k=5,10,20]'.
         progress: Whether progress is shown.
 
-    Returns:
-        Results with the options in the names of measures.
-
     Raises:
         InputError: A text cannot be read, or the folder holds no run.
     """

@@ -19,16 +19,7 @@ import torch
 from torch import nn
 
 from likewise._base.hashing import digest
-from likewise.benchmark.domains.base import (
-    ChangeKind,
-    Domain,
-    Experiment,
-    Group,
-    LayerViews,
-    NetworkSpec,
-    Preset,
-    domain,
-)
+from likewise.benchmark.domains import ChangeKind, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.changes import add_shortcut
 from likewise.data.graphs import Nodes

@@ -14,16 +14,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from likewise.benchmark.domains.base import (
-    ChangeKind,
-    Domain,
-    Experiment,
-    Group,
-    LayerViews,
-    NetworkSpec,
-    Preset,
-    domain,
-)
+from likewise.benchmark.domains import ChangeKind, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.word_changes import augment_text
 from likewise.views import Activations

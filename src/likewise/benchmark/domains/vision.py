@@ -17,16 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from likewise.benchmark.domains.base import (
-    ChangeKind,
-    Domain,
-    Experiment,
-    Group,
-    LayerViews,
-    NetworkSpec,
-    Preset,
-    domain,
-)
+from likewise.benchmark.domains import ChangeKind, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.changes import in_colour
 from likewise.networks import Noise, Settings

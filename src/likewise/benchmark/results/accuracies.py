@@ -34,9 +34,6 @@ def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None
         results: Results of one or more runs that kept their networks.
         path: Where the figure is saved, if given.
 
-    Returns:
-        The figure.
-
     Raises:
         InputError: The runs kept no networks, or no grounding is by groups.
     """

@@ -162,7 +162,7 @@ def advise(
     budget: str | float | None = None,
     top: int | None = None,
 ) -> Advice:
-    """Recommend measures for a question in a domain, with the evidence.
+    """Recommend measures for a question in a domain, best first, with the evidence.
 
     Args:
         domain: "graph", "language" or "vision".
@@ -171,9 +171,6 @@ def advise(
         d: How many neurons there will be.
         budget: CPU seconds for one pair, a number or "10s", "500ms", "2min".
         top: How many measures to give; all by default.
-
-    Returns:
-        The measures, best first.
 
     Raises:
         UnknownNameError: There is no such domain or question.

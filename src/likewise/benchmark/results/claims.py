@@ -223,15 +223,12 @@ CLAIMS: tuple[tuple[str, str, str, Callable[[Findings], CheckResult]], ...] = (
 
 
 def check_claims(results: Results, *, variant: str = "resi", measure_variant: str | None = None) -> list[Verdict]:
-    """Check the paper's claims on any results.
+    """Check the paper's claims on any results: one verdict per claim, with the figures behind it.
 
     Args:
         results: Results of one or more runs.
         variant: The form of the evaluation, "published" or "resi".
         measure_variant: The form of the measures, needed only where results hold both forms of a measure.
-
-    Returns:
-        One verdict per claim, with the figures behind it.
     """
     means = results.form(variant).main().valid().means()
     findings = Findings(ranks(results, variant=variant, measure_variant=measure_variant), means)

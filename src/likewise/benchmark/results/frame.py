@@ -62,9 +62,6 @@ class Results:
         Args:
             *folders: The folders of runs, or their `results.csv`.
 
-        Returns:
-            All rows, with the networks of all runs that kept them.
-
         Raises:
             MissingDataError: A folder holds no results.
             InputError: A file is damaged, or the same result is in two of them.
@@ -79,12 +76,6 @@ class Results:
 
         Args:
             results: Results of different runs.
-
-        Returns:
-            All of their rows and networks.
-
-        Raises:
-            InputError: The same row is in two of them.
         """
         import pandas as pd
 
@@ -111,22 +102,16 @@ class Results:
             frame: One row per result, with the columns `COLUMNS`.
             source: What error messages call it.
 
-        Returns:
-            The results, numbers as numbers.
-
         Raises:
             InputError: A column is missing, or a row holds what a result cannot be.
         """
         return cls(_checked(frame, source), sources=(source,))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write `results.csv` into a folder, whole or not at all.
+        """Write `results.csv` into a folder, whole or not at all; returns its path.
 
         Args:
             folder: Where it is written.
-
-        Returns:
-            The path of the file.
         """
         path = Path(folder) / RESULTS
         write_whole(path, self.frame[list(COLUMNS)].to_csv(index=False, lineterminator="\n").encode())
@@ -137,12 +122,6 @@ class Results:
 
         Args:
             **values: One or several values per column; None selects all.
-
-        Returns:
-            The rows that have these values.
-
-        Raises:
-            InputError: There is no such column, or no row with such a value.
         """
         frame = self.frame
         for column, selected in values.items():
@@ -165,12 +144,6 @@ class Results:
         Args:
             variant: "published" or "resi".
             ties: What equal values count as in the published conformity: "conform", "half" or "violate".
-
-        Returns:
-            The rows of that form.
-
-        Raises:
-            InputError: There is no such form.
         """
         if variant not in FORMS:
             raise InputError(f"no form named {variant!r}. Choose {quoted_list(FORMS)}.")

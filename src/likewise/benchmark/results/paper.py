@@ -74,9 +74,6 @@ def figures() -> pd.DataFrame:
     here. What a table does not print (PWCCA in tables 7 to 12 and 16) and what it prints as nan is NaN, and so is
     the conformity over layers of a measure whose correlation is nan: the reference lets undefined pairs conform.
 
-    Returns:
-        One row per figure.
-
     Example:
         >>> figures().query("table == 9 and network == 'GCN' and data == 'Cora' and measure == 'imd'").value.tolist()
         [0.74, 0.93]
@@ -85,11 +82,7 @@ def figures() -> pd.DataFrame:
 
 
 def paper_results() -> Results:
-    """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours.
-
-    Returns:
-        One row per figure of the paper's tables 7 to 19.
-    """
+    """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours."""
     printed = _figures()
     columns = zip(printed["grounding"], printed["metric"], printed["data"], strict=True)
     chance: Any = [_chance(*cell) for cell in columns]

@@ -63,12 +63,6 @@ class Ranks:
 
         Args:
             domain: Its name, or "overall" for all of them.
-
-        Returns:
-            One row per measure, by its label.
-
-        Raises:
-            InputError: There are no ranks of this domain.
         """
         return self._rows(domain).pivot(index="label", columns=list(CELL), values="rank")
 
@@ -115,9 +109,6 @@ class Ranks:
 
         Args:
             path: Where the figure is saved, if given.
-
-        Returns:
-            The figure.
         """
         from matplotlib.figure import Figure
 
@@ -162,9 +153,6 @@ def ranks(results: Results, *, variant: str = "published", measure_variant: str 
 
     Returns:
         The ranks, which print and draw themselves.
-
-    Raises:
-        InputError: There is nothing to rank by.
     """
     selected = results.form(variant).main().only(measure_variant=measure_variant)
     if not len(selected):

@@ -89,9 +89,6 @@ class Table:
         Args:
             bold: Marks the best of each column.
             escape: What every cell and name goes through.
-
-        Returns:
-            One row per measure, and one for chance.
         """
         import pandas as pd
 
@@ -158,9 +155,6 @@ class Table:
 
         Args:
             path: Where the figure is saved, if given.
-
-        Returns:
-            The figure.
         """
         above = [level for level in self.levels if level in ("grounding", "metric")]
         below = [level for level in self.levels if level not in above]
@@ -203,9 +197,6 @@ def table(
 
     Returns:
         The table, which prints itself and writes text, Markdown, LaTeX and CSV.
-
-    Raises:
-        InputError: There are no such results.
     """
     names = [grounding] if isinstance(grounding, str) else grounding
     names = None if names is None else [GROUNDINGS.get(name).name for name in names]

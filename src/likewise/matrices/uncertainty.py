@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_NULL = "it does not look at single inputs, so shuffling them gives no null."
 
 
-class _OfPairs:
+class _PairNumbers:
     """Numbers of one pair, or of all pairs of several networks: as a frame, in print and in a notebook."""
 
     FIELDS: ClassVar[tuple[str, ...]]
@@ -59,7 +59,7 @@ class _OfPairs:
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration(_OfPairs):
+class Calibration(_PairNumbers):
     """A score compared with its null: floats for a pair, m x m arrays for several networks.
 
     Attributes:
@@ -102,7 +102,7 @@ class Calibration(_OfPairs):
 
 
 @dataclass(frozen=True, repr=False)
-class Interval(_OfPairs):
+class Interval(_PairNumbers):
     """A score with an interval over inputs: floats for a pair, m x m arrays for several networks.
 
     Attributes:

@@ -373,18 +373,13 @@ def check_width(label: str, width: int, rows: Tensor) -> None:
 
 def check_same_probe(a: Activations, b: Activations) -> None:
     """Same inputs in the same order, or no comparison."""
+    problem = ""
     if a.n != b.n:
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: they have {a.n} and {b.n} rows. "
-            "Show both networks the same inputs."
-        )
-    if a.probe != b.probe and None not in (a.probe, b.probe):
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: they were shown different inputs "
-            f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r}). Extract both on one probe."
-        )
-    if a.values.device != b.values.device:
-        raise InputError(
-            f"cannot compare {a.label} with {b.label}: one is on {a.values.device}, the other on "
-            f"{b.values.device}. Move both to one device."
-        )
+        problem = f"they have {a.n} and {b.n} rows. Show both networks the same inputs."
+    elif a.probe != b.probe and None not in (a.probe, b.probe):
+        inputs = f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r})"
+        problem = f"they were shown different inputs {inputs}. Extract both on one probe."
+    elif a.values.device != b.values.device:
+        problem = f"one is on {a.values.device}, the other on {b.values.device}. Move both to one device."
+    if problem:
+        raise InputError(f"cannot compare {a.label} with {b.label}: {problem}")

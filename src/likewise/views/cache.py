@@ -94,7 +94,7 @@ class FolderViews:
         if files is None:
             files = self.finish(watch(self.sink))
             if request is not None:
-                self.note(request, files)
+                write_whole(self._note(request), json.dumps(files).encode())
         return self.open(files)
 
     def finish(self, done: Pass) -> dict[str, str]:
@@ -116,10 +116,6 @@ class FolderViews:
             raise
         return files
 
-    def note(self, request: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        """Write which files answer a request."""
-        write_whole(self._note(request), json.dumps(dict(files)).encode())
-
     def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:
         """The files that answer a request, by layer, where all of them are here and intact."""
         try:
@@ -129,9 +125,10 @@ class FolderViews:
         # a note may be damaged, or a stranger's: it names files of this folder or none
         if not files or not all(_NAME.fullmatch(name) for name in files.values()):
             return None
-        if not all(is_file(self.folder / name) for name in files.values()):
+        paths = {layer: self.folder / name for layer, name in files.items()}
+        if not all(map(is_file, paths.values())):
             return None
-        damaged = [self.folder / name for layer, name in files.items() if not _holds(self.folder / name, layer)]
+        damaged = [path for layer, path in paths.items() if (intact(path) or {}).get("layer") != layer]
         for path in damaged:
             warn(f"{path} does not match its checksum; it is extracted anew.", DamagedStoreWarning)
         return None if damaged else files
@@ -206,9 +203,3 @@ def _matches(path: Path, digest: str) -> bool:
         return read_view([path]).digest == digest
     except (OSError, ValueError, LookupError, TypeError, RuntimeError):
         return False
-
-
-def _holds(path: Path, layer: str) -> bool:
-    """Whether a file is whole and of a layer."""
-    facts = intact(path)
-    return facts is not None and facts.get("layer") == layer

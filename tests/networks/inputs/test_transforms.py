@@ -450,6 +450,7 @@ def test_a_network_built_for_another_size_is_shown_that(photos: Data, size: int)
 
 
 def test_a_network_of_text_is_not_shown_images(photos: Data) -> None:
-    assert refused(lambda: likewise.extract("zoo:bert-tiny,width=16", photos, name="it")) == (
+    net = likewise.network("zoo:bert-tiny,width=16")
+    assert refused(lambda: likewise.extract(net, photos, name="it")) == (
         f"'it' takes text, and {photos.name!r} holds images. Choose another network, or data of text."
     )

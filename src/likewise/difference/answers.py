@@ -25,43 +25,25 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Flip:
-    """An input whose most likely class changes.
+    """An input whose most likely class changes."""
 
-    Attributes:
-        row: Its index among the inputs.
-        before: What the first network answers.
-        after: What the second answers.
-        truth: The true class, None where labels are missing.
-        margin: By how much either network prefers its own answer to the other's: the smaller of the two differences of
-            probability, so that near ties come last.
-    """
-
-    row: int
-    before: str
-    after: str
-    truth: str | None
-    margin: float
+    row: int  # its index among the inputs
+    before: str  # what the first network answers
+    after: str  # what the second answers
+    truth: str | None  # the true class, None where labels are missing
+    margin: float  # probability of its own answer less that of the other's, the smaller of both networks
 
 
 @dataclass(frozen=True)
 class ClassDrift:
-    """How often the inputs of a class flip: those of that label, or first answered so where labels are missing.
-
-    Attributes:
-        name: The class.
-        count: How many inputs it has.
-        flips: How many of them flip.
-        before: The share that is right before, NaN without labels.
-        after: The share that is right after, NaN without labels.
-        q: How likely so many flips are by chance, over all classes.
-    """
+    """How often the inputs of a class flip: those of that label, or first answered so where labels are missing."""
 
     name: str
-    count: int
-    flips: int
-    before: float
-    after: float
-    q: float
+    count: int  # how many inputs it has
+    flips: int  # how many of them flip
+    before: float  # the share that is right before, NaN without labels
+    after: float  # the share that is right after, NaN without labels
+    q: float  # how likely so many flips are by chance, over all classes
 
     @property
     def sure(self) -> bool:
@@ -71,25 +53,15 @@ class ClassDrift:
 
 @dataclass(frozen=True)
 class AnswerChange:
-    """What two networks answer to the same inputs.
+    """What two networks answer to the same inputs."""
 
-    Attributes:
-        n: How many inputs there are.
-        flips: Inputs whose most likely class changes, the largest margins first.
-        low: The lower end of a 95 % interval of the share of flips (Wilson).
-        high: Its upper end.
-        accuracy: Shares of inputs classified correctly, before and after; None without labels.
-        p: Of equal accuracies, by McNemar's exact test.
-        classes: Those with inputs, the most drifting first.
-    """
-
-    n: int
-    flips: tuple[Flip, ...]
-    low: float
-    high: float
-    accuracy: tuple[float, float] | None
-    p: float
-    classes: tuple[ClassDrift, ...]
+    n: int  # how many inputs there are
+    flips: tuple[Flip, ...]  # inputs whose most likely class changes, the largest margins first
+    low: float  # the lower end of a 95 % interval of the share of flips (Wilson)
+    high: float  # its upper end
+    accuracy: tuple[float, float] | None  # shares of inputs classified correctly, before and after; None without labels
+    p: float  # of equal accuracies, by McNemar's exact test
+    classes: tuple[ClassDrift, ...]  # those with inputs, the most drifting first
 
     @property
     def disagreement(self) -> float:

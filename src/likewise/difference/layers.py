@@ -31,23 +31,14 @@ _SMALLEST, _LARGEST = 8, 512  # inputs in a batch
 
 @dataclass(frozen=True)
 class LayerChange:
-    """One layer of the first network and its counterpart in the second.
-
-    Attributes:
-        layer: The layer.
-        counterpart: The layer of the second network that it is compared with.
-        likeness: Debiased CKA, NaN where undefined.
-        change: |X - Y| / |X| over all inputs, NaN where the widths differ.
-        block: Whether it is a block of the network.
-        reason: Why debiased CKA is undefined, if so.
-    """
+    """One layer of the first network and its counterpart in the second."""
 
     layer: str
-    counterpart: str
-    likeness: float
-    change: float
-    block: bool
-    reason: str = ""
+    counterpart: str  # the layer of the second network that it is compared with
+    likeness: float  # debiased CKA, NaN where undefined
+    change: float  # |X - Y| / |X| over all inputs, NaN where the widths differ
+    block: bool  # whether it is a block of the network
+    reason: str = ""  # why debiased CKA is undefined, if so
 
     @property
     def moved(self) -> bool:

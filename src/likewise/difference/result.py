@@ -28,21 +28,13 @@ _ACROSS, _NAMES = 6, 40  # images in a row, and layers up to which all are named
 
 @dataclass(frozen=True)
 class Check:
-    """A threshold of a measure, which an undefined value misses.
-
-    Attributes:
-        measure: The name of the measure.
-        side: On which side of the limit it may not be: "under" or "over".
-        limit: The threshold.
-        value: The score.
-        reason: Why the score is undefined, if so.
-    """
+    """A threshold of a measure, which an undefined value misses."""
 
     measure: str
-    side: str
+    side: str  # on which side of the limit it may not be: "under" or "over"
     limit: float
-    value: float
-    reason: str = ""
+    value: float  # the score
+    reason: str = ""  # why the score is undefined, if so
 
     @property
     def ok(self) -> bool:
@@ -58,21 +50,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Transfer:
-    """How far adversarial examples made from the first network fool both.
-
-    Attributes:
-        attack: The name of the attack.
-        iterations: Its steps.
-        itself: Of the inputs that both classify correctly, the share on which the first is fooled.
-        other: The share on which the second is fooled.
-        count: How many such inputs there are.
-    """
+    """How far adversarial examples made from the first network fool both."""
 
     attack: str
     iterations: int
-    itself: float
-    other: float
-    count: int
+    itself: float  # the share of inputs on which the first is fooled
+    other: float  # the share on which the second is fooled
+    count: int  # how many inputs both classify correctly
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,19 +12,12 @@ from likewise.networks import unwrapped
 
 @dataclass(frozen=True)
 class WeightChange:
-    """Weights that both networks have under one name and in one shape.
+    """Weights that both networks have under one name and in one shape."""
 
-    Attributes:
-        shared: How many such tensors there are.
-        changed: Those that differ, with |W - V| / |W|, in the order of the network.
-        other: How many tensors are in one network only, or of another shape.
-        zeros: Shares of zeros among the shared weights, before and after.
-    """
-
-    shared: int
-    changed: tuple[tuple[str, float], ...]
-    other: int
-    zeros: tuple[float, float]
+    shared: int  # how many such tensors there are
+    changed: tuple[tuple[str, float], ...]  # those that differ, with |W - V| / |W|, in the order of the network
+    other: int  # how many tensors are in one network only, or of another shape
+    zeros: tuple[float, float]  # shares of zeros among the shared weights, before and after
 
 
 def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:

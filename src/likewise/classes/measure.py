@@ -44,8 +44,7 @@ def class_alignment(pair: Pair, *, of: str = "logits", metric: str = "pearson", 
     off-diagonal entries of the two matrices are then compared by `metric`. 1: the same kinships; 0:
     unrelated ones. Cosine is the published index and is high for anything. Undefined for two classes.
 
-    Args:
-        pair: The two networks.
+    Options:
         of: What class similarities are taken from: "logits", "features" or "confusion".
         metric: What compares them: "pearson", "spearman", "cosine" or "ssim".
         labels: The true class of each input; by default those that the views carry.

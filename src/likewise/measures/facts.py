@@ -37,7 +37,7 @@ class Info:
         source: The paper.
         summary: The first sentence of the docstring.
         recipe: The rest of its text, formula and ends of the scale.
-        option_help: What each option does, from its section "Args".
+        option_help: What each option does, from its section "Options" or "Args".
         example: Its section "Example".
         aliases: Other names, among them abbreviations of papers.
         symmetric: Gives the same with the networks swapped.
@@ -102,10 +102,10 @@ class Info:
 def describe(info: Info, function: Callable[..., float]) -> Info:
     """The facts with what the docstring of the function says: summary, recipe, options and example."""
     text, *sections = re.split(
-        r"^(Args|Returns|Raises|Example):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M
+        r"^(Args|Options|Returns|Raises|Example):\n", inspect.cleandoc(function.__doc__ or ""), flags=re.M
     )
     named = dict(zip(sections[::2], sections[1::2], strict=True))
-    options = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", named.get("Args", ""), re.M)
+    options = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", named.get("Args", "") + named.get("Options", ""), re.M)
     summary, _, recipe = text.partition("\n\n")
     return replace(
         info,

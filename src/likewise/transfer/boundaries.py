@@ -132,8 +132,7 @@ def boundary_agreement(pair: Pair, *, triplets: int = 20, resolution: int = 50, 
     unrelated ones. Networks that are right on the images agree around them, so values are high; the paper takes 500
     planes. The networks are run once each, on `triplets` · `resolution`² points.
 
-    Args:
-        pair: The two networks.
+    Options:
         triplets: How many planes are looked at.
         resolution: Points per side of a plane.
         seed: Of the images that planes go through.

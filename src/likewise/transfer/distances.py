@@ -202,8 +202,7 @@ def boundary_distance(
     another label), of length 1 in pixels. 0: boundaries equally far; there is no upper end but `limit`, up to which is
     searched. With `of` "censored" the score is the share of distances that were not found; a warning says it too.
 
-    Args:
-        pair: The two networks.
+    Options:
         direction: "adversarial", "legitimate" or "random".
         inputs: How many images are drawn.
         limit: How far a boundary is searched for.

@@ -53,8 +53,7 @@ def sat(
     -4.6: nothing does. By default PGD within 8/255 in 50 steps, else the named `attack`, `eps` or `iterations`. Between
     networks of unequal accuracy it partly measures that. `likewise.transfer.sat` gives rates, counts and intervals.
 
-    Args:
-        pair: The two networks.
+    Options:
         attack: An attack by name; see `likewise.attacks`.
         eps: How far inputs may be changed; the attack's own by default.
         iterations: How many steps the attack takes; 50 by default for PGD.

@@ -348,8 +348,7 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
     Pooled R² of ridge regression of X on Y over shuffled folds, the penalty chosen inside each fold by
     generalised cross-validation. 1: perfectly; 0: no better than the mean; below 0: worse.
 
-    Args:
-        pair: The two networks.
+    Options:
         folds: How many folds the inputs are split into.
         seed: Of the order in which inputs are split.
 

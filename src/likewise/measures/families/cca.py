@@ -63,8 +63,7 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
     Each side keeps its first principal components that explain 99 % of the variance; then the mean of
     their canonical correlations. 1: the same main directions; 0: unrelated in the limit of many inputs.
 
-    Args:
-        pair: The two networks.
+    Options:
         variance: The share of variance that the kept components explain.
 
     Example:

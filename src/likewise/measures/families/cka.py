@@ -123,8 +123,7 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     taken in the order of the inputs; a last one of fewer than four rows is left out. Approaches
     `cka-debiased` as batches grow, and is the same from one batch of all inputs.
 
-    Args:
-        pair: The two networks.
+    Options:
         batch: How many inputs a batch holds.
 
     Example:
@@ -165,8 +164,7 @@ def cka_rbf(pair: Pair, *, bandwidth: float = 0.5) -> float:
     centred, biased. 0: unrelated; 1: the same neighbourhoods. Small bandwidths look at near inputs only.
     Undefined where more than half of the pairs are equal.
 
-    Args:
-        pair: The two networks.
+    Options:
         bandwidth: Width of the kernel, in median distances between inputs.
 
     Example:
@@ -194,8 +192,7 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     explains of K and L by least squares is taken off, K - C <K, C> / <C, C>, and CKA taken of the rest.
     1: equal beyond the inputs; 0: nothing in common but the inputs.
 
-    Args:
-        pair: The two networks.
+    Options:
         confounder: The inputs or their features, (inputs, anything).
 
     Example:

@@ -133,8 +133,7 @@ def accuracy_difference(pair: Pair, *, labels: Any = None) -> float:
 
     |accuracy of X - accuracy of Y|. 0: equally often, though perhaps on different inputs.
 
-    Args:
-        pair: The two networks.
+    Options:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
@@ -186,8 +185,7 @@ def disagreement_normalised(pair: Pair, *, labels: Any = None) -> float:
     (d - |e - e'|) / (min(e + e', 1) - |e - e'|), d the disagreement, e and e' the error rates. 0: as alike as the
     accuracies allow; 1: as different. Undefined where the accuracies leave no choice.
 
-    Args:
-        pair: The two networks.
+    Options:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
@@ -246,8 +244,7 @@ def error_consistency(pair: Pair, *, labels: Any = None) -> float:
     Cohen's kappa of correctness: (o - e) / (1 - e), o the share of inputs both get right or both wrong, e the
     share expected of independent networks of their accuracies. 1: the same inputs; 0: chance; below: opposite.
 
-    Args:
-        pair: The two networks.
+    Options:
         labels: The true class of each input; by default those that the views carry.
 
     Example:
@@ -279,8 +276,7 @@ def same_mistake(pair: Pair, *, labels: Any = None) -> float:
     Of the inputs both get wrong, the share with the same predicted class. 1: always; undefined where they
     are never wrong together.
 
-    Args:
-        pair: The two networks.
+    Options:
         labels: The true class of each input; by default those that the views carry.
 
     Example:

@@ -88,8 +88,7 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     - 2 tr(P_x S_xy P_y S_yx)). 0: equal up to an invertible linear map; at ridge 0 it is at most
     sqrt(d + d'). A ridge above 0 makes it notice linear maps.
 
-    Args:
-        pair: The two networks.
+    Options:
         ridge: The penalty of the regression.
 
     Example:
@@ -164,8 +163,7 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     and shrunk towards the identity, (1 - s) K + s I, so that they are invertible. 0: equal up to rotation
     and scale. The affine-invariant metric.
 
-    Args:
-        pair: The two networks.
+    Options:
         shrinkage: The share s of the identity in either matrix.
 
     Example:

@@ -58,8 +58,7 @@ def jaccard(pair: Pair, *, k: int = 10) -> float:
     Mean over inputs of |N ∩ N'| / |N ∪ N'|, N and N' the k nearest by cosine. 1: the same neighbours
     everywhere; unrelated networks score about k / 2n.
 
-    Args:
-        pair: The two networks.
+    Options:
         k: How many neighbours of each input count.
 
     Example:
@@ -96,8 +95,7 @@ def mutual_knn(pair: Pair, *, k: int = 10) -> float:
     Mean over inputs of |N ∩ N'| / k, N and N' the k nearest by cosine. 1: the same neighbours everywhere;
     unrelated networks score about k / n.
 
-    Args:
-        pair: The two networks.
+    Options:
         k: How many neighbours of each input count.
 
     Example:
@@ -115,8 +113,7 @@ def rank_similarity(pair: Pair, *, k: int = 10) -> float:
     2 / ((1 + |r - r'|) (r + r')), divided by 1 + 1/2 + ... + 1/(number in common); 0 if none; then the mean. 1:
     the same neighbours in the same order.
 
-    Args:
-        pair: The two networks.
+    Options:
         k: How many neighbours of each input count.
 
     Example:
@@ -154,8 +151,7 @@ def second_order_cosine(pair: Pair, *, k: int = 10) -> float:
     For each input, the vectors of its cosine similarities to the union of both neighbour lists, in either
     network; the cosine between them; then the mean. 1: the same similarities; 0: unrelated.
 
-    Args:
-        pair: The two networks.
+    Options:
         k: How many neighbours of each input count.
 
     Example:
@@ -207,8 +203,7 @@ def cknna(pair: Pair, *, k: int = 10) -> float:
     neighbours in common. The paper scales rows to length 1 beforehand, which this does not: large rows
     are everybody's neighbours. variant="platonic" is the authors' code, which estimates otherwise.
 
-    Args:
-        pair: The two networks.
+    Options:
         k: How many neighbours of each input count.
 
     Example:

@@ -134,8 +134,7 @@ def shape(pair: Pair, *, alpha: float = 0.5) -> float:
     multiplied by ten, or with a hundred times as many inputs, networks score nearer to alpha 1.
     variant="scale-free" takes the size out.
 
-    Args:
-        pair: The two networks.
+    Options:
         alpha: From 0, fully whitened, to 1, not whitened.
 
     Example:

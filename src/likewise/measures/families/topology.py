@@ -63,8 +63,7 @@ def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> 
     order of inputs. Exact (eigenvalues) up to 2,000 inputs; above, exact in the first eight powers of the graph
     and stochastic Lanczos, seeded, for the rest.
 
-    Args:
-        pair: The two networks.
+    Options:
         mode: "exact", "stochastic", or by the number of inputs.
         vectors: How many random vectors stochastic Lanczos starts from.
         seed: Of the random draws.
@@ -215,8 +214,7 @@ def rtd(pair: Pair, *, batch: int = 500, trials: int = 1, seed: int = 0) -> floa
     trials, which takes ten times as long: one set of inputs strays by about 4 % from that mean. A pair takes about a
     second, and minutes where one network holds together what the other spreads out: take a smaller `batch` then.
 
-    Args:
-        pair: The two networks.
+    Options:
         batch: How many inputs are compared at a time.
         trials: How many random sets of inputs are averaged.
         seed: Of the random draws.

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from likewise._base.optional import require
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.steps import Ball, Loss, Norm, Target, cross_entropy, target
+from likewise.attacks.steps import Ball, Loss, Norm, Target, cross_entropy, per_image, target
 from likewise.errors import InputError
 
 CROCE = "Croce and Hein 2020, arXiv:2003.01690"
@@ -157,7 +157,7 @@ class Climb:
     @property
     def result(self) -> Tensor:
         """The last point that fooled the network, else the best."""
-        return torch.where(self.fooled.view(_column(self.images)), self.fooling, self.images)
+        return torch.where(per_image(self.fooled, self.images), self.fooling, self.images)
 
 
 def _apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -> Tensor:
@@ -171,7 +171,7 @@ def _apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -
     looks = checkpoints(iterations)
     for number in range(1, iterations + 1):
         pull = 1.0 if number == 1 else MOMENTUM
-        ahead = ball.project(moved + size.view(_column(moved)) * ball.steepest(slope), aim.clean)
+        ahead = ball.project(moved + per_image(size, moved) * ball.steepest(slope), aim.clean)
         after = ball.project(moved + pull * (ahead - moved) + (1 - pull) * (moved - before), aim.clean)
         before, moved, earlier = moved, after, losses
         slope, losses, answers = aim.slope_and_loss(moved, loss)
@@ -180,14 +180,9 @@ def _apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -
         if number in looks:
             halved = (rises <= RISING * (number - last)) | (~halved & (last_best >= climb.loss))
             size = torch.where(halved, size / 2, size)
-            back = halved.view(_column(moved))
+            back = per_image(halved, moved)
             moved, slope = torch.where(back, climb.images, moved), torch.where(back, climb.slope, slope)
             losses = torch.where(halved, climb.loss, losses)
             last_best, last = climb.loss.clone(), number
             rises.zero_()
     return climb.result
-
-
-def _column(images: Tensor) -> tuple[int, ...]:
-    """The shape of one number per image, to multiply images by."""
-    return (-1, *[1] * (images.ndim - 1))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.steps import Ball, Norm, Target, cross_entropy, target
+from likewise.attacks.steps import Ball, Norm, Target, cross_entropy, per_image, target
 from likewise.errors import InputError
 
 Slope = Callable[[Target, Tensor], Tensor]
@@ -226,15 +226,12 @@ def _momentum(slope: Slope, decay: float) -> Slope:
 
     def step(aim: Target, moved: Tensor) -> Tensor:
         nonlocal total
-        total = decay * total + _level(slope(aim, moved))
+        latest = slope(aim, moved)
+        size = latest.abs().flatten(1).mean(dim=1).clamp(min=1e-30)  # where it is zero, so is the slope
+        total = decay * total + latest / per_image(size, latest)
         return total
 
     return step
-
-
-def _level(slope: Tensor) -> Tensor:
-    """A slope divided by its mean size, zero where it is zero."""
-    return slope / slope.abs().flatten(1).mean(dim=1).clamp(min=1e-30).view(-1, *[1] * (slope.ndim - 1))
 
 
 def _step(step: float | None, eps: float, iterations: int) -> float:

@@ -62,13 +62,18 @@ class Ball:
         else:
             ways = torch.randn(clean.shape, generator=draw, dtype=clean.dtype)
             share = noise.flatten(1)[:, 0] ** (1 / clean[0].numel())
-            noise = self.eps * ways * (share / ways.flatten(1).norm(dim=1)).view(-1, *[1] * (clean.ndim - 1))
+            noise = self.eps * ways * per_image(share / ways.flatten(1).norm(dim=1), clean)
         return (clean + noise.to(clean.device)).clamp(0, 1)
 
 
 def lengths(change: Tensor) -> Tensor:
     """The Euclidean length of each image's change, shaped to divide by."""
-    return change.flatten(1).norm(dim=1).view(-1, *[1] * (change.ndim - 1))
+    return per_image(change.flatten(1).norm(dim=1), change)
+
+
+def per_image(values: Tensor, images: Tensor) -> Tensor:
+    """One number per image, shaped to multiply images by."""
+    return values.view(-1, *[1] * (images.ndim - 1))
 
 
 @dataclass

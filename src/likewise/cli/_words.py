@@ -122,15 +122,6 @@ def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
     return "labels"
 
 
-def folder_for(out: Path | None, option: str) -> Path:
-    """The folder of a run, which an option needs."""
-    from likewise.errors import InputError
-
-    if out is None:
-        raise InputError(f"{option} keeps a file. Say where, as in --out runs/first.")
-    return out
-
-
 def attack_options(attack: str, eps: str | None, iterations: int | None) -> tuple[str, dict[str, Any]]:
     """The name of an attack and its options, from `NAME,name=value,...` and from `--eps` and `--iterations`.
 

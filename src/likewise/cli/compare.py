@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, echo
 
 from likewise.cli._options import ONE_LAYER, show_keywords, show_options
-from likewise.cli._words import folder_for, groups, measures_of, views
+from likewise.cli._words import groups, measures_of, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,7 @@ def compare(
     from likewise._base.files import write_whole
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence
+    from likewise.errors import InputError
 
     things, names = views(files, show["data"], memory), measures_of(measure, "cka-debiased")
     options = show_keywords(show, things) | {"store": out and out / "store", "memory": memory, "seed": seed}
@@ -44,7 +45,9 @@ def compare(
     null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
     comparison = run(things, names, **options, **null)
     if inputs:
-        influence(things, list(comparison), **options).save(folder_for(out, "--inputs") / INPUTS)
+        if out is None:
+            raise InputError("--inputs keeps a file. Say where, as in --out runs/first.")
+        influence(things, list(comparison), **options).save(out / INPUTS)
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")

@@ -46,12 +46,8 @@ def _print_similarity(synsets: list[Synset], as_json: bool) -> None:
         header = ("measure", " - ".join(names))
         echo(table(header, [(key, f"{matrix[0, 1]:.4f}") for key, matrix in values.items()]))
         return
-    echo(
-        "\n\n".join(
-            table(
-                (measure, *names),
-                [(name, *(f"{value:.4f}" for value in row)) for name, row in zip(names, matrix.tolist(), strict=True)],
-            )
-            for measure, matrix in values.items()
-        )
-    )
+    tables = []
+    for measure, matrix in values.items():
+        rows = [(name, *(f"{value:.4f}" for value in row)) for name, row in zip(names, matrix.tolist(), strict=True)]
+        tables.append(table((measure, *names), rows))
+    echo("\n\n".join(tables))

@@ -257,6 +257,10 @@ def test_what_a_verb_has_no_use_for_is_refused(call: Callable[[], Any], sentence
     assert refused(call, (InputError, OptionError)) == sentence
 
 
+def test_an_option_of_an_attack_may_be_called_much_like_one_of_showing() -> None:
+    assert sat(zoo(), digits(), eps=0.15, iterations=2, step=0.05, progress=False).values.shape == (3, 3)
+
+
 def test_what_was_attacked_before_a_failure_is_kept(tmp_path: Path) -> None:
     class Odd(Small):
         def forward(self, images: Tensor) -> Tensor:

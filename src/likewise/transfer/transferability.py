@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise import attacks
 from likewise.attacks import Attack
 from likewise.classes.replay import checkpoints
 from likewise.errors import InputError, OptionError, UndefinedError
@@ -196,7 +197,8 @@ def attacked_session(
 ) -> Iterator[Session]:
     """Networks that have answered clean data; `options` are those of the attack and of `Show`."""
     show, rest = Show.read(verb, options, without=NOT_HERE)
-    for name in rest:
+    attack = attack if isinstance(attack, Attack) else attacks.get(attack)
+    for name in rest.keys() - attack.options:
         if "Did you mean" in (sentence := unknown_option(verb, name, without=NOT_HERE)):
             raise OptionError(sentence)  # a slip in an option of `Show`; the attack names its own
     size = int(show.batch_size or BATCH)

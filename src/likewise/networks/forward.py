@@ -208,9 +208,6 @@ def logits(net: nn.Module, inputs: Any) -> Tensor:
     Args:
         net: A network that classifies.
         inputs: One batch, as `call` takes it.
-
-    Raises:
-        InputError: The network gives no logits, or several tensors that could be them.
     """
     output = call(net, inputs)
     field = None if isinstance(output, Tensor) else answer_field(net, output, type(unwrapped(net)).__name__)

@@ -59,9 +59,6 @@ def layers(network: str | nn.Module, data: Any = None, *, name: str | None = Non
             none fits, shapes stay unknown.
         name: What messages call the network.
 
-    Raises:
-        InputError: This is no network, or it does not take the data.
-
     Example:
         >>> for layer in layers(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.zeros(2, 4)):
         ...     print(layer.name, layer.kind, layer.shape, layer.parameters)

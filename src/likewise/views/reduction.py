@@ -30,9 +30,6 @@ def reduced(
         mask: `(n, t)`, which tokens are real: padding is never averaged, taken or kept as a row.
         maps: Whether values are maps; three axes are then `(n, c, l)`, as a convolution over a series gives them.
 
-    Returns:
-        One row per input; with `spatial`, one per token or position.
-
     Raises:
         InputError: There is no such reduction, or it does not fit the values.
 

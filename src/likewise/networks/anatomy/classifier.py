@@ -61,10 +61,7 @@ class Head:
 def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -> Head:
     """The classifier of a network, or the `layer` that is named to be it.
 
-    A network may say which layer it is (`head_layer`, None for "there is none"); timm's networks say
-    so too. In a detector it is the layer that names things. Otherwise it is the one linear layer
-    (with as many rows as there are `classes`, where that is known) whose output no other layer
-    takes; several such are refused, since only a forward pass tells which of them answers.
+    The rules of `anatomy/classifier.py` are asked in turn; what only a forward pass could tell is refused.
 
     Args:
         net: The network.
@@ -73,7 +70,6 @@ def head(net: nn.Module, layer: str | None = None, classes: int | None = None) -
 
     Raises:
         NoClassifierError: There is none, or several layers could be it.
-        UnknownNameError: The network has no layer of that name.
 
     Example:
         >>> head(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))).layer_name

@@ -111,9 +111,6 @@ def train(
         progress: Whether to show a progress bar; by default on a terminal.
         **changes: Settings by name (`epochs`, `lr`, all fields of `likewise.networks.Settings`).
 
-    Raises:
-        InputError: Data, network and settings do not go together, or the folder holds another training.
-
     Example:
         >>> done = train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05)
         >>> [record["epoch"] for record in done.history]

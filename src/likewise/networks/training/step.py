@@ -131,9 +131,6 @@ def evaluate(
         batch_size: Inputs in one batch.
         device: Where to run, such as "cuda".
         on_batch: Receives the inputs, the logits and the labels of every batch.
-
-    Raises:
-        InputError: The data has no inputs, no labels, or other classes than the network.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")

@@ -23,23 +23,14 @@ ROWS = 64  # candidates computed at a time, so that those of thousands of entrie
 
 @dataclass(frozen=True)
 class Space:
-    """Where a search takes place: vectors within bounds, each of which stands for a changed image.
+    """Where a search takes place: vectors within bounds, each of which stands for a changed image."""
 
-    Attributes:
-        start: The vector that stands for the image as it is.
-        spread: The first standard deviation.
-        lower: The least value of each entry.
-        upper: The largest.
-        images: Changed images of vectors, one per row; with `out` written there.
-        separate: Whether entries are varied one by one: there are too many for a covariance of all with all.
-    """
-
-    start: Array
-    spread: float
-    lower: Array
-    upper: Array
-    images: Callable[..., Tensor]
-    separate: bool = False
+    start: Array  # the vector that stands for the image as it is
+    spread: float  # the first standard deviation
+    lower: Array  # the least value of each entry
+    upper: Array  # the largest
+    images: Callable[..., Tensor]  # changed images of vectors, one per row; with `out` written there
+    separate: bool = False  # whether entries are varied one by one: there are too many for a covariance of all with all
 
 
 class Box:

@@ -78,23 +78,14 @@ def per_image(values: Tensor, images: Tensor) -> Tensor:
 
 @dataclass
 class Target:
-    """A network in evaluation mode with the images and labels of one attack.
+    """A network in evaluation mode with the images and labels of one attack."""
 
-    Attributes:
-        net: The network.
-        clean: Its images, unchanged.
-        labels: Their classes.
-        targeted: Whether the attack leads towards the labels, else away from them.
-        stalled: Per image, the number of steps without a gradient.
-        answers: What the network answers with.
-    """
-
-    net: nn.Module
-    clean: Tensor
-    labels: Tensor
-    targeted: bool
-    stalled: Tensor
-    answers: OutputKind = "logits"
+    net: nn.Module  # the network
+    clean: Tensor  # its images, unchanged
+    labels: Tensor  # their classes
+    targeted: bool  # whether the attack leads towards the labels, else away from them
+    stalled: Tensor  # per image, the number of steps without a gradient
+    answers: OutputKind = "logits"  # what the network answers with
 
     @property
     def name(self) -> str:

@@ -145,29 +145,17 @@ def _scaled(epoch: Snapshot, name: str) -> Scaled:
 
 @dataclass(frozen=True)
 class Index:
-    """One number of an epoch and all that is known of it.
-
-    Attributes:
-        name: Its name.
-        value: Computes it from a `Snapshot`.
-        reads: What it is, in a few words.
-        needs: What it needs: matrices, "reference", or numbers that were counted.
-        chance: What it is without any learning, in words.
-        level: The same as a number, or a function of the reference, where a curve is to show it.
-        label: The title of its curve, which is then drawn by default.
-        per_split: Whether it is reported for every split.
-        headline: Whether the command prints it.
-    """
+    """One number of an epoch and all that is known of it."""
 
     name: str
-    value: Callable[[Snapshot], float]
-    reads: str
-    needs: tuple[str, ...] = ()
-    chance: str = ""
-    level: float | Callable[[Reference], float] | None = None
-    label: str = ""
-    per_split: bool = False
-    headline: bool = False
+    value: Callable[[Snapshot], float]  # computes it from a `Snapshot`
+    reads: str  # what it is, in a few words
+    needs: tuple[str, ...] = ()  # what it needs: matrices, "reference", or numbers that were counted
+    chance: str = ""  # what it is without any learning, in words
+    level: float | Callable[[Reference], float] | None = None  # the same as a number, for curves, or by the reference
+    label: str = ""  # the title of its curve, which is then drawn by default
+    per_split: bool = False  # whether it is reported for every split
+    headline: bool = False  # whether the command prints it
 
 
 INDICES: Registry[Index] = Registry("index", group="likewise.indices", modules=("likewise.classes.indices",))

@@ -26,21 +26,13 @@ DEFAULT = "cka-debiased"
 
 @dataclass(frozen=True)
 class Call:
-    """What a function was called with: things to compare under names, measures, and how networks are shown.
+    """What a function was called with: things to compare under names, measures, and how networks are shown."""
 
-    Attributes:
-        verb: The function, for messages.
-        things: Arrays, views, modules and addresses by name.
-        two: Whether these are two things without names of the caller's.
-        selection: The measures.
-        show: How networks are shown.
-    """
-
-    verb: str
-    things: Mapping[str, Any]
-    two: bool
-    selection: Selection
-    show: Show
+    verb: str  # the function, for messages
+    things: Mapping[str, Any]  # arrays, views, modules and addresses by name
+    two: bool  # whether these are two things without names of the caller's
+    selection: Selection  # the measures
+    show: Show  # how networks are shown
 
     @classmethod
     def read(
@@ -52,22 +44,9 @@ class Call:
         options: Mapping[str, Any],
         **named: Any,
     ) -> Call:
-        """Sort the arguments of a function.
+        """Sort the arguments of a function: `other` may be a measure, and `options` hold those of the measure too.
 
-        Args:
-            function: The function that was called.
-            views: The first thing, or a list or mapping of things.
-            other: The second thing, or a measure.
-            measure: A measure, or several.
-            options: Keywords that are not in its signature: how networks are shown, and options of the measure.
-            **named: Fields of `Show` that are in its signature.
-
-        Returns:
-            The call.
-
-        Raises:
-            InputError: There are not two things or more.
-            OptionError: A keyword is unknown.
+        `named` are the fields of `Show` that are in its signature.
         """
         verb = function.__name__
         if "measures" in options:

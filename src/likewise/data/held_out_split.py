@@ -17,17 +17,11 @@ ALL, TRAIN = "all", "train"
 
 @dataclass(frozen=True)
 class HeldOutSplit:
-    """How many images of every class are held out.
+    """How many images of every class are held out."""
 
-    Attributes:
-        by: What the split is of, which is `images`.
-        held_out: A number of images per class, or a share; by default a sixth (100 of Mini-ImageNet's 600).
-        seed: What they are drawn by.
-    """
-
-    by: str | None = None
-    held_out: float = 1 / 6
-    seed: int = 0
+    by: str | None = None  # what the split is of, which is `images`
+    held_out: float = 1 / 6  # a number of images per class, or a share; by default a sixth (100 of Mini-ImageNet's 600)
+    seed: int = 0  # what they are drawn by
 
     def __post_init__(self) -> None:
         if self.by is None:

@@ -17,19 +17,12 @@ Sizes = tuple[int, int, int]  # inputs, neurons of the first and of the second n
 
 @dataclass(frozen=True)
 class Saturation:
-    """Where a score follows from the sizes alone, and what it is there.
+    """Where a score follows from the sizes alone, and what it is there."""
 
-    Attributes:
-        where: In words, for tables.
-        holds: Whether it is so at these sizes.
-        gives: The score that any two networks of these sizes get.
-        reason: A sentence for the reader of such a score.
-    """
-
-    where: str
-    holds: Callable[[Sizes], bool]
-    gives: Callable[[Sizes], float]
-    reason: Callable[[Sizes], str]
+    where: str  # in words, for tables
+    holds: Callable[[Sizes], bool]  # whether it is so at these sizes
+    gives: Callable[[Sizes], float]  # the score that any two networks of these sizes get
+    reason: Callable[[Sizes], str]  # a sentence for the reader of such a score
 
     def explain(self, value: float, sizes: Sizes) -> str:
         """Why any network of these sizes would get this score, or nothing."""

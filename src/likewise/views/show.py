@@ -216,20 +216,10 @@ def _choice(choice: Any, names: Sequence[Any]) -> Any:
 
 
 def unknown_option(verb: str, name: str, others: Collection[str] = (), *, without: Collection[str] = ()) -> str:
-    """The sentence for a keyword that a function does not have.
+    """The sentence for a keyword that a function does not have, with the nearest of its own and those of `Show`.
 
-    Args:
-        verb: The function.
-        name: The keyword.
-        others: Keywords of the function beside those of `Show`.
-        without: Fields of `Show` that mean nothing in it.
-
-    Returns:
-        The sentence, with the nearest keyword.
-
-    Example:
-        >>> unknown_option("extract", "batchsize")
-        "extract has no option 'batchsize'. Did you mean 'batch_size'?"
+    >>> unknown_option("extract", "batchsize")
+    "extract has no option 'batchsize'. Did you mean 'batch_size'?"
     """
     names = [entry.name for entry in fields(Show) if entry.name not in without]
     return f"{verb} has no option {name!r}.{did_you_mean(name, [*names, *others])}"

@@ -37,25 +37,15 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Preset:
-    """How many networks are trained, and on how many inputs.
+    """How many networks are trained, and on how many inputs."""
 
-    Attributes:
-        seeds: Networks that differ by their seed alone.
-        group: Networks per group.
-        layered: Networks whose layers are compared.
-        train: Inputs to train on, all if None.
-        probe: Inputs that networks are compared on, all if None.
-        options: Options of the network, beside those the domain gives it.
-        training: Settings of the training, beside those of the domain.
-    """
-
-    seeds: int = 10
-    group: int = 5
-    layered: int = 5
-    train: int | None = None
-    probe: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    training: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int = 10  # networks that differ by their seed alone
+    group: int = 5  # networks per group
+    layered: int = 5  # networks whose layers are compared
+    train: int | None = None  # inputs to train on, all if None
+    probe: int | None = None  # inputs that networks are compared on, all if None
+    options: Mapping[str, Any] = field(default_factory=dict)  # options of the network, beside those the domain gives it
+    training: Mapping[str, Any] = field(default_factory=dict)  # settings of the training, beside those of the domain
 
     def override(self, changes: Mapping[str, Any]) -> Preset:
         """This preset but for some fields; options and training are added to."""
@@ -133,17 +123,11 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class LayerViews:
-    """The layers of one network, the first first.
+    """The layers of one network, the first first."""
 
-    Attributes:
-        rows: Every layer as a matrix; maps are averaged, so that they can be compared with layers without maps.
-        flat: Layers with maps, all positions in one row.
-        positions: Layers with maps, positions as rows.
-    """
-
-    rows: Mapping[str, Activations]
-    flat: Mapping[str, Activations] = field(default_factory=dict)
-    positions: Mapping[str, Activations] = field(default_factory=dict)
+    rows: Mapping[str, Activations]  # every layer as a matrix; maps averaged, to be compared with layers without maps
+    flat: Mapping[str, Activations] = field(default_factory=dict)  # layers with maps, all positions in one row
+    positions: Mapping[str, Activations] = field(default_factory=dict)  # layers with maps, positions as rows
 
 
 class Domain:

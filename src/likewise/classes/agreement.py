@@ -1,9 +1,8 @@
 """SAI: how far two class similarity matrices agree, and how far they would by chance.
 
-The diagonal is dropped and what is left is scaled to [0, 1], each matrix by itself, before they are
-compared. The published index, the cosine, is high for anything: with WordNet's CIFAR-100 matrix a
-constant scores 0.76 and random weights 0.74. So every alignment knows its chance levels, its
-calibrated value, and what permuting the classes gives.
+The diagonal is dropped and what is left is scaled to [0, 1], each matrix by itself, before they are compared. The
+published index, the cosine, is high for anything: with WordNet's CIFAR-100 matrix a constant scores 0.76 and random
+weights 0.74. So every alignment knows its chance levels, its calibrated value, and what permuting the classes gives.
 """
 
 from __future__ import annotations
@@ -257,11 +256,10 @@ def alignment(
 ) -> Alignment:
     """SAI: how far two class similarity matrices over the same classes agree.
 
-    Off-diagonal entries of each are scaled to [0, 1], then compared by `metric`: cosine (published,
-    high for anything), ssim, mse, mae (0 is full agreement), pearson, spearman (0 at chance). Undefined,
-    NaN, where one is constant (the confusion of a classifier without mistakes) or has undefined
-    classes. SSIM depends on the order of classes: they are put in the order of their WordNet ids where
-    those are known.
+    Off-diagonal entries of each are scaled to [0, 1], then compared by `metric`: cosine (published, high for anything),
+    ssim, mse, mae (0 is full agreement), pearson, spearman (0 at chance). Undefined, NaN, where one is constant (the
+    confusion of a classifier without mistakes) or has undefined classes. SSIM depends on the order of classes: they are
+    put in the order of their WordNet ids where those are known.
 
     Args:
         a: A class similarity.

@@ -158,9 +158,8 @@ def _over_processes(values: Any, shape: tuple[int, ...], floating: bool = False)
 class Tap:
     """Keeps the last input of the classifier; gives none for a network without one.
 
-    `layer` is the name of the classifier as soon as it is known. Where the loop may use what the network
-    returns for something else than the answer, `trusts_network` is False, and only logits given to `take`
-    count.
+    `layer` is the name of the classifier as soon as it is known. Where the loop may use what the network returns for
+    something else than the answer, `trusts_network` is False, and only logits given to `take` count.
     """
 
     def __init__(self, net: nn.Module, head: str | None = None, *, trusts_network: bool = True) -> None:

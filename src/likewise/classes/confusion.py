@@ -1,9 +1,8 @@
 """Indices of mistakes: IDM, distance in WordNet's hierarchy, intervals over samples, templates of right and wrong.
 
-IDM needs the confusion matrix alone, not the samples: a sample of class i predicted as j counts as the
-rank of j in the similarity-sorted row of i. Ties share their mean rank, since WordNet is full of them
-(a class of ImageNet-1k shares its similarity with 97 others on average) and any other rule would
-depend on the order of the classes.
+IDM needs the confusion matrix alone, not the samples: a sample of class i predicted as j counts as the rank of j in the
+similarity-sorted row of i. Ties share their mean rank, since WordNet is full of them (a class of ImageNet-1k shares its
+similarity with 97 others on average) and any other rule would depend on the order of the classes.
 
 Templates tell whether mistakes are made on untypical samples, after appendix H of the paper: a template is the mean
 feature of a class. Late in training the template of wrongly classified samples lies further from that of the class

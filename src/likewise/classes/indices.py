@@ -49,9 +49,8 @@ class Wsi(NamedTuple):
 def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
     """How close together the classes lie, overall and at both ends.
 
-    mean: of the upper triangle. max: for each class, the mean of its similarities to others at or above
-    their 0.95 quantile, averaged over classes; min: at or below the 0.05 quantile. Of raw cosines, so 0
-    is orthogonal.
+    mean: of the upper triangle. max: for each class, the mean of its similarities to others at or above their 0.95
+    quantile, averaged over classes; min: at or below the 0.05 quantile. Of raw cosines, so 0 is orthogonal.
 
     Args:
         similarity: The class similarity of a network's weights.

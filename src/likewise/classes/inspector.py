@@ -1,9 +1,8 @@
 """The inspector: what a network finds alike, epoch by epoch, while it is trained.
 
-`update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything
-else (Lightning, transformers, our own training) is an adapter on these two. Every epoch is on disk the
-moment it is reported, under its number: a training that was killed resumes without a gap, and an epoch
-that is trained again replaces itself.
+`update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything else (Lightning,
+transformers, our own training) is an adapter on these two. Every epoch is on disk the moment it is reported, under its
+number: a training that was killed resumes without a gap, and an epoch that is trained again replaces itself.
 """
 
 from __future__ import annotations

@@ -272,9 +272,8 @@ def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:
     if numbered(a) or numbered(b):
         nameless, other = (a, b) if numbered(a) else (b, a)
         raise InputError(
-            f"the classes of {nameless.short} have no names and those of {other.short} do, first "
-            f"{other.classes[0]!r}. Position does not say which is which: name them where it is made, "
-            "as in from_weights(net, classes=...)."
+            f"the classes of {nameless.short} have no names and those of {other.short} do, first {other.classes[0]!r}. "
+            "Position does not say which is which: name them where it is made, as in from_weights(net, classes=...)."
         )
     odd = next(name for name in a.classes if name not in b.classes)
     raise InputError(

@@ -1,9 +1,8 @@
 """Raw Zero-Shot: how good is a representation for a class that it never saw.
 
 `run` trains a network without each class in turn and once with all, `from_folder` reads soft labels of your own, `dbi`
-and `amalgam` are the metrics. `plot_maps`, `plot_histograms` and `plot_differences` draw results,
-`architectures` and `rank_correlations` compare them with robustness. The room imports `_base`, `work`, `data`,
-`networks` and `matrices`.
+and `amalgam` are the metrics. `plot_maps`, `plot_histograms` and `plot_differences` draw results, `architectures` and
+`rank_correlations` compare them with robustness. The room imports `_base`, `work`, `data`, `networks` and `matrices`.
 """
 
 from __future__ import annotations

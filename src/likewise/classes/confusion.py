@@ -249,9 +249,6 @@ def templates(features: Any, labels: Any, predictions: Any) -> Templates:
         labels: The true class of every input.
         predictions: The class the network answers for every input.
 
-    Raises:
-        InputError: Features, labels and predictions do not fit each other.
-
     Example:
         >>> cosines = templates([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 0, 0], [0, 1, 0])
         >>> round(cosines.right, 3), round(cosines.wrong, 3), cosines.mistakes

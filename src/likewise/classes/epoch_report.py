@@ -239,9 +239,6 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
         curve: One number per epoch; what is not finite is left out.
         epochs: The numbers of the epochs; by default from 0.
 
-    Raises:
-        InputError: There is not one number per epoch.
-
     Example:
         >>> rise = [0.0, 0.4, 0.7, 0.9, 1.0, 0.9, 0.8, 0.72, 0.7] + [0.7] * 11
         >>> print(phases(rise))

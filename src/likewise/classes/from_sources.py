@@ -221,9 +221,6 @@ def from_logits(
         wnids: One WordNet id per class, None for a class that has none.
         **show: How a network is shown the data; see `likewise.Show`.
 
-    Raises:
-        InputError: The logits are no matrix of at least two rows.
-
     Example:
         >>> from_logits([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]])["0", "1"].__round__(3)
         1.0

@@ -19,17 +19,8 @@ from likewise.classes.epoch_report import Reference, Snapshot, index
 from likewise.classes.similarity import KINDS, ClassSimilarity
 from likewise.errors import InputError
 
-
-@index(name="samples", per_split=True)
-def samples(epoch: Snapshot) -> float:
-    """inputs counted"""
-    return float(epoch.total)
-
-
-@index(name="errors", per_split=True)
-def errors(epoch: Snapshot) -> float:
-    """inputs classified wrong"""
-    return float(epoch.errors)
+index(name="samples", reads="inputs counted", per_split=True)(lambda epoch: float(epoch.total))
+index(name="errors", reads="inputs classified wrong", per_split=True)(lambda epoch: float(epoch.errors))
 
 
 @index(name="accuracy", per_split=True, label="accuracy", headline=True)
@@ -55,9 +46,6 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
     Args:
         similarity: The class similarity of a network's weights.
         quantile: Which similarities count for max, and one minus it for min.
-
-    Raises:
-        InputError: The quantile is not from 0.5 to 1.
 
     Example:
         >>> wsi(ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])).mean.__round__(3)

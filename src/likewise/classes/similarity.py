@@ -154,8 +154,11 @@ class ClassSimilarity(Labelled):
             names = listed(classes)
             return replace(self.matched(names, self.short), wnids=names.wnids)
         index = [position(self.classes, name, self.LABEL) for name in classes]
+        return self._select(index, list(classes))
+
+    def _select(self, index: Sequence[int], names: Sequence[str]) -> ClassSimilarity:
         wnids = None if self.wnids is None else [self.wnids[i] for i in index]
-        return replace(self, values=self.values[np.ix_(index, index)], classes=list(classes), wnids=wnids)
+        return replace(self, values=self.values[np.ix_(index, index)], classes=names, wnids=wnids)
 
     def matched(self, classes: ClassNames, what: str = "the reference") -> ClassSimilarity:
         """The same matrix over classes that are named or ordered otherwise, under those names.
@@ -163,9 +166,6 @@ class ClassSimilarity(Labelled):
         Args:
             classes: The other classes; each is found by its WordNet id or by its name, never by its position.
             what: What this matrix is called in an error.
-
-        Raises:
-            InputError: A class cannot be found.
         """
         rest = (
             f"it has {quoted_list(self.classes)}. Classes are matched by WordNet id or by name, never by "
@@ -173,9 +173,7 @@ class ClassSimilarity(Labelled):
         )
         names = ClassNames(tuple(self.classes), None if self.wnids is None else tuple(self.wnids))
         index = locate(classes, names, lambda missing: f"{what} has no class that is surely {missing}; {rest}")
-        ids = None if self.wnids is None else [self.wnids[i] for i in index]
-        values = self.values[np.ix_(index, index)]
-        return replace(self, values=values, classes=classes.names, wnids=ids)
+        return self._select(index, classes.names)
 
     def sorted(self) -> ClassSimilarity:
         """The same matrix in the order of `order()`."""

@@ -104,9 +104,6 @@ class Metric:
             level: The coverage of the intervals.
             resamples: How many times samples are drawn.
             seed: The seed of the draws.
-
-        Raises:
-            InputError: Level or resamples are out of range.
         """
         import pandas as pd
 

@@ -191,9 +191,6 @@ class ZeroShot:
 
         Args:
             path: The file.
-
-        Raises:
-            StoreError: It holds no such result, or is damaged.
         """
         sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
         with reading(path, sentence, StoreError):

@@ -11,6 +11,7 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.classes.agreement import alignment
 from likewise.classes.epoch_report import panels as curve_titles
+from likewise.classes.from_sources import count_pairs
 from likewise.classes.inspector import Inspector
 from likewise.classes.pictures import LARGEST, TITLES
 from likewise.classes.similarity import ClassSimilarity
@@ -126,9 +127,7 @@ def _confusions(runs: Runs) -> Confusions | None:
 def _count(names: Sequence[str], classes: Sequence[str], labels: Array, predictions: Array) -> Confusions | None:
     if not 2 < len(classes) <= LARGEST:
         return None
-    tables = np.zeros((len(names), len(classes), len(classes)))
-    for table, answers in zip(tables, predictions, strict=True):
-        np.add.at(table, (labels, answers), 1)
+    tables = np.stack([count_pairs(labels, answers, len(classes)) for answers in predictions]).astype(float)
     return Confusions(tuple(names), tuple(classes), labels, predictions, tables)
 
 

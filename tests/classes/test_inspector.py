@@ -22,7 +22,7 @@ from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, Inspector, from_wordnet, inspect
 from likewise.classes.adapters.lightning import logits_and_labels
 from likewise.data import Data
-from likewise.errors import InputError
+from likewise.errors import InputError, MissingDataError
 from likewise.networks import train
 from tests.classes.helpers import IMAGES, LABELS, LOGITS, NAMES, NET, PATHS, WEIGHTS, confused, refusals, refused
 from tests.conftest import ROOT
@@ -182,6 +182,13 @@ SORTED = sorted(MINI.wnids)
 
 
 test_an_error_is_a_sentence = refusals(
+    (lambda: inspect([], IMAGES), "no checkpoint was given. Give a training's folder, or its checkpoints in order."),
+    (
+        lambda: inspect("nothere", IMAGES),
+        "there is no folder or file nothere. Give a training's folder, its checkpoints in order, or a network's "
+        "address.",
+        MissingDataError,
+    ),
     (lambda: Inspector(["cat"]), "an inspector needs at least two classes. Give their names or their number."),
     (lambda: Inspector(3, every_n_epochs=0), "every_n_epochs is 0. Give at least 1."),
     (lambda: Inspector(3, adversarial_every=-1), "adversarial_every is -1. Give at least 1."),
@@ -489,3 +496,10 @@ def test_data_with_a_class_name_that_repeats_goes_on_where_it_stopped(tmp_path: 
 def test_a_reference_stands_beside_classes_given_as_a_matrix() -> None:
     assert Inspector(NET).reference is NET
     assert Inspector(NET, reference=PATHS).reference is PATHS
+
+
+def test_a_folder_without_epochs_is_refused(tmp_path: Path) -> None:
+    assert refused(InputError, inspect, tmp_path, IMAGES) == (
+        f"{tmp_path} keeps no epochs. Train with keep_epochs (likewise train --keep-epochs), or give the "
+        "checkpoints themselves."
+    )

@@ -15,9 +15,8 @@ from likewise.classes.indices import wsi
 from likewise.classes.similarity import ClassSimilarity
 
 if TYPE_CHECKING:
-    from likewise.classes.inspector import Inspector
+    from likewise.classes.inspector import Inspector, inspect
     from likewise.classes.pictures import animate, curves, histogram, matrices, mistakes
-    from likewise.classes.replay import inspect
 
 __all__ = [
     "INDICES",

@@ -1,8 +1,9 @@
 """The inspector: what a network finds alike, epoch by epoch, while it is trained.
 
 `update` takes a batch, `report` closes an epoch and gives a flat dictionary of floats. Everything else (Lightning,
-transformers, our own training) is an adapter on these two. Every epoch is on disk the moment it is reported, under its
-number: a training that was killed resumes without a gap, and an epoch that is trained again replaces itself.
+transformers, our own training) is an adapter on these two, and `inspect` calls them with the weights that a training
+left behind. Every epoch is on disk the moment it is reported, under its number: a training that was killed resumes
+without a gap, and an epoch that is trained again replaces itself.
 """
 
 from __future__ import annotations
@@ -10,21 +11,33 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from likewise._base.progress import warn
+import torch
+
+from likewise._base.progress import tracked, warn
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Counts, Tap, sum_over_processes
 from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, phases, report
 from likewise.classes.from_sources import from_confusion, from_sums, from_weights, from_wordnet
+from likewise.classes.network_sources import one_head
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
+from likewise.data import Data, dataset
 from likewise.errors import InputError, quoted_list
+from likewise.networks import network, unwrapped
+from likewise.networks.class_names import class_names, relabel
+from likewise.networks.forward import logits as answer
+from likewise.networks.forward import transform_for
+from likewise.networks.training.checkpoints import addresses_by_epoch
+from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames, match, recognised
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+BATCH = 256  # inputs shown at a time by default by `inspect`
 
 
 class Inspector:
@@ -131,7 +144,6 @@ class Inspector:
             labels: Their true classes.
         """
         from likewise.attacks import pgd
-        from likewise.networks.forward import logits as answer
 
         attacked, before, _ = pgd(net, inputs, **self.attack)
         after = answer(net, attacked).detach().argmax(dim=1)
@@ -285,8 +297,6 @@ class Inspector:
         """Refuse a network that counts the inspector's classes otherwise than the inspector."""
         if not hasattr(net, "named_modules"):
             return
-        from likewise.networks.class_names import class_names
-
         names = class_names(net, len(self.classes))
         if names is None:
             return
@@ -362,3 +372,69 @@ def _reference(reference: Any, classes: ClassNames) -> ClassSimilarity:
     if all(classes.ids) and sorted(map(str, classes.ids)) == sorted(synsets.ids or ()):
         return synsets.matched(classes)
     return from_wordnet(reference, names=classes.names)
+
+
+def inspect(
+    run: str | Path | Sequence[str | Path],
+    data: Data | str,
+    *,
+    train: Data | str | None = None,
+    reference: Any = None,
+    out: str | Path | None = None,
+    adversarial_every: int | None = None,
+    **show: Unpack[ShowOptions],
+) -> Inspector:
+    """Inspect every epoch a training has kept: its folder, or the checkpoints themselves.
+
+    Classes are those of the network, in its order, where it has names for them.
+
+    Args:
+        run: The folder of a training, whose epochs have the numbers of their files; or checkpoints, any network
+            addresses, in the order of their epochs, counted from 1.
+        data: What mistakes are counted on.
+        train: Training data, or some of it, for indices that compare the two.
+        reference: What the network is compared with (see `Inspector`).
+        out: A folder in which every epoch is written; epochs that are there are not inspected again.
+        adversarial_every: Attack the test batches of every so many epochs too.
+        **show: How networks are shown the data: `head`, `batch_size`, `device` and `progress` of `likewise.Show`.
+
+    Raises:
+        InputError: The folder keeps no epochs, or the data have no labels.
+        MissingDataError: There is no such folder or file.
+    """
+    options = Show.only("inspect", show, without=("layers", "reduce", "transform", "dtype", "store"))
+    head, device = one_head("inspect", options), options.device
+    test = dataset(data) if isinstance(data, str) else data
+    seen = dataset(train, split="train") if isinstance(train, str) else train
+    splits = {"test": test} if seen is None else {"train": seen, "test": test}
+    for labelled in splits.values():
+        labelled.need_labels("inspect a training")
+    addresses = addresses_by_epoch(run)
+    splits = _relabel(next(iter(addresses.values())), splits, device)
+    inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
+    missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
+    for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=options.progress):
+        net = _network(address, splits["test"], device)
+        inspector.begin(net, number)
+        for split, labelled in splits.items():
+            with torch.inference_mode():
+                inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))
+                for inputs, labels in inputs_for.batches(options.batch_size or BATCH, device=device):
+                    inspector.watch(net, split, inputs, answer(net, inputs), labels)
+        inspector(net, {"epoch": number})
+    return inspector
+
+
+def _network(address: str, data: Data, device: Any) -> torch.nn.Module:
+    net = network(address, data=data)
+    return net.to(device) if device is not None else net
+
+
+def _relabel(address: str, splits: dict[str, Data], device: Any) -> dict[str, Data]:
+    """The data with their classes as the network at this address counts them."""
+    test = splits["test"]
+    net = _network(address, test, device)
+    with torch.inference_mode():
+        inputs, _ = next(transform_for(net, test[:2], repr(address)).batches(2, device=device))
+        count = answer(net, inputs).shape[1]
+    return {split: relabel(data, net, count, address) for split, data in splits.items()}

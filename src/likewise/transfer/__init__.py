@@ -3,7 +3,7 @@
 `sat` scores all pairs of networks, `one_sided` a new one with each of a zoo, `during` the epochs of a training; `load`
 reads what `likewise transfer --out` wrote, `answers` collects the logits of networks, `success` attacks one network,
 and `robustness` attacks it without gradients. The room imports `_base`, `work`, `data`, `networks`, `views`,
-`matrices`, `measures`, `attacks` and `classes`.
+`matrices`, `measures` and `attacks`.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ import numpy as np
 
 from likewise import attacks
 from likewise.attacks import Attack
-from likewise.classes.replay import checkpoints
 from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.matrices.labelled import UNTRAINED
 from likewise.networks.names import untrained_networks
+from likewise.networks.training.checkpoints import addresses_by_epoch
 from likewise.transfer.classifiers import NOT_HERE, by_name, labelled, networks_and_data
 from likewise.transfer.examples import AttackSettings
 from likewise.transfer.matrix import TransferMatrix, warn_of_accuracies
@@ -168,7 +168,7 @@ def during(
     """
     import pandas as pd
 
-    epochs = {str(number): address for number, address in checkpoints(run).items()}
+    epochs = {str(number): address for number, address in addresses_by_epoch(run).items()}
     if len(epochs) < 2:
         raise InputError(f"{run} has one network only. Give a training's folder with kept epochs (--keep-epochs).")
     last = list(epochs)[-1]

@@ -15,9 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from likewise._base import sealed
-from likewise._base.files import reading
+from likewise._base.files import is_folder, reading
 from likewise._base.hashing import weights_digest
-from likewise.errors import InputError
+from likewise.errors import InputError, MissingDataError
+from likewise.networks.address import is_network
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.settings import OPEN_ENDED, Settings
 
@@ -67,6 +68,33 @@ def start_of(net: nn.Module, folder: Path) -> Iterator[str]:
 def epoch_file(folder: Path, epoch: int) -> Path:
     """Where the weights after an epoch are kept, if they are."""
     return folder / "epochs" / f"{epoch:04d}.safetensors"
+
+
+def addresses_by_epoch(run: str | Path | Sequence[str | Path]) -> dict[int, str]:
+    """Addresses of networks by epoch: those in a training's folder, or the ones given."""
+    if not isinstance(run, (str, Path)):
+        if not run:
+            raise InputError("no checkpoint was given. Give a training's folder, or its checkpoints in order.")
+        if len(run) > 1:
+            return {number: str(address) for number, address in enumerate(run, start=1)}
+        run = run[0]
+    folder = Path(run).expanduser()
+    for parent in (folder / "epochs", folder):
+        named = parent.glob("[0-9]*.safetensors") if is_folder(parent) else ()
+        files = sorted(file for file in named if file.stem.isdecimal())
+        if files:
+            return {int(file.stem): str(file) for file in files}
+    if is_folder(folder) and not (folder / WEIGHTS).is_file():
+        raise InputError(
+            f"{folder} keeps no epochs. Train with keep_epochs (likewise train --keep-epochs), or give the "
+            "checkpoints themselves."
+        )
+    if not folder.exists() and not is_network(str(run)):
+        raise MissingDataError(
+            f"there is no folder or file {run}. Give a training's folder, its checkpoints in order, or a network's "
+            "address."
+        )
+    return {1: str(run)}
 
 
 def save(

@@ -114,6 +114,7 @@ def _reference_components(rep: Representation) -> tuple[int, Tensor]:
     invariant_to={PERMUTATION, SCALE, SHIFT},
     cross=True,
     saturates=lambda o: either_wide(),
+    version=3,
     source="Morcos et al. 2018, arXiv:1806.05759",
 )
 def pwcca(pair: Pair) -> float:
@@ -148,7 +149,7 @@ def _loadings(rep: Representation) -> Tensor:
     invariant_to=frozenset({SCALE}),
     bounds=(0, None),
     deviation="Weights from unwhitened directions with the means added back, against uncentred neurons.",
-    version=3,
+    version=4,
 )
 def pwcca_resi(pair: Pair) -> float:
     """Sum of a_i rho_i with the reference's weights.

@@ -77,7 +77,8 @@ class Evidence:
     def pairs(self) -> tuple[Array, Array]:
         """Rows and columns of each pair, in both orders if the measure is not symmetric."""
         size = self.values.shape[-1]
-        return np.triu_indices(size, 1) if self.symmetric else _both_orders(size)
+        rows, columns = np.triu_indices(size, 1) if self.symmetric else np.nonzero(~np.eye(size, dtype=bool))
+        return rows, columns
 
 
 @dataclass(frozen=True)
@@ -152,14 +153,13 @@ def auprc(evidence: Evidence, *, variant: Variant = "published") -> Quality:
     (1.0, 0.2)
     """
     score = _of_largest if variant == "resi" and evidence.larger_is == "less alike" else np.negative
-    sides = _by_group(evidence, variant)
+    sides, coverage = _by_group(evidence, variant)
     precisions, chances = [], []
-    for inside, others in (map(_defined, both) for both in sides):
+    for inside, others in sides:
         scores = score(np.concatenate([inside, others]))
         usable = len(inside) and len(others) and (variant == "published" or np.isfinite(scores).all())
         precisions.append(average_precision(scores, np.arange(len(scores)) < len(inside)) if usable else np.nan)
         chances.append(len(inside) / max(1, len(scores)))
-    coverage = _share(~np.isnan(np.concatenate([side for both in sides for side in both])))
     return Quality("auprc", float(np.mean(precisions)), float(np.mean(chances)), None, coverage, variant)
 
 
@@ -190,18 +190,17 @@ def conformity(evidence: Evidence, *, variant: Variant = "published", ties: Ties
     (1.0, 0.0)
     """
     ties = ties or ("violate" if variant == "resi" else "conform")
-    sides, rates = _by_group(evidence, variant), []
-    for inside, others in (map(_defined, both) for both in sides):
+    (sides, coverage), rates = _by_group(evidence, variant), []
+    for inside, others in sides:
         below, upto = (np.searchsorted(np.sort(others), inside, side).sum() for side in ("left", "right"))
         comparisons = len(inside) * len(others)
         conforming = comparisons - upto + TIES[ties] * (upto - below)
         rates.append(float(conforming / comparisons) if comparisons else np.nan)
-    coverage = _share(~np.isnan(np.concatenate([side for both in sides for side in both])))
     return Quality("conformity", float(np.mean(rates)), None, None, coverage, variant, ties)
 
 
-def _by_group(evidence: Evidence, variant: Variant) -> list[tuple[Array, Array]]:
-    """Per group how far its networks are apart, and how far from those of other groups.
+def _by_group(evidence: Evidence, variant: Variant) -> tuple[list[tuple[Array, Array]], float]:
+    """Per group how far its networks are apart and how far from other groups, and the share of all this defined.
 
     Published: each pair once, or in both orders if the measure is not symmetric. Reference: inside in one order, with
     others from the group outwards.
@@ -214,7 +213,8 @@ def _by_group(evidence: Evidence, variant: Variant) -> list[tuple[Array, Array]]
         pairs = upper if evidence.symmetric or variant == "resi" else upper | upper.T
         others = rows & ~columns if variant == "resi" else pairs & (rows != columns)
         sides.append((apart[pairs & rows & columns], apart[others]))
-    return sides
+    coverage = _share(~np.isnan(np.concatenate([side for both in sides for side in both])))
+    return [(_defined(inside), _defined(outside)) for inside, outside in sides], coverage
 
 
 def layer_spearman(evidence: Evidence, *, variant: Variant = "published") -> Quality:
@@ -290,11 +290,6 @@ def _correlation(one: Array, two: Array) -> float:
     if len(one) < 2 or largest - least <= ROUNDING * max(abs(largest), abs(least)) < np.inf:
         return np.nan
     return round(float(correlations(one, two[None].astype(float), ranked=True)[0]), 12)
-
-
-def _both_orders(size: int) -> tuple[Array, Array]:
-    rows, columns = np.nonzero(~np.eye(size, dtype=bool))
-    return rows, columns
 
 
 def _count(true: Array) -> int:

@@ -65,6 +65,13 @@ class Grounding:
         Args:
             evidence: The values of the measure, and what is known of the networks.
         """
+        layers = self.kind == "layers"
+        if evidence.values.ndim != 2 + layers:
+            shape = "a square of layers per network" if layers else "one row and column per network"
+            raise InputError(
+                f"the grounding {self.name!r} needs {shape}, and the values of {evidence.measure} are "
+                f"{brief(evidence.values)}."
+            )
         _CHECKS[self.kind](self, evidence)
 
 
@@ -107,7 +114,6 @@ def grounding(
 
 
 def _has_truths(grounding: Grounding, evidence: Evidence) -> None:
-    _is_square(grounding, evidence, 2, "one row and column per network")
     missing = [name for name in grounding.truths if name not in evidence.truths]
     if missing:
         raise InputError(
@@ -122,7 +128,6 @@ def _has_truths(grounding: Grounding, evidence: Evidence) -> None:
 
 
 def _has_groups(grounding: Grounding, evidence: Evidence) -> None:
-    _is_square(grounding, evidence, 2, "one row and column per network")
     sizes = Counter(evidence.groups)
     if not sizes:
         raise InputError(
@@ -141,7 +146,6 @@ def _has_groups(grounding: Grounding, evidence: Evidence) -> None:
 
 
 def _has_layers(grounding: Grounding, evidence: Evidence) -> None:
-    _is_square(grounding, evidence, 3, "a square of layers per network")
     if evidence.values.shape[-1] < 3:
         raise InputError(
             f"the grounding {grounding.name!r} compares distances between layers, and there are "
@@ -149,19 +153,7 @@ def _has_layers(grounding: Grounding, evidence: Evidence) -> None:
         )
 
 
-def _is_square(grounding: Grounding, evidence: Evidence, axes: int, shape: str) -> None:
-    if evidence.values.ndim != axes:
-        raise InputError(
-            f"the grounding {grounding.name!r} needs {shape}, and the values of {evidence.measure} are "
-            f"{brief(evidence.values)}."
-        )
-
-
-_CHECKS: dict[str, Callable[[Grounding, Evidence], None]] = {
-    "predictions": _has_truths,
-    "groups": _has_groups,
-    "layers": _has_layers,
-}
+_CHECKS = {"predictions": _has_truths, "groups": _has_groups, "layers": _has_layers}
 
 
 @grounding(name="accuracy", title="accuracy difference", kind="predictions", truths=("accuracy",))
@@ -180,32 +172,23 @@ def outputs(evidence: Evidence) -> list[Quality]:
     ]
 
 
-def separation(evidence: Evidence) -> list[Quality]:
-    """Are networks of one group more alike than those of different groups?"""
-    return [*(auprc(evidence, variant=form) for form in FORMS), *by_ties(conformity, evidence)]
-
-
 def by_ties(metric: Callable[..., Quality], evidence: Evidence) -> list[Quality]:
     """The published form for each thing a tie may count as, then the reference's."""
     return [*(metric(evidence, ties=ties) for ties in TIES), metric(evidence, variant="resi")]
 
 
-@grounding(name="labels", title="label randomisation", kind="groups")
-def labels(evidence: Evidence) -> list[Quality]:
-    """Are networks more alike that were trained on equally many random labels?"""
-    return separation(evidence)
+def separation(evidence: Evidence) -> list[Quality]:
+    """Are networks of one group more alike than those of different groups?"""
+    return [*(auprc(evidence, variant=form) for form in FORMS), *by_ties(conformity, evidence)]
 
 
-@grounding(name="shortcut", title="shortcut", kind="groups")
-def shortcut(evidence: Evidence) -> list[Quality]:
-    """Are networks more alike that rely on a shortcut to the same degree?"""
-    return separation(evidence)
+def _by_groups(name: str, title: str, summary: str) -> None:
+    GROUNDINGS.add(name, Grounding(name, title, "groups", separation, summary=summary), module=__name__)
 
 
-@grounding(name="augmentation", title="augmentation", kind="groups")
-def augmentation(evidence: Evidence) -> list[Quality]:
-    """Are networks more alike that were trained with the same augmentation?"""
-    return separation(evidence)
+_by_groups("labels", "label randomisation", "Are networks more alike that were trained on equally many random labels?")
+_by_groups("shortcut", "shortcut", "Are networks more alike that rely on a shortcut to the same degree?")
+_by_groups("augmentation", "augmentation", "Are networks more alike that were trained with the same augmentation?")
 
 
 @grounding(name="layers", title="layer monotonicity", kind="layers")
@@ -214,7 +197,4 @@ def layers(evidence: Evidence) -> list[Quality]:
     return [*(layer_spearman(evidence, variant=form) for form in FORMS), *by_ties(layer_conformity, evidence)]
 
 
-@grounding(name="family", title="family", kind="groups")
-def family(evidence: Evidence) -> list[Quality]:
-    """Are networks of one architecture, training regime or lineage more alike than others?"""
-    return separation(evidence)
+_by_groups("family", "family", "Are networks of one architecture, training regime or lineage more alike than others?")

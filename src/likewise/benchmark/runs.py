@@ -69,9 +69,9 @@ class BenchmarkRun:
         Raises:
             InputError: The folder holds no run, or a file of it is damaged.
         """
-        folder = Path(out)
-        with reading(folder / RUN, f"{folder / RUN} is no record of a run: {{reason}}. Name the folder of a run."):
-            record = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        path = (folder := Path(out)) / RUN
+        with reading(path, f"{path} is no record of a run: {{reason}}. Name the folder of a run."):
+            record = json.loads(path.read_text(encoding="utf-8"))
             validity = {name: Validity(**facts) for name, facts in record["validity"].items()}
             settings = record["settings"]
         return cls(folder, settings, _table(folder / RESULTS), _table(folder / NETWORKS), validity)

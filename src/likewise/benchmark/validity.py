@@ -75,16 +75,8 @@ def _trained(networks: Sequence[Behaviour], *, spread: bool) -> Validity:
 
 def _separation(networks: Sequence[Behaviour], one: str, two: str, look: str) -> float:
     """The share of pairs of networks, one of each group, in one order of what is looked at; ties count half."""
-    values = [
-        np.array(
-            [
-                net.accuracy if look == "accuracy" else net.checks.get(look, np.nan)
-                for net in networks
-                if net.group == name
-            ]
-        )
-        for name in (one, two)
-    ]
+    scores = [(net.group, {**net.checks, "accuracy": net.accuracy}.get(look, np.nan)) for net in networks]
+    values = [np.array([score for group, score in scores if group == name]) for name in (one, two)]
     if any(np.isnan(group).any() for group in values):
         return 0.0
     gaps = np.subtract.outer(*values)

@@ -234,20 +234,11 @@ class Domain:
             experiment: The data, the network and the preset.
         """
         seed = 1000 * experiment.seed + number + (0 if experiment.as_in_paper else self._offset(group, experiment))
-        options = {**self.options(experiment), **group.options, **experiment.preset.options}
-        return NetworkSpec(
-            group.name,
-            number,
-            seed,
-            experiment.data,
-            self.address(experiment, seed),
-            options,
-            {**self.training(experiment, group), **experiment.preset.training},
-            group.kind,
-            group.share,
-            self.change_seed(seed, experiment),
-            experiment.preset.train,
-        )
+        data, address, preset = experiment.data, self.address(experiment, seed), experiment.preset
+        options = {**self.options(experiment), **group.options, **preset.options}
+        training = {**self.training(experiment, group), **preset.training}
+        change = (group.kind, group.share, self.change_seed(seed, experiment))
+        return NetworkSpec(group.name, number, seed, data, address, options, training, *change, preset.train)
 
     def _offset(self, group: Group, experiment: Experiment) -> int:
         """Other seeds for every changed group: the weights they start from make briefly trained networks alike."""

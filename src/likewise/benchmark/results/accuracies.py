@@ -26,27 +26,22 @@ CHECKS = {
 
 
 def plot_accuracies(results: Results, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the accuracy of every network, one panel per grounding by groups.
+    """Draw the accuracy of every network, one panel per grounding by groups, and save it if a path is given.
 
     Hollow points are accuracies where the change of a group shows: on training data, with right shortcuts, augmented.
-
-    Args:
-        results: Results of one or more runs that kept their networks.
-        path: Where the figure is saved, if given.
-
-    Raises:
-        InputError: The runs kept no networks, or no grounding is by groups.
     """
+    import pandas as pd
     from matplotlib.figure import Figure
 
     panels = accuracies(results)
+    checks = {GROUNDINGS.get(name).title: check for name, check in CHECKS.items()}
     across = min(3, len(panels))
     down = -(-len(panels) // across)
     figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for axis, (title, rows) in zip(axes, panels.items(), strict=False):
-        column, words = CHECKS.get(_name(title), ("", ""))
-        hollow = _numbers(rows[column]) if column in rows.columns else None
+        column, words = checks.get(title, ("", ""))
+        hollow = pd.to_numeric(rows[column], errors="coerce") if column in rows.columns else None
         checked = hollow is not None and bool(hollow.notna().any())
         _points(axis, rows, hollow if checked else None)
         axis.set_title(f"{title} (hollow: {words})" if checked else title, fontsize=9)
@@ -65,34 +60,13 @@ def accuracies(results: Results) -> dict[str, pd.DataFrame]:
         grounding = GROUNDINGS.get(name) if name in GROUNDINGS else None
         if grounding is not None and grounding.kind != "groups":
             continue
-        used = [name in _words(words) for words in networks["groundings"]]
+        used = [name in re.split(r"[\s,;|]+", str(words)) for words in networks["groundings"]]
         rows = networks[np.array(used, dtype=bool)].dropna(subset=["accuracy"])
         if len(rows):
             by_title[grounding.title if grounding else name] = rows
     if not by_title:
         raise InputError("no grounding by groups is among these results, so there are no groups to show.")
     return by_title
-
-
-def _name(title: str) -> str:
-    """The grounding of a title."""
-    return next((one.name for one in GROUNDINGS if one.title == title), title)
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    """A column of networks.csv, which may hold text, as numbers."""
-    import pandas as pd
-
-    return pd.to_numeric(column, errors="coerce")
-
-
-def _words(text: str) -> list[str]:
-    """The groundings of a network, separated by spaces, commas or semicolons.
-
-    >>> _words("labels;shortcut"), _words("labels, layers")
-    (['labels', 'shortcut'], ['labels', 'layers'])
-    """
-    return [word for word in re.split(r"[\s,;|]+", str(text)) if word]
 
 
 def _points(axis: Any, rows: pd.DataFrame, hollow: pd.Series | None) -> None:

@@ -280,18 +280,10 @@ def _recommended(name: str, facts: pd.DataFrame, n: int | None, d: int, budget: 
     if undefined > len(facts) / 4:
         warnings.append(f"undefined in {undefined} of {len(facts)} cells")
     columns = [facts[key].tolist() for key in (*FACT, "value", "rank", "of")]
-    return Recommendation(
-        name,
-        label(name),
-        float(facts["beats"].mean()),
-        float(values.mean()),
-        float(values.min()),
-        float(values.max()),
-        power,
-        seconds,
-        tuple(warnings),
-        tuple(Fact(*fact) for fact in zip(*columns, strict=True)),
-    )
+    evidence = tuple(Fact(*fact) for fact in zip(*columns, strict=True))
+    standing, value = float(facts["beats"].mean()), float(values.mean())
+    ends = (float(values.min()), float(values.max()))
+    return Recommendation(name, label(name), standing, value, *ends, power, seconds, tuple(warnings), evidence)
 
 
 def power_at(measure: str, n: int, d: int = 128) -> float | None:

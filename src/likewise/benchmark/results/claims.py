@@ -34,15 +34,7 @@ BY_PREDICTION = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What results say of one claim.
-
-    Attributes:
-        name: Of the claim.
-        says: The claim, a sentence.
-        source: The paper.
-        verdict: What results say of it.
-        figures: The numbers behind that.
-    """
+    """What results say of one claim of the paper, and the figures behind that."""
 
     name: str
     says: str
@@ -76,16 +68,13 @@ class Findings:
         table = self.ranks.of(domain)
         drawn = np.random.default_rng(0).integers(table.shape[1], size=(DRAWS, table.shape[1]))
         medians = np.median(table.to_numpy()[:, drawn], axis=2)  # measures by draws
-        rows = [table.index.tolist().index(label(measure)) for measure in measures]
-        positions = 1 + (medians < medians[rows].mean(axis=0) - 1e-9).sum(axis=0)
+        mean = medians[[table.index.tolist().index(label(measure)) for measure in measures]].mean(axis=0)
+        positions = 1 + (medians < mean - 1e-9).sum(axis=0)
         share = float((positions <= len(table) / 3).mean())
         ordered: Iterable[Any] = self.summary(domain).reset_index(drop=True).itertuples()
-        words = [
-            f"{row.label} place {row.Index + 1} (median rank {row.median:g})"
-            for row in ordered
-            if row.measure in measures
-        ]
-        return share, f"{domain}: {', '.join(words)} of {len(table)}, in the top third in {share:.0%} of draws"
+        rows = [row for row in ordered if row.measure in measures]
+        words = ", ".join(f"{row.label} place {row.Index + 1} (median rank {row.median:g})" for row in rows)
+        return share, f"{domain}: {words} of {len(table)}, in the top third in {share:.0%} of draws"
 
     def summary(self, domain: str) -> pd.DataFrame:
         """The summary of ranks of one domain."""
@@ -176,35 +165,24 @@ def _pwcca_fails(findings: Findings) -> CheckResult:
 
 
 FIGURE, TABLE = "section 4, figure 2", "section 4, table 3"
+TOP_THIRD: dict[str, tuple[str, tuple[Sequence[str], Sequence[str], bool]]] = {  # measures, domains, there or not
+    "neighbours-on-graphs": (
+        "The neighbour measures 2nd-Cos, Jaccard and RankSim do well on graphs.",
+        (NEIGHBOURS, ["graph"], True),
+    ),
+    "angles-on-language": (
+        "Angle-based measures (AlignCos, AngShape) do well on language.",
+        (ANGLES, ["language"], True),
+    ),
+    "cka-on-vision": ("CKA does particularly well on vision.", (["cka"], ["vision"], True)),
+    "procrustes-overall": ("OrthProc ranks consistently in the top third.", (["procrustes"], DOMAINS, True)),
+    "rsa-ordinary": ("RSA does not stand out in general.", (["rsa"], [OVERALL], False)),
+    "svcca-ordinary": ("SVCCA does not stand out in general.", (["svcca"], [OVERALL], False)),
+}
 CLAIMS: tuple[tuple[str, str, str, Callable[[Findings], CheckResult]], ...] = (
     ("no-winner", "No measure outperforms the others across the domains.", FIGURE, _no_winner),
     ("ranks-vary", "Most measures have high variance in their rankings.", FIGURE, _ranks_vary),
-    (
-        "neighbours-on-graphs",
-        "The neighbour measures 2nd-Cos, Jaccard and RankSim do well on graphs.",
-        FIGURE,
-        partial(_stand_out, NEIGHBOURS, ["graph"], True),
-    ),
-    (
-        "angles-on-language",
-        "Angle-based measures (AlignCos, AngShape) do well on language.",
-        FIGURE,
-        partial(_stand_out, ANGLES, ["language"], True),
-    ),
-    ("cka-on-vision", "CKA does particularly well on vision.", FIGURE, partial(_stand_out, ["cka"], ["vision"], True)),
-    (
-        "procrustes-overall",
-        "OrthProc ranks consistently in the top third.",
-        FIGURE,
-        partial(_stand_out, ["procrustes"], DOMAINS, True),
-    ),
-    ("rsa-ordinary", "RSA does not stand out in general.", FIGURE, partial(_stand_out, ["rsa"], [OVERALL], False)),
-    (
-        "svcca-ordinary",
-        "SVCCA does not stand out in general.",
-        FIGURE,
-        partial(_stand_out, ["svcca"], [OVERALL], False),
-    ),
+    *((name, says, FIGURE, partial(_stand_out, *which)) for name, (says, which) in TOP_THIRD.items()),
     (
         "eos-gulp-graphsage",
         "EOS and GULP order the layers of GraphSAGE and do not see its shortcuts.",

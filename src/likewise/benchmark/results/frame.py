@@ -235,11 +235,9 @@ def _load(path: Path) -> Results:
     return Results(frame, networks, (str(path),))
 
 
-def _refuse_first(rows: Any, sentence: Callable[[int], str]) -> None:
-    """Refuse the first of the rows that are marked, if any is."""
-    marked = np.flatnonzero(np.asarray(rows, dtype=bool))
-    if len(marked):
-        raise InputError(sentence(int(marked[0])))
+def _first(marked: Any) -> int | None:
+    """The first row that is marked, if any is."""
+    return next(iter(np.flatnonzero(np.asarray(marked, dtype=bool)).tolist()), None)
 
 
 def _checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -251,14 +249,11 @@ def _checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         raise InputError(f"{source} has no column {missing[0]!r}. Results have the columns {', '.join(COLUMNS)}.")
     frame = frame[list(COLUMNS)].reset_index(drop=True)
     checked = pd.DataFrame({name: _column(frame[name], name, source) for name in COLUMNS})
-    twice = checked.duplicated(list(ROW))
-    _refuse_first(
-        twice,
-        lambda i: (
+    if (i := _first(checked.duplicated(list(ROW)))) is not None:
+        raise InputError(
             f"{source} holds {checked['measure'][i]} by {checked['grounding'][i]} and {checked['metric'][i]} "
             f"twice, the second time in row {i + 1}. Run again."
-        ),
-    )
+        )
     return checked
 
 
@@ -268,11 +263,12 @@ def _column(values: pd.Series, name: str, source: str) -> pd.Series:
     column = values.astype(object).where(values.notna() & (values.astype(str) != ""), None)
     empty, words = column.isna(), column.astype(str).str.lower()
 
-    def refuse(rows: Any, why: str, cells: Any = column) -> None:
-        _refuse_first(rows, lambda i: f"{source} has {cells[i]!r} as {name} in row {i + 1}{why}")
+    def refuse(rows: Any, why: str, show: Callable[[Any], str] = repr) -> None:
+        if (i := _first(rows)) is not None:
+            raise InputError(f"{source} has {show(column[i])} as {name} in row {i + 1}{why}")
 
-    if name not in OPTIONAL:
-        _refuse_first(empty, lambda i: f"{source} has no {name} in row {i + 1}. Repair it or run again.")
+    if name not in OPTIONAL and (i := _first(empty)) is not None:
+        raise InputError(f"{source} has no {name} in row {i + 1}. Repair it or run again.")
     if name in ("variant", "measure_variant"):
         refuse(~column.isin(list(FORMS)), f". Choose {quoted_list(list(FORMS))}.")
     if name == "valid":
@@ -285,12 +281,7 @@ def _column(values: pd.Series, name: str, source: str) -> pd.Series:
     low = {"value": -1.0, "coverage": 0.0}.get(name)
     if low is not None:
         outside = (numbers < low - 1e-9) | (numbers > 1 + 1e-9)
-        _refuse_first(
-            outside,
-            lambda i: (
-                f"{source} has {numbers[i]:g} as {name} in row {i + 1}, beyond {low:g} to 1. Repair it or run again."
-            ),
-        )
+        refuse(outside, f", beyond {low:g} to 1. Repair it or run again.", lambda cell: f"{float(cell):g}")
     return numbers
 
 
@@ -303,12 +294,10 @@ def _networks(file: Path, frame: pd.DataFrame) -> pd.DataFrame:
     if missing:
         raise InputError(f"{file} has no column {missing[0]!r}. It needs {', '.join(NETWORK_COLUMNS)}.")
     accuracy = pd.to_numeric(table["accuracy"], errors="coerce")
-    _refuse_first(
-        accuracy.isna() & ~table["accuracy"].isin(["", "nan"]),
-        lambda i: (
+    if (i := _first(accuracy.isna() & ~table["accuracy"].isin(["", "nan"]))) is not None:
+        raise InputError(
             f"{file} has {table['accuracy'][i]!r} as accuracy of {table['name'][i]!r}, which is no number. Run "
             "the benchmark again."
-        ),
-    )
+        )
     setting = {name: frame[name].iloc[0] for name in SETTING if name not in table and frame[name].nunique() == 1}
     return table.assign(accuracy=accuracy, **setting)

@@ -44,9 +44,8 @@ def _figures() -> pd.DataFrame:
 
     from likewise.measures.registry import MEASURES
 
-    wide = read_table(
-        FILE, f"{FILE} is damaged ({{reason}}). Install likewise again.", dtype=str, keep_default_na=False
-    )
+    refusal = f"{FILE} is damaged ({{reason}}). Install likewise again."
+    wide = read_table(FILE, refusal, dtype=str, keep_default_na=False)
     keys = [name for name in _FIGURES if name in wide.columns]
     tall = wide.melt(keys, var_name="measure", value_name="printed")
     tall["measure"] = [MEASURES.get(alias).name for alias in tall["measure"]]
@@ -84,19 +83,11 @@ def figures() -> pd.DataFrame:
 def paper_results() -> Results:
     """The paper's figures in the form of results, so that tables, ranks and advice read them as they read ours."""
     printed = _figures()
-    columns = zip(printed["grounding"], printed["metric"], printed["data"], strict=True)
-    chance: Any = [_chance(*cell) for cell in columns]
-    blank = dict.fromkeys(("low", "high", "p", "ties", "networks", "valid", "seconds"))
-    frame = printed.assign(
-        preset="paper",
-        seed=0,
-        variant="resi",
-        measure_variant="resi",
-        chance=chance,
-        coverage=printed["value"].notna().astype(float),
-        n=printed["data"].str.lower().map(INPUTS),
-        **blank,
-    )
+    chance: Any = [_chance(*cell) for cell in printed[["grounding", "metric", "data"]].itertuples(index=False)]
+    same: dict[str, Any] = dict.fromkeys(("low", "high", "p", "ties", "networks", "valid", "seconds"))
+    same |= {"preset": "paper", "seed": 0, "variant": "resi", "measure_variant": "resi"}
+    inputs, coverage = printed["data"].str.lower().map(INPUTS), printed["value"].notna().astype(float)
+    frame = printed.assign(chance=chance, coverage=coverage, n=inputs, **same)
     return Results.from_frame(frame, SOURCE)
 
 
@@ -191,22 +182,15 @@ def compare_with_paper(results: Results, *, variant: str = "resi", measure_varia
         )
     pairs = _joined(ours)
     if not len(pairs):
-        settings = sorted(
-            {f"{data} with {network}" for data, network in zip(ours["data"], ours["network"], strict=True)}
-        )
+        settings = sorted(set(ours["data"] + " with " + ours["network"]))
         raise InputError(
             f"the paper has no figures for {quoted_list(settings)}. It has Cora, Flickr and OGBN-Arxiv with GCN, "
             "GraphSAGE and GAT, SST2 and MNLI with BERT, and ImageNet100."
         )
     cells = [dict(zip(_CELL, names, strict=True)) | _cell(cell) for names, cell in pairs.groupby(_CELL, sort=False)]
     groups = pairs.groupby([*_CELL, "measure", "table"], sort=False)
-    columns = {
-        "paper": ("paper", "first"),
-        "ours": ("ours", "mean"),
-        "ours_low": ("ours", "min"),
-        "ours_high": ("ours", "max"),
-    }
-    rows = groups.agg(**columns).reset_index()
+    columns = {name: ("ours", word) for name, word in (("ours", "mean"), ("ours_low", "min"), ("ours_high", "max"))}
+    rows = groups.agg(paper=("paper", "first"), **columns).reset_index()
     rows["difference"] = rows["ours"] - rows["paper"]
     rows.insert(len(_CELL), "label", [label(name) for name in rows["measure"]])
     return PaperComparison(pd.DataFrame(cells), rows)
@@ -245,11 +229,7 @@ def _cell(pairs: pd.DataFrame) -> dict[str, Any]:
 
 def _mean(columns: Any) -> Any:
     """The mean of each column over what is defined, NaN where nothing is."""
-    defined = ~np.isnan(columns)
-    count = defined.sum(axis=0)
-    return np.divide(
-        np.where(defined, columns, 0.0).sum(axis=0), count, where=count > 0, out=np.full(len(count), np.nan)
-    )
+    return np.ma.filled(np.ma.masked_invalid(columns).mean(axis=0), np.nan)
 
 
 def _summary(name: str, values: Any) -> dict[str, float]:

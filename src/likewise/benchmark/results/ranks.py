@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -73,23 +72,14 @@ class Ranks:
 
     def summary(self) -> pd.DataFrame:
         """Per domain and measure, best first: median, mean, the quarters, cells, and in how many it is undefined."""
-        return self._summary.copy()
-
-    @cached_property
-    def _summary(self) -> pd.DataFrame:
         import pandas as pd
 
         summaries = []
         for domain in self.domains:
             by_measure = self._rows(domain).groupby(["label", "measure"], sort=False)
             rank = by_measure["rank"]
-            columns = {
-                "median": rank.median(),
-                "mean": rank.mean(),
-                "q1": rank.quantile(0.25),
-                "q3": rank.quantile(0.75),
-            }
-            columns |= {"cells": rank.size(), "undefined": by_measure["undefined"].mean()}
+            columns = {"median": rank.median(), "mean": rank.mean(), "q1": rank.quantile(0.25)}
+            columns |= {"q3": rank.quantile(0.75), "cells": rank.size(), "undefined": by_measure["undefined"].mean()}
             rows = pd.DataFrame(columns).reset_index().sort_values(["median", "mean", "label"], ignore_index=True)
             rows.insert(0, "domain", domain)
             summaries.append(rows)
@@ -112,16 +102,12 @@ class Ranks:
         """
         from matplotlib.figure import Figure
 
-        domains = self.domains
-        height = 1.4 + 0.21 * self.measures
-        figure = Figure(figsize=(3.1 * len(domains), height), layout="constrained")
-        axes = figure.subplots(1, len(domains), squeeze=False)[0]
-        summary = self.summary()
-        for axis, domain in zip(axes, domains, strict=True):
-            order = summary[summary["domain"] == domain]["label"].tolist()
-            _boxes(axis, self.of(domain), order)
-            cells = int(self.of(domain).shape[1])
-            axis.set_title(f"{domain} ({cells} cells)", fontsize=10)
+        domains, summary = self.domains, self.summary()
+        figure = Figure(figsize=(3.1 * len(domains), 1.4 + 0.21 * self.measures), layout="constrained")
+        for axis, domain in zip(figure.subplots(1, len(domains), squeeze=False)[0], domains, strict=True):
+            ranks = self.of(domain)
+            _boxes(axis, ranks, summary[summary["domain"] == domain]["label"].tolist())
+            axis.set_title(f"{domain} ({ranks.shape[1]} cells)", fontsize=10)
         words = "rank over cells, 1 is best: from best to worst, the middle half, the median in red"
         figure.supxlabel(fill(words, 40 * len(domains)), fontsize=9)
         return finish(figure, path)
@@ -132,9 +118,8 @@ def _boxes(axis: Any, ranks: pd.DataFrame, order: list[str]) -> None:
     ends = ranks.loc[order].quantile([0.0, 0.25, 0.5, 0.75, 1.0], axis=1).to_numpy()
     heights = np.arange(len(order))
     axis.hlines(heights, ends[0], ends[4], color="#555555", linewidth=0.7)
-    axis.barh(
-        heights, ends[3] - ends[1], left=ends[1], height=0.62, color="#9ecae1", edgecolor="#555555", linewidth=0.5
-    )
+    box = {"height": 0.62, "color": "#9ecae1", "edgecolor": "#555555", "linewidth": 0.5}
+    axis.barh(heights, ends[3] - ends[1], left=ends[1], **box)
     axis.vlines(ends[2], heights - 0.31, heights + 0.31, color="#d62728", linewidth=1.8)
     axis.set_yticks(heights, order, fontsize=8)
     axis.set_ylim(len(order) - 0.5, -0.5)

@@ -77,12 +77,6 @@ class Table:
     def _labels(self) -> list[str]:
         return list(dict.fromkeys(self.cells["label"]))
 
-    @property
-    def _marked(self) -> list[str]:
-        """The last name of each column, marked where groups are not valid."""
-        names = zip(self.header[self.levels[-1]], self.header["invalid"], strict=True)
-        return [f"{name} {NOT_VALID}" if invalid else name for name, invalid in names]
-
     def text(self, bold: Wrap | None = None, escape: Wrap = str) -> pd.DataFrame:
         """The cells as text, with the row of chance.
 
@@ -99,7 +93,10 @@ class Table:
         texts = texts.reindex(index=self._labels, columns=self.header.index)
         texts = pd.concat([texts, self.header["chance"].map("{:.2f}".format, na_action="ignore").to_frame(CHANCE).T])
         texts = texts.fillna(UNDEFINED)
-        names = self.header[list(self.levels)].assign(**{self.levels[-1]: self._marked})
+        names, last = self.header[list(self.levels)], self.header[self.levels[-1]]
+        names = names.assign(
+            **{self.levels[-1]: last.mask(self.header["invalid"] > 0, last.map(f"{{}} {NOT_VALID}".format))}
+        )
         several = len(self.levels) > 1
         texts.columns = pd.MultiIndex.from_frame(names) if several else pd.Index(names[self.levels[0]])
         return texts.rename_axis(index=None).rename(index=escape, columns=escape)

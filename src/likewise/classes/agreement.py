@@ -159,15 +159,10 @@ DISTANCES = ("mse", "mae")
 
 
 class Chance(NamedTuple):
-    """What an alignment would be without any agreement.
+    """What an alignment would be without any agreement."""
 
-    Attributes:
-        constant: That of a matrix of one value throughout (cosine only, else NaN).
-        random: The mean over weights drawn from a normal distribution.
-    """
-
-    constant: float
-    random: float
+    constant: float  # that of a matrix of one value throughout (cosine only, else NaN)
+    random: float  # the mean over weights drawn from a normal distribution
 
 
 class Alignment(float):

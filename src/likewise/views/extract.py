@@ -101,12 +101,8 @@ def extract_networks(
 ) -> dict[str, Any]:
     """Networks as their views of the data; what is no network stays as it is.
 
-    Args:
-        networks: Addresses and modules, and anything else, by name.
-        show: How they are shown.
-        own_names: Whether views are called by addresses and classes instead of the names here.
-        outputs: Whether the answers of networks are kept.
-        keep_networks: Whether views bring their network and the data along, for measures that look at networks.
+    With `own_names`, views are called by addresses and classes instead of the names here; with `keep_networks`, they
+    bring their network and the data along, for measures that look at networks.
     """
     data = as_data(show.data)
     if isinstance(data, Iterator) and len(networks) > 1:

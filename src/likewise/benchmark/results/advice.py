@@ -57,31 +57,20 @@ class Fact:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One measure: how often it beats the others, what it gets, what it sees at n inputs and what it costs.
+    """One measure: how often it beats the others, what it gets, what it sees at n inputs and what it costs."""
 
-    Attributes:
-        measure: Its name.
-        label: The paper's abbreviation, where it has one.
-        standing: The share of other measures it beats, mean over cells: 1 is best, 0.5 is average.
-        value: The mean over cells where it is defined.
-        low: The least value.
-        high: The largest value.
-        power: The share of moderately alike pairs it tells from unrelated ones at n inputs, None where not simulated.
-        seconds: CPU seconds of one pair, None where not measured.
-        warnings: Why it comes last, if it does.
-        evidence: The rows this rests on.
-    """
-
-    measure: str
-    label: str
-    standing: float
-    value: float
-    low: float
-    high: float
-    power: float | None
-    seconds: float | None
-    warnings: tuple[str, ...]
-    evidence: tuple[Fact, ...]
+    measure: str  # its name
+    label: str  # the paper's abbreviation, where it has one
+    standing: float  # the share of other measures it beats, mean over cells: 1 is best, 0.5 is average
+    value: float  # the mean over cells where it is defined
+    low: float  # the least value
+    high: float  # the largest value
+    power: (
+        float | None
+    )  # share of moderately alike pairs it tells from unrelated ones at n inputs, None if not simulated
+    seconds: float | None  # CPU seconds of one pair, None where not measured
+    warnings: tuple[str, ...]  # why it comes last, if it does
+    evidence: tuple[Fact, ...]  # the rows this rests on
 
     @property
     def settled(self) -> float:

@@ -7,7 +7,6 @@ weights 0.74. So every alignment knows its chance levels, its calibrated value, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -147,14 +146,7 @@ def ssim(both: Both) -> float:
     return float((top / (a.blurred**2 + b.blurred**2 + c1) / (a.spread + b.spread + c2)).mean())
 
 
-METRICS: dict[str, Callable[[Both], float]] = {
-    "cosine": cosine,
-    "ssim": ssim,
-    "mse": mse,
-    "mae": mae,
-    "pearson": pearson,
-    "spearman": spearman,
-}
+METRICS = {function.__name__: function for function in (cosine, ssim, mse, mae, pearson, spearman)}
 DISTANCES = ("mse", "mae")
 
 

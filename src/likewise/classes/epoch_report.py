@@ -95,33 +95,18 @@ class Snapshot:
         return self.total - int(self.table.trace())
 
     def once(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A result that several indices read, computed once.
-
-        Args:
-            function: Takes the snapshot and the arguments.
-            *arguments: What tells results apart.
-        """
+        """What a function of the snapshot and these arguments gives, computed once for all indices that read it."""
         key = (function, *arguments)
         if key not in self._results:
             self._results[key] = function(self, *arguments)
         return self._results[key]
 
     def aligned(self, a: str, b: str, metric: str = "cosine") -> float:
-        """The alignment of two matrices; SSIM looks at them in the order of the reference.
-
-        Args:
-            a: The name of one matrix.
-            b: The name of the other.
-            metric: What compares them.
-        """
+        """The alignment of two matrices, by their names; SSIM looks at them in the order of the reference."""
         return float(self.once(_alignment, a, b, metric))
 
     def has(self, needs: tuple[str, ...]) -> bool:
-        """Whether everything an index needs is there.
-
-        Args:
-            needs: Names of matrices and counts, or "reference".
-        """
+        """Whether everything an index needs is there: matrices and counts by name, or "reference"."""
         present = {*self.matrices, *self.counted, *(["reference"] if self.reference else [])}
         return present.issuperset(needs)
 

@@ -27,7 +27,6 @@ from likewise.classes.network_sources import (
     is_network,
     of_several,
     one_head,
-    row_order,
 )
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, quoted_list
@@ -66,13 +65,7 @@ def from_weights(
     about: dict[str, Any] = {}
     head = one_head("from_weights", Show.only("from_weights", show, without=NOT_SHOWN))
     if is_network(weight):
-        count = None if classes is None else len(classes)
-        weight, network_classes, about = classifier_rows(weight, head, inputs, count)
-        if network_classes is not None and classes is None:
-            classes, wnids = network_classes.names, wnids or network_classes.wnids
-        elif network_classes is not None and classes is not None:
-            order = row_order(classes, network_classes)
-            weight = weight if order is None else weight[order]
+        weight, classes, wnids, about = classifier_rows(weight, head, inputs, classes, wnids)
     rows = as_array(weight, "the matrix of weights")
     rows = rows.reshape(len(rows), -1) if rows.ndim > 2 and set(rows.shape[2:]) == {1} else rows
     if rows.ndim != 2:

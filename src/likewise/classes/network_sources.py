@@ -93,13 +93,14 @@ def one_head(verb: str, show: Show) -> str | None:
 
 
 def classifier_rows(
-    network: Any, head: str | None, inputs: Any, count: int | None
-) -> tuple[Tensor, ClassNames | None, dict[str, Any]]:
-    """The classifier's weights `(classes, width)`, its classes where the network names them, and where they come from.
+    network: Any, head: str | None, inputs: Any, classes: Names, wnids: Ids
+) -> tuple[Tensor, Names, Ids, dict[str, Any]]:
+    """The classifier's weights `(classes, width)`, its classes and their WordNet ids, and where the weights come from.
 
-    Outputs that are no classes are left out, unless as many classes as outputs were named.
+    Outputs that are no classes are left out, unless as many classes as outputs were named. Where the network has all of
+    the named classes in another order, its rows follow them.
     """
-    net = load_network(network)
+    net, count = load_network(network), None if classes is None else len(classes)
     if head is None and inputs is not None:
         with eval_mode(net) as resting:
             head = answering_call(net, lambda: call(resting, inputs)).partition("#")[0]
@@ -108,20 +109,21 @@ def classifier_rows(
     except NoClassifierError as error:
         remedy = "Or take class means: from_features(net, data), on the command line --data."
         raise NoClassifierError(f"{error} {remedy}") from error
+    weight = classifier.weight
     about: dict[str, Any] = {"layer": classifier.layer_name}
-    rows, names = class_rows(net, len(classifier.weight))
-    left_out = len(classifier.weight) - len(rows)
-    if not left_out or count == len(classifier.weight):
-        return classifier.weight, None if left_out else names, about
-    return classifier.weight[rows], names, about | {"left_out": left_out}
-
-
-def row_order(classes: Sequence[str], names: ClassNames) -> list[int] | None:
-    """The rows of the named classes, where the network has all of them in another order."""
-    if len(classes) != len(names):
-        return None
-    rows = [row for row in match(ClassNames(tuple(map(str, classes))), names) if row is not None]
-    return None if len(rows) < len(names) or rows == sorted(rows) else rows
+    rows, names = class_rows(net, len(weight))
+    if len(rows) < len(weight):
+        if count == len(weight):
+            return weight, classes, wnids, about
+        weight, about = weight[rows], about | {"left_out": len(weight) - len(rows)}
+    if names is None:
+        return weight, classes, wnids, about
+    if classes is None:
+        return weight, names.names, wnids or names.wnids, about
+    order = [row for row in match(ClassNames(tuple(map(str, classes))), names) if row is not None]
+    if len(classes) == len(order) == len(names):
+        weight = weight[order]
+    return weight, classes, wnids, about
 
 
 def features_of(network: Any, data: Any, show: Show) -> tuple[Activations, Data]:

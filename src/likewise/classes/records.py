@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +127,8 @@ def _facts(path: Path) -> dict[str, Any]:
     """What an epoch's file says of itself: its number, its classes, its report."""
     with reading(path, _DAMAGED.format(path=path), StoreError):
         facts: dict[str, Any] = json.loads(sealed.verify(path)["inspection"])
-        classes, report = facts["classes"], _floats(facts["report"])
+        classes = facts["classes"]
+        report = {k: np.nan if v is None else float(v) for k, v in facts["report"].items()}
         if not classes or not all(isinstance(name, str) for name in classes):
             raise ValueError("its classes have no names")
         return facts | {"epoch": int(facts["epoch"]), "report": report}
@@ -143,10 +143,6 @@ def _read(path: Path) -> Epoch:
         matrices = {k: ClassSimilarity(arrays[f"matrix {k}"], **about) for k, about in facts["matrices"].items()}
         tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
         return Epoch(facts["epoch"], facts["report"], matrices, tables)
-
-
-def _floats(report: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: np.nan if value is None else float(value) for name, value in report.items()}
 
 
 def _first_process() -> bool:

@@ -84,15 +84,11 @@ def with_key(fold: Fold, train_data: Data, test_data: Data | None) -> Fold:
         "options": fold.options,
         "settings": fold.settings.record(),
         "without": list(fold.without),
-        "train": _identity(train_data),
-        "test": None if test_data is None else _identity(test_data),
         "rules": _RULES,
     }
+    for name, data in {"train": train_data, "test": test_data}.items():
+        facts[name] = None if data is None else [data.probe, digest([data.labels])[:16], list(data.classes)]
     return replace(fold, key=facts_digest(facts))
-
-
-def _identity(data: Data) -> list[Any]:
-    return [data.probe, digest([data.labels])[:16], list(data.classes)]
 
 
 def check_network(net: Any) -> None:
@@ -123,7 +119,7 @@ def run_fold(fold: Fold) -> str:
         seen = without_class(whole, *fold.without) if fold.without else whole
         test = without_class(held_out, *fold.without) if held_out is not None and fold.without else held_out
         net = _build(fold, seen)
-        folder = fold.store / TRAININGS / fold.key
+        folder = fold.weights.parent
         validation = test if _needs_validation(fold.settings) else None
         done = train(net, seen, fold.settings, out=folder, validation=validation, device=fold.device, progress=False)
         tensors = {"train": _answers(net, _unseen(whole, fold), fold)}

@@ -83,12 +83,6 @@ def preset_of(name: str, network: Any) -> Preset:
         raise InputError(f"no preset named {name!r}.{did_you_mean(str(name), NAMES)} Give {' or '.join(NAMES)}.")
     if name == "small":
         return SMALL
-    return PAPER.get(_architecture(network) or "", OTHERS)
-
-
-def _architecture(network: Any) -> str | None:
-    """The name of a network of the zoo, by any of its aliases."""
-    if not isinstance(network, str) or is_checkpoint(network):
-        return None
-    address = parse(network)
-    return ZOO.get(address.name).name if address.prefix == "zoo" else None
+    if not isinstance(network, str) or is_checkpoint(network) or (address := parse(network)).prefix != "zoo":
+        return OTHERS
+    return PAPER.get(ZOO.get(address.name).name, OTHERS)  # by any of its aliases

@@ -65,9 +65,7 @@ class Recommendation:
     value: float  # the mean over cells where it is defined
     low: float  # the least value
     high: float  # the largest value
-    power: (
-        float | None
-    )  # share of moderately alike pairs it tells from unrelated ones at n inputs, None if not simulated
+    power: float | None  # share of moderately alike pairs it tells from unrelated ones at n inputs, if simulated
     seconds: float | None  # CPU seconds of one pair, None where not measured
     warnings: tuple[str, ...]  # why it comes last, if it does
     evidence: tuple[Fact, ...]  # the rows this rests on

@@ -133,7 +133,12 @@ class Settings:
         return self.lr if self.lr is not None else _OPTIMISERS[self.optimiser]
 
     def override(self, changes: Mapping[str, Any], also: Sequence[str] = ()) -> Settings:
-        """These settings but for some; `also` are names that a misspelt one may have meant."""
+        """These settings but for some.
+
+        Args:
+            changes: Other values, by name.
+            also: Names that a misspelt one may have meant.
+        """
         names = [one.name for one in fields(self)]
         for name in changes:
             if name not in names:

@@ -174,7 +174,7 @@ class Job:
     def warn_of_failures(self) -> None:
         """Say once per measure that it failed, and how first."""
         for k, measure in enumerate(self.measures):
-            mine = [reason for (which, _, _), reason in self.failed.items() if which == k]
+            mine = [reason for (which, i, j), reason in self.failed.items() if which == k and self.todo[k, i, j]]
             if mine:
                 warn(
                     f"{measure.key} gave no score for {len(mine)} of {int(self.todo[k].sum())} "

@@ -134,32 +134,26 @@ def _views(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Activations]:
 
 def _make_trial(rule: Grounding, folder: Path, manifest: Mapping[str, Any], views: Mapping[str, Activations]) -> Trial:
     networks, path = manifest["networks"], folder / MANIFEST
+
+    def refusal(need: str, lack: str, remedy: str) -> InputError:
+        return InputError(f"the grounding {rule.name!r} needs {need}, and {path} names {lack}. {remedy}")
+
     if rule.kind == "layers":
         layers = [_make_layers(folder, name, net["layers"]) for name, net in networks.items() if "layers" in net]
         if not layers:
-            raise InputError(
-                f"the grounding 'layers' needs layers, and {path} names none. Give \"layers\": [FILE, ...]."
-            )
+            raise refusal("layers", "none", 'Give "layers": [FILE, ...].')
         return Trial(rule.name, layers=layers)
     if rule.kind == "predictions":
         if "accuracy" in rule.truths and "labels" not in manifest:
-            raise InputError(
-                f'the grounding {rule.name!r} needs the labels of the inputs, and {path} names none. Add "labels": '
-                "FILE, or leave the grounding out."
-            )
+            raise refusal("the labels of the inputs", "none", 'Add "labels": FILE, or leave the grounding out.')
         silent = [name for name, view in views.items() if view.outputs is None]
         if silent or not views:
-            raise InputError(
-                f"the grounding {rule.name!r} needs what networks answered, and {path} names no outputs of "
-                f'{silent[0] if silent else "any"!r}. Add "outputs": FILE, or leave the grounding out.'
-            )
+            lack = f"no outputs of {silent[0] if silent else 'any'!r}"
+            raise refusal("what networks answered", lack, 'Add "outputs": FILE, or leave the grounding out.')
         return Trial(rule.name, views)
     loose = [name for name in views if "group" not in networks[name]]
     if loose:
-        raise InputError(
-            f"the grounding {rule.name!r} needs the group of every network, and {path} names none of {loose[0]!r}. Add "
-            '"group": NAME.'
-        )
+        raise refusal("the group of every network", f"none of {loose[0]!r}", 'Add "group": NAME.')
     return Trial(rule.name, views, tuple(str(networks[name]["group"]) for name in views))
 
 

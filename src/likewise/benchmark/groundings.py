@@ -68,11 +68,11 @@ class Grounding:
         layers = self.kind == "layers"
         if evidence.values.ndim != 2 + layers:
             shape = "a square of layers per network" if layers else "one row and column per network"
-            raise InputError(
-                f"the grounding {self.name!r} needs {shape}, and the values of {evidence.measure} are "
-                f"{brief(evidence.values)}."
-            )
+            raise self._refusal(f"needs {shape}, and the values of {evidence.measure} are {brief(evidence.values)}.")
         _CHECKS[self.kind](self, evidence)
+
+    def _refusal(self, why: str) -> InputError:
+        return InputError(f"the grounding {self.name!r} {why}")
 
 
 GROUNDINGS: Registry[Grounding] = Registry(
@@ -116,28 +116,20 @@ def grounding(
 def _has_truths(grounding: Grounding, evidence: Evidence) -> None:
     missing = [name for name in grounding.truths if name not in evidence.truths]
     if missing:
-        raise InputError(
-            f"the grounding {grounding.name!r} needs {missing[0]!r}, which is not known of these networks. Give their "
-            "outputs and the labels of the inputs, or leave the grounding out."
+        raise grounding._refusal(
+            f"needs {missing[0]!r}, which is not known of these networks. Give their outputs and the labels of the "
+            "inputs, or leave the grounding out."
         )
-    if len(evidence.values) < 3:
-        raise InputError(
-            f"the grounding {grounding.name!r} compares pairs of networks, and there are {len(evidence.values)} "
-            "networks. Give three or more."
-        )
+    if (count := len(evidence.values)) < 3:
+        raise grounding._refusal(f"compares pairs of networks, and there are {count} networks. Give three or more.")
 
 
 def _has_groups(grounding: Grounding, evidence: Evidence) -> None:
     sizes = Counter(evidence.groups)
     if not sizes:
-        raise InputError(
-            f"the grounding {grounding.name!r} needs groups, and none are given. Name the group of each network."
-        )
+        raise grounding._refusal("needs groups, and none are given. Name the group of each network.")
     if len(sizes) == 1:
-        raise InputError(
-            f"the grounding {grounding.name!r} compares groups, and all networks are in {min(sizes)!r}. Give two "
-            "groups or more."
-        )
+        raise grounding._refusal(f"compares groups, and all networks are in {min(sizes)!r}. Give two groups or more.")
     alone = [name for name, size in sizes.items() if size == 1]
     if alone:
         raise InputError(
@@ -146,10 +138,9 @@ def _has_groups(grounding: Grounding, evidence: Evidence) -> None:
 
 
 def _has_layers(grounding: Grounding, evidence: Evidence) -> None:
-    if evidence.values.shape[-1] < 3:
-        raise InputError(
-            f"the grounding {grounding.name!r} compares distances between layers, and there are "
-            f"{evidence.values.shape[-1]} layers. Give three or more."
+    if (count := evidence.values.shape[-1]) < 3:
+        raise grounding._refusal(
+            f"compares distances between layers, and there are {count} layers. Give three or more."
         )
 
 

@@ -52,9 +52,9 @@ class Task:
         return self.out / "networks" / self.spec.folder
 
     @property
-    def store(self) -> Path:
-        """Where its views are kept."""
-        return self.out / "store"
+    def show(self) -> dict[str, Any]:
+        """How its views are made: under its name, and kept in the store of the run."""
+        return {"store": self.out / "store", "name": self.spec.name, "progress": False}
 
 
 def read_record(folder: Path) -> Record | None:
@@ -102,20 +102,16 @@ def _chance(data: Data) -> float:
 
 def make_view(task: Task, net: nn.Module | None = None) -> Activations:
     """A network on the probe, from the store if it is there."""
-    return task.domain.view(*_network_and_probe(task, net), **_options(task))
+    return task.domain.view(*_network_and_probe(task, net), **task.show)
 
 
 def make_layer_views(task: Task, net: nn.Module | None = None) -> LayerViews:
     """The layers of a network on the probe, from the store if they are there."""
-    return task.domain.layer_views(*_network_and_probe(task, net), task.experiment, **_options(task))
+    return task.domain.layer_views(*_network_and_probe(task, net), task.experiment, **task.show)
 
 
 def _network_and_probe(task: Task, net: nn.Module | None) -> tuple[nn.Module, Data]:
     return net or load_network(str(task.folder)), task.domain.probe(task.spec, task.experiment)
-
-
-def _options(task: Task) -> dict[str, Any]:
-    return {"store": task.store, "name": task.spec.name, "progress": False}
 
 
 def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str, Record]:

@@ -14,8 +14,8 @@ from scipy.stats import binomtest
 
 from likewise import attacks
 from likewise.errors import OptionError, UndefinedError
+from likewise.matrices.shares import wilson
 from likewise.transfer import robustness, sat, success
-from likewise.transfer.success_rates import wilson
 from tests.conftest import refused
 from tests.transfer.helpers import QUICK, Constant, digits, trained, zoo
 

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from likewise._base.arrays import Array
 from likewise.errors import InputError
+from likewise.matrices.shares import wilson
 from likewise.measures.families.functional import shared_logits
 from likewise.measures.pair import pair_of
-from likewise.transfer.success_rates import wilson
 from likewise.views import Activations
 
 LEVEL = 0.05

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from likewise._base.optional import require
 from likewise.attacks import Attack
 from likewise.data import Data
 from likewise.errors import InputError, OptionError, UndefinedError, quoted_list
+from likewise.matrices.shares import wilson
 from likewise.transfer.classifiers import NOT_HERE, by_name, classifier, labelled
 from likewise.transfer.transferability import attacked_session
 from likewise.views.show import Show, ShowOptions, unknown_option
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SIZES = {"pixel": "pixels", "threshold": "threshold"}  # attacks, and the option that says how much they change
 SEARCH_BATCH = 10  # images per batch of an attack without gradients
 PICTURES = 8
-_Z = 1.959964  # of 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,17 +157,6 @@ def success(
     low, high = wilson(rate, count)
     facts = (name, session.settings.attack.name, rate, low, high, count, float(right.mean()), examples.stalled())
     return Success(*facts, before, after, labels, rows, clean, moved, tuple(session.data.classes))
-
-
-def wilson(rate: float, count: int) -> tuple[float, float]:
-    """The ends of a 95 % interval of a share among `count` inputs.
-
-    >>> [round(end, 4) for end in wilson(0.5, 100)]
-    [0.4038, 0.5962]
-    """
-    middle = (rate + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z * math.sqrt(rate * (1 - rate) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def robustness(

@@ -12,10 +12,10 @@ from likewise.analysis.picks import Pick, pick_ensemble
 from likewise.analysis.teachers import TeacherPick, pick_teacher
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL
+from likewise.matrices.shares import wilson
 from likewise.report.families import ReportNetworks
 from likewise.report.panels.panel import Finding, Material, Panel, pack, rounded, tested
 from likewise.transfer.matrix import TransferMatrix
-from likewise.transfer.success_rates import wilson
 
 SIZE = 3  # members of the ensemble
 LEAST = 20  # component importance needs so many networks

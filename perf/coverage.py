@@ -23,6 +23,7 @@ import torch
 
 from likewise.comparison.intervals import GROUPS, Groups, interval_of, no_interval
 from likewise.comparison.pairs import attempt, representations
+from likewise.comparison.units import Units
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
@@ -113,7 +114,7 @@ def trial_rows(cell: Cell, trial: int) -> Iterator[tuple[str, float, np.ndarray,
     views, confounder = cell.inputs(trial)
     reps = representations(views, 10**9)
     pair, measures = Pair(*reps), cell.measures(trial)
-    split = Groups.of(cell.n, GROUPS, trial)
+    split = Groups.of(Units.single(cell.n), GROUPS, trial)
     values = scores(measures, pair, confounder)
     draws = np.array([_left(measures, reps, kept, confounder) for kept in split.remaining()])
     for i, measure in enumerate(measures):
@@ -158,7 +159,7 @@ def _trial_part(cell: Cell, numbers: range) -> dict[str, np.ndarray]:
 def table(cell: Cell, folder: Path, level: float = 0.95) -> list[dict[str, object]]:
     """One row per measure: share of intervals that hold the truth, and width against the ideal."""
     fresh, trials = (load_parts(folder, f"{cell.name}-{kind}") for kind in ("fresh", "trials"))
-    split = Groups.of(cell.n, GROUPS, 0)
+    split = Groups.of(Units.single(cell.n), GROUPS, 0)
     rows = []
     for name, kept in trials.items():
         refused = kept[:, 0] > 0

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 import likewise
-from likewise.comparison.null import Orders, null_groups
 from likewise.comparison.pairs import attempt, representations
 from likewise.comparison.significance import calibration_grids
+from likewise.comparison.units import units_of
 from likewise.measures import Measure, get
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
@@ -58,8 +58,8 @@ def p_values(n: int, number: int) -> dict[str, float]:
     nulls = np.empty((SHUFFLES, len(tried)))
     for by_label in (False, True):
         chosen_now = [(i, m) for i, m in enumerate(tried) if m.info.by_label == by_label]
-        groups = null_groups(chosen_now[0][1], None, [a.view, b.view])
-        for k, order in enumerate(Orders(SHUFFLES, number, groups).draw(n)):
+        units = units_of([a.view, b.view], chosen_now[0][1])
+        for k, order in enumerate(units.orders(SHUFFLES, number)):
             pair = Pair(a, Permuted(b, torch.from_numpy(order)))
             for i, measure in chosen_now:
                 nulls[k, i] = attempt(measure, pair)[0]

@@ -9,6 +9,7 @@ import torch
 import likewise
 from likewise import measures
 from likewise.comparison.intervals import Groups, interval_of
+from likewise.comparison.units import Units
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.facts import Info
 from likewise.measures.registry import select
@@ -88,7 +89,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     """A score that is a mean over inputs: the interval is mean +- t s / sqrt(n)."""
     values = np.random.default_rng(0).normal(size=50)
     info = Info(name="mean", family="x", larger_is="more alike", bounds=(None, None), source="", shared_variance=0.0)
-    split = Groups.of(50, 50, seed=0)
+    split = Groups.of(Units.single(50), 50, seed=0)
     draws = np.array([values[kept].mean() for kept in split.remaining()])
     low, high = interval_of(info, np.array(values.mean()), draws, split, 0.95)
     reach = 2.0095752 * values.std(ddof=1) / math.sqrt(50)  # Student's t with 49 degrees of freedom
@@ -97,7 +98,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
 
 
 def test_groups_are_of_one_size_and_left_out_alone_and_in_twos() -> None:
-    split = Groups.of(54, 25, seed=3)
+    split = Groups.of(Units.single(54), 25, seed=3)
     assert split.members.shape == (18, 3)
     assert np.unique(split.members).size == 54
     kept = split.remaining()

@@ -11,8 +11,9 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison.null import ConfounderNull, Orders, null_draws
+from likewise.comparison.null import ConfounderNull, null_draws
 from likewise.comparison.significance import calibrate_matrices
+from likewise.comparison.units import Units
 from likewise.errors import InputError, UndefinedError
 from likewise.measures.pair import Pair
 from likewise.measures.registry import select
@@ -30,7 +31,7 @@ def sharing_only_classes(seed):
 
 def test_a_shuffle_within_groups_keeps_every_input_in_its_group() -> None:
     groups = np.random.default_rng(0).integers(0, 5, size=60)
-    orders = list(Orders(20, 1, groups).draw(60))
+    orders = list(Units(np.arange(60), groups).orders(20, 1))
     for order in orders:
         assert sorted(order) == list(range(60))
         assert (groups[order] == groups).all()
@@ -39,7 +40,7 @@ def test_a_shuffle_within_groups_keeps_every_input_in_its_group() -> None:
 
 def test_each_order_within_a_group_is_as_likely_as_any_other() -> None:
     counts: dict[tuple[int, ...], int] = {}
-    for order in Orders(6000, 0, np.array([0, 1, 0, 1, 0])).draw(5):
+    for order in Units(np.arange(5), np.array([0, 1, 0, 1, 0])).orders(6000, 0):
         counts[tuple(order[[0, 2, 4]])] = counts.get(tuple(order[[0, 2, 4]]), 0) + 1
     assert len(counts) == 6
     assert max(abs(n - 1000) for n in counts.values()) < 150  # five standard deviations

@@ -7,6 +7,7 @@ import torch
 import likewise
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups
+from likewise.comparison.units import Units
 from likewise.measures.numerics.algebra import svd
 from likewise.measures.pair import pair_of
 from likewise.views import Activations
@@ -108,7 +109,7 @@ def test_canonical_correlations_follow_from_the_directions_where_these_are_known
 )  # numpy gives up on the first, Intel on the second
 def test_column_spaces_that_share_many_directions_are_decomposed(trial, left_out) -> None:
     views, _ = coverage.Cell(400, 240).inputs(trial)
-    kept = list(Groups.of(400, GROUPS, trial).remaining())[left_out]
+    kept = list(Groups.of(Units.single(400), GROUPS, trial).remaining())[left_out]
     pair = pair_of(*(view.values[kept] for view in views))
     left, rho, right = pair.canonical
     assert int((rho > 1 - 1e-10).sum()) >= 112

@@ -7,6 +7,7 @@ from perf.parts import load_parts, run_parts
 import likewise
 from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups, interval_of
+from likewise.comparison.units import Units
 from likewise.measures.registry import MEASURES
 from perf import coverage, false_positives
 
@@ -15,7 +16,7 @@ CELL = coverage.Cell(50, 20)
 
 def test_a_trial_has_the_intervals_of_bootstrap() -> None:
     views, confounder = CELL.inputs(150)
-    split = Groups.of(50, GROUPS, 150)
+    split = Groups.of(Units.single(50), GROUPS, 150)
     found = {name: (value, draws) for name, value, draws, _ in coverage.trial_rows(CELL, 150)}
     for name in ("cka", "gulp", "jaccard", "disagreement", "cka-deconfounded"):
         bound = {"confounder": confounder} if name == "cka-deconfounded" else {}

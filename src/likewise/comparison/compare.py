@@ -62,6 +62,8 @@ def compare(  # type: ignore[misc]
     calibrate: bool | int = False,
     within: Any = None,
     intervals: bool = False,
+    clusters: Any = None,
+    series: bool = False,
     **options: Any,
 ) -> Score | SimilarityMatrix | Comparison:
     """How alike two or many networks are.
@@ -80,6 +82,9 @@ def compare(  # type: ignore[misc]
             number asks for that many shuffles instead of 200.
         within: Shuffle within classes only: one label per input, or "labels" for those the views carry.
         intervals: Of a matrix, add `extra["low"]` and `extra["high"]`: how far scores would move with other inputs.
+        clusters: One label per input: inputs of one clip, text or image are shuffled and left out as a whole. By
+            default those that views remember, which have one row per token or position.
+        series: Whether inputs are one time series, of which chance and intervals are then taken.
         **options: The measure's own options, such as `k=5`, and how networks are shown (see `Show`).
 
     Returns:
@@ -99,7 +104,8 @@ def compare(  # type: ignore[misc]
     call = Call.read(compare, views, other, measure, options, data=data, layers=layers)
     show, selection = call.show, call.selection
     shuffles = permutations_of(calibrate, within)
-    run = Run(show.reduce, engine, memory, seed, show.progress, shuffles, within, intervals=intervals)
+    together = {"clusters": clusters, "series": series}
+    run = Run(show.reduce, engine, memory, seed, show.progress, shuffles, within, together, intervals=intervals)
     of_networks = [m.key for m in selection.measures if m.info.on == "networks"]
     if of_networks and run.permutations:
         raise InputError(
@@ -131,6 +137,7 @@ class Run:
     progress: bool
     permutations: int
     within: Any
+    together: Mapping[str, Any]  # clusters and series: which inputs belong together
     untrained: tuple[str, ...] = ()
     intervals: bool = False
 
@@ -165,6 +172,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
             within=run.within,
             memory=run.memory,
             progress=run.progress,
+            **run.together,
         )
     return Score(
         value,
@@ -206,10 +214,17 @@ def _compare_many(
     matrices = {m.key: job.matrix(m, about) for m in measures}
     if run.permutations:
         matrices = calibrate_matrices(
-            matrices, job.views, measures, seed=run.seed, limit=limit, permutations=run.permutations, within=run.within
+            matrices,
+            job.views,
+            measures,
+            seed=run.seed,
+            limit=limit,
+            permutations=run.permutations,
+            within=run.within,
+            **run.together,
         )
     if run.intervals:
-        matrices = interval_matrices(matrices, job.views, measures, run.seed, run.progress)
+        matrices = interval_matrices(matrices, job.views, measures, run.seed, run.progress, **run.together)
     return Comparison(matrices) if selection.several else next(iter(matrices.values()))
 
 

@@ -6,6 +6,7 @@ target of the interval is the mean score of as many other inputs, so only the sp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -18,6 +19,7 @@ from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import Call, check_count, prepare
 from likewise.comparison.pairs import attempt, representations, score_table
+from likewise.comparison.units import STRETCHES, Units, units_of
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -31,23 +33,35 @@ from likewise.views import Activations
 
 GROUPS = 25
 LEAST = 8
+BLOCK = 2.0  # length of the stretches of a series, by how long it takes to forget
 ENOUGH = 8  # inputs that a score rests on: with fewer, 95 % intervals held the truth in 84 or 91 % of trials
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Inputs in random groups of one size; what is left over is in no group."""
+    """Units in groups of one size, at random or, of a series, one after another; what is left over is in no group."""
 
-    n: int
-    size: int
+    units: Units
     members: np.ndarray  # (groups, size)
 
     @staticmethod
-    def of(n: int, count: int, seed: int) -> Groups:
-        """`count` groups of equal size, drawn at random; what is left over belongs to none."""
-        size = -(-n // count)
-        order = np.random.default_rng(seed).permutation(n)
-        return Groups(n, size, order[: n // size * size].reshape(-1, size))
+    def of(units: Units, count: int, seed: int) -> Groups:
+        """`count` groups of equal size or fewer: those of a series are long enough to forget."""
+        rng, n = np.random.default_rng(seed), units.count
+        size = max(-(-n // count), math.ceil(BLOCK * units.memory))
+        units.check_length("an interval", STRETCHES)
+        if n // size < LEAST and units.clustered:
+            raise InputError(
+                f"there are {n} clusters of inputs, and an interval needs {LEAST}. Show the networks more."
+            )
+        order = np.arange(n) if units.memory else rng.permutation(n)
+        members = order[: n // size * size].reshape(-1, size)
+        return Groups(units, rng.permutation(members) if units.memory else members)
+
+    @property
+    def n(self) -> int:
+        """How many inputs there are."""
+        return self.units.n
 
     @property
     def count(self) -> int:
@@ -60,7 +74,7 @@ class Groups:
         rests = []
         for out in (*self.members, *pairs):
             stays = np.ones(self.n, dtype=bool)
-            stays[out] = False
+            stays[self.units.rows(out)] = False
             rests.append(np.flatnonzero(stays))
         return rests
 
@@ -75,6 +89,8 @@ def bootstrap(
     groups: int = GROUPS,
     level: float = 0.95,
     seed: int = 0,
+    clusters: Any = None,
+    series: bool = False,
     memory: str | int | None = None,
     **options: Any,
 ) -> Interval:
@@ -94,6 +110,9 @@ def bootstrap(
         groups: How many groups inputs are split into.
         level: How often such intervals hold the truth.
         seed: Draws the groups.
+        clusters: One label per input: inputs of one clip, text or image are left out as a whole. By default those
+            that views remember, which have one row per token or position.
+        series: Whether inputs are one time series: stretches of it are then left out.
         memory: The most to hold at a time, such as "4GB".
         **options: The measure's own options, and how networks are shown (see `Show`).
 
@@ -117,7 +136,7 @@ def bootstrap(
         raise InputError(f"level must be between 0 and 1, got {brief(level)}.")
     call = Call.read(bootstrap, views, other, measure, options, data=data, layers=layers)
     views, bound = prepare(call, seed)
-    split = Groups.of(views[0].n, groups, seed)
+    split = Groups.of(units_of(views, clusters=clusters, series=series), groups, seed)
     reps = representations(views, parse_memory(memory))
     values, draws = _draw_table(reps, bound, split, call.show.progress)
     lows, highs = interval_of(bound.info, values, draws, split, level)
@@ -141,14 +160,18 @@ def interval_matrices(
     measures: list[Measure],
     seed: int,
     progress: bool,
+    **together: Any,
 ) -> dict[str, SimilarityMatrix]:
-    """Matrices with the interval of every pair beside their values; measures of networks have none."""
+    """Matrices with the interval of every pair beside their values; measures of networks have none.
+
+    `together` says which inputs belong together: `clusters` and `series` of `bootstrap`.
+    """
     widened = dict(matrices)
     named = dict(zip(next(iter(matrices.values())).names, views, strict=True))
     for measure in measures:
         if measure.info.on == "networks":
             continue
-        interval = bootstrap(named, measure=measure, seed=seed, progress=progress)
+        interval = bootstrap(named, measure=measure, seed=seed, progress=progress, **together)
         matrix = matrices[measure.key]
         extra = {**matrix.extra, "low": interval.low, "high": interval.high}
         widened[measure.key] = replace(matrix, extra=extra)
@@ -192,7 +215,7 @@ def _spread(values: np.ndarray, moved: np.ndarray, split: Groups, share: float) 
     a measure is, and `shared_variance` declares the share, as simulations gave it (docs/significance.md).
     """
     singles, pairs = moved[: split.count], moved[split.count :]
-    n, size = split.n, split.size
+    n, size = split.units.count, split.members.shape[1]
     jackknife = (n - size) ** 2 / (n * size) * singles.var(axis=0, ddof=1)
     together = pairs - singles - np.roll(singles, -1, axis=0) + values
     count = n / size

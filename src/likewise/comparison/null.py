@@ -13,16 +13,15 @@ coordinates of the space that the explained part leaves over, with random signs,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.arrays import plain_tensor
 from likewise.comparison.pairs import attempt
-from likewise.errors import InputError, UndefinedError
+from likewise.comparison.units import Units, units_of
+from likewise.errors import UndefinedError
 from likewise.measures.function import Measure
 from likewise.measures.numerics.algebra import svd
 from likewise.measures.numerics.kernels import InnerProducts, Kernel
@@ -42,12 +41,12 @@ def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, withi
     """
     if not measure.info.paired:
         return
-    groups = null_groups(measure, within, [pair.a.view, pair.b.view])
+    units = units_of([pair.a.view, pair.b.view], measure, within=within)
     pair.a.workspace.resampled = pair.b.workspace.resampled = True
     attempt(measure, pair)  # what the pair shares with its shuffles is there from now on
     try:
-        orders = Orders(permutations, seed, groups)
-        for (other,), tables in shuffled_networks(measure, [pair.a], [pair.b], pair.tables, orders):
+        shuffles = shuffled_networks(measure, [pair.a], [pair.b], pair.tables, units, permutations, seed)
+        for (other,), tables in shuffles:
             yield attempt(measure, Pair(pair.a, other, tables))[0]
     except UndefinedError:  # a confounder that explains everything
         yield from [float("nan")] * permutations
@@ -58,113 +57,27 @@ def shuffled_networks(
     left: Sequence[Representation],
     right: Sequence[Representation],
     tables: Mapping[Kernel, InnerProducts],
-    orders: Orders,
+    units: Units,
+    permutations: int,
+    seed: int,
 ) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
     """The right networks with inputs shuffled, and the inner products of each with the left ones."""
     confounder = measure.options.get("confounder")
     if confounder is not None:
-        null = ConfounderNull(confounder, orders.groups)
-        rng = np.random.default_rng(orders.seed)
-        for _ in range(orders.count):
+        if units.clustered or units.memory:
+            raise UndefinedError(
+                f"{measure.name} has no null for inputs that belong together: what a confounder leaves is shuffled "
+                "input by input. Show one input of every cluster."
+            )
+        null = ConfounderNull(confounder, units.within)
+        rng = np.random.default_rng(seed)
+        for _ in range(permutations):
             yield [null.shuffle(rep, rng) for rep in right], {}
         return
     device = right[0].values.device
-    for order in orders.draw(right[0].n):
+    units.check_orders()
+    for order in units.orders(permutations, seed):
         yield permuted_networks(measure.kernels, tables, left, right, torch.from_numpy(order).to(device))
-
-
-@dataclass(frozen=True)
-class Orders:
-    """`count` random orders of inputs; with `groups` (n,), only inputs of one group change places."""
-
-    count: int
-    seed: int
-    groups: np.ndarray | None = None
-
-    def draw(self, n: int) -> Iterator[np.ndarray]:
-        """The orders of `n` inputs, one after the other."""
-        rng = np.random.default_rng(self.seed)
-        slots = None if self.groups is None else np.argsort(self.groups, kind="stable")
-        for _ in range(self.count):
-            order = rng.permutation(n)
-            if self.groups is not None and slots is not None:
-                moved = order[np.argsort(self.groups[order], kind="stable")]
-                order = np.empty_like(moved)
-                order[slots] = moved
-            yield order
-
-
-def groups_of(within: Any, views: Sequence[Activations]) -> np.ndarray | None:
-    """The group of every input as a number, from an array of labels or, if "labels", the views' own."""
-    if within is None:
-        return None
-    if isinstance(within, str) and within != "labels":
-        raise InputError(
-            f"within={within!r} is no list of labels. Pass one label per input, or 'labels' for the views' own."
-        )
-    n = views[0].n
-    try:
-        labels = _view_labels(views) if isinstance(within, str) else _as_array(within)
-        names, groups = np.unique(labels, return_inverse=True)
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:  # rows of different lengths, or what has no order
-        raise InputError("within cannot be read as labels. Pass one number or word per input.") from error
-    if labels.shape != (n,):
-        raise InputError(f"within has the shape {labels.shape} for {n} inputs. Pass one label per input.")
-    if names.size == n:
-        raise InputError(
-            f"within gives each of the {n} inputs a label of its own, so none can change places. "
-            "Pass labels that several inputs share."
-        )
-    return groups.reshape(-1)
-
-
-def null_groups(measure: Measure, within: Any, views: Sequence[Activations]) -> np.ndarray | None:
-    """The groups that shuffles of a measure keep to: those of `within`, and true labels where it counts by them.
-
-    Two networks that are wrong on the same input can agree on any class but one; on two inputs of different
-    classes there are two that they cannot agree on. Shuffled across labels, mistakes would be less alike.
-    """
-    groups = groups_of(within, views)
-    if not measure.info.by_label:
-        return groups
-    labels = measure.options.get("labels")
-    if labels is None and not any(v.outputs and v.outputs.labels is not None for v in views):
-        return groups  # there is no score either, and it says why
-    labels = _view_labels(views) if labels is None else _as_array(labels)
-    both = labels[:, None] if groups is None else np.stack([labels, groups], axis=1)
-    return np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _as_array(labels: Any) -> np.ndarray:
-    return plain_tensor(labels, "within").cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-
-
-def _by_first_seen(labels: np.ndarray) -> np.ndarray:
-    """Labels counted as they first come: networks may count the same classes in another order."""
-    _, first, groups = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[groups]
-
-
-def _view_labels(views: Sequence[Activations]) -> np.ndarray:
-    carriers = [v for v in views if v.outputs is not None and v.outputs.labels is not None]
-    if not carriers:
-        reason = next((f": {v.unlabelled}" for v in views if v.unlabelled), ".")
-        raise InputError(
-            f"within='labels' needs the true labels of the inputs, and no view has them{reason} Pass "
-            "within=<one label per input>, or views with Outputs(logits, labels)."
-        )
-    first, *others = (_as_array(view.outputs.labels) for view in carriers if view.outputs)
-    for view, labels in zip(carriers[1:], others, strict=True):
-        named = carriers[0].classes is not None and view.classes is not None
-        count = _by_first_seen if named else np.asarray
-        if not np.array_equal(count(first), count(labels)):
-            raise InputError(
-                f"{carriers[0].label} and {view.label} have different labels for the same inputs. Pass "
-                "within=<one label per input>."
-            )
-    return first
 
 
 class ConfounderNull:

@@ -20,8 +20,9 @@ import numpy as np
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import Call, as_views, check_count, prepare
-from likewise.comparison.null import Orders, null_draws, null_groups, shuffled_networks
+from likewise.comparison.null import null_draws, shuffled_networks
 from likewise.comparison.pairs import attempt, representations, score_table
+from likewise.comparison.units import Units, units_of
 from likewise.errors import LikewiseError, UndefinedError
 from likewise.matrices.score import Score, verdict_sentence
 from likewise.matrices.similarity import SimilarityMatrix
@@ -49,6 +50,8 @@ def calibrate(
     permutations: int = 200,
     seed: int = 0,
     within: Any = None,
+    clusters: Any = None,
+    series: bool = False,
     memory: str | int | None = None,
     **options: Any,
 ) -> Calibration:
@@ -68,6 +71,9 @@ def calibrate(
         seed: Draws the shuffles.
         within: Ask for more than classes explain: one label per input, or "labels" for those the views carry. Inputs
             are then shuffled among those of the same label only.
+        clusters: One label per input: inputs of one clip, text or image change places as a whole. By default those
+            that views remember, which have one row per token or position.
+        series: Whether inputs are one time series: they are then shifted in a circle.
         memory: The most to hold at a time, such as "4GB".
         **options: The measure's own options, and how networks are shown (see `Show`).
 
@@ -87,15 +93,11 @@ def calibrate(
     check_count("permutations", permutations)
     call = Call.read(calibrate, views, other, measure, options, data=data, layers=layers)
     views, bound = prepare(call, seed)
-    groups = null_groups(bound, within, views)
+    units = units_of(views, bound, within=within, clusters=clusters, series=series)
     count = permutations if bound.info.paired else 0
-    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), call.show.progress, groups)
+    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), call.show.progress, units)
     grids: dict[str, Any] = calibration_grids(values, nulls, bound)
-    facts: dict[str, Any] = {
-        "measure": bound.key,
-        "permutations": count,
-        "groups": 0 if groups is None else int(groups.max()) + 1,
-    }
+    facts: dict[str, Any] = {"measure": bound.key, "permutations": len(nulls) or count, "groups": units.groups}
     if call.two:
         if np.isnan(values[0, 1]):
             first, second = representations(views, parse_memory(memory))
@@ -163,19 +165,22 @@ def calibrate_matrices(
     seed: int,
     limit: int,
     permutations: int = 200,
-    within: Any = None,
+    **together: Any,
 ) -> dict[str, SimilarityMatrix]:
-    """Matrices with null, calibrated score and p of every pair beside their values."""
+    """Matrices with null, calibrated score and p of every pair beside their values.
+
+    `together` says which inputs belong together: `within`, `clusters` and `series` of `calibrate`.
+    """
     calibrated = {}
     for measure in measures:
-        groups = null_groups(measure, within, views)
+        units = units_of(views, measure, **together)
         matrix = matrices[measure.key]
         count = permutations if measure.info.paired else 0
         try:
-            nulls = _null_table(views, measure, count, seed, limit, True, groups)[1]
+            nulls = _null_table(views, measure, count, seed, limit, True, units)[1]
         except UndefinedError:  # a confounder that explains everything
             nulls = np.empty(0)
-        null = {"permutations": count, "groups": 0 if groups is None else int(groups.max()) + 1}
+        null = {"permutations": len(nulls) or count, "groups": units.groups}
         calibrated[measure.key] = replace(
             matrix, extra=calibration_grids(matrix.values, nulls, measure), about={**matrix.about, **null}
         )
@@ -189,7 +194,7 @@ def _null_table(
     seed: int,
     limit: int,
     progress: bool,
-    groups: np.ndarray | None,
+    units: Units,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
     reps = representations(views, limit)
@@ -197,8 +202,7 @@ def _null_table(
     nulls = []
     with Progress(permutations, "shuffling", show=progress) as bar, one_thread(for_inputs=tuple(views)):
         values = score_table(measure, reps, reps, tables)
-        orders = Orders(permutations, seed, groups)
-        for others, shared in shuffled_networks(measure, reps, reps, tables, orders):
+        for others, shared in shuffled_networks(measure, reps, reps, tables, units, permutations, seed):
             nulls.append(score_table(measure, reps, others, shared))
             bar.advance()
     return values, np.array(nulls)

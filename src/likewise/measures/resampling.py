@@ -100,7 +100,8 @@ class Subset(Resampled):
         outputs = view.outputs and Outputs(
             view.outputs.logits[index], None if view.outputs.labels is None else view.outputs.labels[index]
         )
-        rows = replace(view, values=view.values[index], outputs=outputs, reduce=None, probe=None)
+        clusters = None if view.clusters is None else view.clusters[index.cpu().numpy()]
+        rows = replace(view, values=view.values[index], outputs=outputs, clusters=clusters, reduce=None, probe=None)
         super().__init__(parent, index, rows)
 
     def at(self, exponent: int) -> Representation:

@@ -94,6 +94,8 @@ class Activations:
         reduce: How maps and tokens become rows: "mean", "cls", "last", "flatten" or "spatial".
         about: How the view was made: network, layer, reduction, versions.
         subject: The network itself and its data, for measures that look at networks.
+        clusters: Which input every row is of, `(n,)`, where rows are tokens or positions; None where every row is an
+            input. Nulls and intervals shuffle and leave out whole inputs.
         mean: The mean of every column.
         exponent: 0 but for values of an extreme scale, which measures divide by 2 to its power.
         variation: Roughly the sum of squares about the mean; 0 where that cannot be told apart from rounding, so that
@@ -115,6 +117,7 @@ class Activations:
     reduce: Reduction | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     subject: NetworkOnData | None = field(default=None, repr=False)
+    clusters: Any = field(default=None, repr=False)
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
     variation: float = field(init=False, repr=False)
@@ -127,7 +130,9 @@ class Activations:
         if dtype in HALF:
             object.__setattr__(self, "about", {**self.about, "dtype": dtype})
         if self.reduce is not None and values.ndim > 2:
-            values = reduced(values, self.reduce, label)
+            inputs, values = len(values), reduced(values, self.reduce, label)
+            if self.clusters is None and len(values) > inputs:
+                object.__setattr__(self, "clusters", np.repeat(np.arange(inputs), len(values) // inputs))
         if values.ndim != 2:
             raise InputError(wrong_rank(values, label))
         if not values.numel():
@@ -137,6 +142,9 @@ class Activations:
         object.__setattr__(self, "values", values)
         for name, value in zip(("mean", "exponent", "variation"), _first_look(values, label), strict=True):
             object.__setattr__(self, name, value)
+        if self.clusters is not None:
+            labels = check_labels(self.clusters, len(values), what=f"clusters of {label}")
+            object.__setattr__(self, "clusters", labels.cpu().numpy())
         if self.outputs is not None and self.outputs.logits.shape[0] != values.shape[0]:
             raise InputError(
                 f"{label} has {values.shape[0]} rows and its outputs have "
@@ -190,10 +198,11 @@ class Activations:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all a score can depend on: values, logits, labels and classes, not the name."""
+        """A hash of all a score can depend on: values, logits, labels, classes and clusters, not the name."""
         facts = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
         outputs = () if self.outputs is None else (self.outputs.logits, self.outputs.labels)
-        tensors = [tensor for tensor in (self.values, *outputs) if tensor is not None]
+        clusters = None if self.clusters is None else torch.from_numpy(self.clusters)
+        tensors = [tensor for tensor in (self.values, *outputs, clusters) if tensor is not None]
         shapes = (f"{str(tensor.dtype).removeprefix('torch.')}{tuple(tensor.shape)}" for tensor in tensors)
         return digest([*facts, *chain(*zip(shapes, tensors, strict=True))])
 

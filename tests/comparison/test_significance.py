@@ -6,7 +6,7 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison.significance import PERMUTATIONS, false_discovery, two_sided
+from likewise.comparison.significance import PERMUTATIONS, false_discovery, share_beyond, two_sided
 from likewise.matrices.score import LEVEL
 from likewise.measures.pair import Pair
 from likewise.measures.registry import MEASURES, select
@@ -163,3 +163,50 @@ def test_one_in_twenty_strangers_at_most_is_told_apart() -> None:
 def test_a_constant_null_is_no_verdict() -> None:
     more, less = two_sided(0.5, np.full(99, 0.5), measures.get("cka").info)
     assert (more, less) == (1.0, 1.0)
+
+
+def twins(count=20, n=100):
+    """Unrelated networks, but the second is the first, rotated, with a tenth of noise."""
+    rng = np.random.default_rng(0)
+    networks = rng.normal(size=(count, n, 16))
+    rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0]
+    networks[1] = networks[0] @ rotation + 0.1 * networks[1]
+    return dict(zip(map(str, range(count)), networks, strict=True))
+
+
+def test_a_twin_among_twenty_networks_is_found_by_two_hundred_shuffles() -> None:
+    matrix = likewise.compare(twins(), "cka", calibrate=True)
+    assert matrix.extra["p"][0, 1] == matrix.extra["p"][1, 0] == pytest.approx(1 / (1 + 190 * 200))
+    assert matrix.extra["q"][0, 1] < 0.01
+    assert matrix.about["null"] == "p below 0.055 from the shuffles of all 190 pairs, standardised"
+
+
+def test_small_p_come_from_the_shuffles_of_all_pairs_and_large_ones_from_those_of_their_own() -> None:
+    """By plain loops: every shuffle in standard deviations from the mean of the others of its pair."""
+    rng = np.random.default_rng(0)
+    nulls, values = rng.normal(size=(30, 5, 5)) ** 3, 2 + rng.normal(size=(5, 5)) ** 2
+    p = share_beyond(values, nulls, np.full((5, 5), 1e-9), symmetric=False)
+    pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
+    pooled = []
+    for i, j in pairs:
+        for k in range(30):
+            others = np.delete(nulls[:, i, j], k)
+            pooled.append((nulls[k, i, j] - others.mean()) / others.std(ddof=1))
+    for i, j in pairs:
+        beyond = (nulls[:, i, j] >= values[i, j]).sum()
+        score = (values[i, j] - nulls[:, i, j].mean()) / nulls[:, i, j].std(ddof=1)
+        common = (1 + (np.array(pooled) >= score).sum()) / (1 + len(pooled))
+        assert p[i, j] == pytest.approx((1 + beyond) / 31 if beyond >= 10 else min(common, 11 / 31))
+
+
+def test_a_pair_alone_and_a_constant_null_have_only_their_own_shuffles() -> None:
+    rng = np.random.default_rng(0)
+    nulls, values = rng.normal(size=(30, 4, 4)), np.full((4, 4), 9.0)
+    nulls[:, 0, 1] = nulls[:, 1, 0] = 9.0
+    p = share_beyond(values, nulls, np.full((4, 4), 1e-9), symmetric=False)
+    assert p[0, 1] == p[1, 0] == 1.0
+    assert p[2, 3] == pytest.approx(1 / (1 + 10 * 30))
+    x, y, _ = related()
+    alone = likewise.compare({"x": x, "y": y}, "linear-regression", calibrate=30)
+    assert alone.extra["p"][0, 1] == pytest.approx(1 / 31)
+    assert alone.about["null"] == ""

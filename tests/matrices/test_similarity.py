@@ -15,7 +15,7 @@ REASON = (
     "independent gets this score. Show the networks more inputs."
 )
 CHANCE = "* more alike than chance: q <= 0.05 over 6 pairs, from 99 shuffles of the inputs"
-NEEDED = "; one pair alone would need calibrate=119"  # 6 pairs x 1 of 120 is 5 %
+POOLED = "; p below 0.11 from the shuffles of all 6 pairs, standardised"
 
 
 RNG = np.random.default_rng(11)
@@ -196,13 +196,13 @@ def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate() -> None:
     matrix = comparison["cka"]
     related = [(x, y) for x in matrix for y in matrix if x != y and "noise" not in (x, y)]
     frame = matrix.to_frame(long=True).set_index(["a", "b"])
-    assert (frame.q[related] == 0.02).all()  # 0.01 for three of six pairs
+    assert frame.q[related].tolist() == pytest.approx([2 / (1 + 6 * 99)] * 6)  # beyond all shuffles of six pairs, three
     assert (frame.q[[("wide", "noise"), ("a", "noise")]] > 0.05).all()
     lines = str(matrix).splitlines()
     assert [word.endswith("*") for word in lines[2].split()[1:]] == [False, True, True, False]
-    assert lines[-1] == CHANCE + NEEDED
+    assert lines[-1] == CHANCE + POOLED
     shown = str(comparison).splitlines()
-    assert shown[-1] == CHANCE + NEEDED
+    assert shown[-1] == CHANCE + POOLED
     assert shown[1].split()[0] == "pair"
     assert shown[3].split()[0] == "cka"
     assert [word.endswith("*") for word in shown[3].split()[1:]] == [True, True, False, True, False, False]
@@ -214,8 +214,9 @@ def test_pairs_beyond_chance_are_marked_by_their_false_discovery_rate() -> None:
 def test_the_legend_says_when_classes_were_kept() -> None:
     labels = np.repeat(np.arange(4), 10)
     matrix = likewise.compare(views(), "cka", calibrate=99, within=labels)
-    assert str(matrix).splitlines()[-1] == CHANCE + " within 4 classes" + NEEDED
-    enough = likewise.compare(views(), "cka", calibrate=119)
+    assert str(matrix).splitlines()[-1] == CHANCE + " within 4 classes" + POOLED
+    few, enough = (likewise.compare(views(), "cka", calibrate=shuffles) for shuffles in (19, 20))
+    assert str(few).endswith("; one pair alone would need calibrate=20")
     assert "need" not in str(enough)
 
 

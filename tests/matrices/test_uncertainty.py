@@ -13,5 +13,8 @@ def test_calibrations_and_intervals_can_be_read_in_a_notebook() -> None:
     assert f"{interval.low:.4g}" in interval._repr_html_()
     several = likewise.calibrate(views(), "cka", permutations=19)
     assert repr(several) == "Calibration('cka', 4 networks)"
-    assert len(str(several).splitlines()) == 14
+    *rows, note = str(several).splitlines()
+    assert len(rows) == 14
+    assert note == several.null == "p below 0.55 from the shuffles of all 6 pairs, standardised"
+    assert several._repr_html_().endswith(f"<p>{note}</p>")
     assert several._repr_html_().count("<tr>") == 12

@@ -26,7 +26,7 @@ from likewise.comparison.units import Units, units_of
 from likewise.errors import LikewiseError, UndefinedError
 from likewise.matrices.score import Score, verdict_sentence
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.matrices.uncertainty import Calibration
+from likewise.matrices.uncertainty import ENOUGH, SEVERAL, Calibration, pooled_note
 from likewise.measures.facts import SCALE, Info
 from likewise.measures.function import Measure
 from likewise.measures.numerics.kernels import InnerProducts, Kernel
@@ -97,7 +97,7 @@ def calibrate(
     count = permutations if bound.info.paired else 0
     values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), call.show.progress, units)
     grids: dict[str, Any] = calibration_grids(values, nulls, bound)
-    facts: dict[str, Any] = {"measure": bound.key, "permutations": len(nulls) or count, "groups": units.groups}
+    facts: dict[str, Any] = {"measure": bound.key, **null_facts(len(nulls) or count, units, grids["p"], bound)}
     if call.two:
         if np.isnan(values[0, 1]):
             first, second = representations(views, parse_memory(memory))
@@ -115,7 +115,6 @@ def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -
     best = measure.info.identity
     if best is None:
         best = measure.info.bounds[1 if measure.info.similarity else 0]
-    defined = (~np.isnan(nulls)).sum(axis=0)
     with warnings.catch_warnings():  # a pair without any null has NaN for one
         warnings.simplefilter("ignore", RuntimeWarning)
         threshold = sign * np.nanquantile(sign * nulls, 0.95, axis=0)
@@ -131,19 +130,55 @@ def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -
         gain = np.maximum(0.0, sign * (values - threshold))
         score = np.where(room > slack, gain / np.where(room > slack, room, 1.0), 0.0)
         score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
-    beyond = (sign * nulls >= sign * values - slack).sum(axis=0)
-    below = (sign * nulls <= sign * values + slack).sum(axis=0)
-    scored = ~np.isnan(values) & (defined > 0)
+    symmetric = measure.info.symmetric
     grids = {
         "null_mean": average,
         "null_quantile": threshold,
         "calibrated": score,
-        "p": np.where(scored, (1 + beyond) / (1 + defined), np.nan),
-        "p_less": np.where(scored, (1 + below) / (1 + defined), np.nan),
+        "p": share_beyond(sign * values, sign * nulls, slack, symmetric=symmetric),
+        "p_less": share_beyond(-sign * values, -sign * nulls, slack, symmetric=symmetric),
     }
     for grid in grids.values():
         np.fill_diagonal(grid, np.nan)  # a network against itself has no null
-    return grids | {"q": false_discovery(grids["p"], symmetric=measure.info.symmetric)}
+    return grids | {"q": false_discovery(grids["p"], symmetric=symmetric)}
+
+
+def null_facts(permutations: int, units: Units, p: np.ndarray, measure: Measure) -> dict[str, Any]:
+    """What a result says of its null; a symmetric pair counts once."""
+    pairs = int((~np.isnan(p)).sum()) // (2 if measure.info.symmetric else 1)
+    return {"permutations": permutations, "groups": units.groups, "null": pooled_note(permutations, pairs)}
+
+
+def share_beyond(values: np.ndarray, nulls: np.ndarray, slack: np.ndarray, *, symmetric: bool) -> np.ndarray:
+    """p of scores (m, m): the share of a pair's shuffles (first) at least as large, the score itself counted among them.
+
+    Where those are fewer than `ENOUGH`, they do not tell how small p is, and the shuffles of all pairs do: scores in
+    standard deviations from the mean of their pair's shuffles, a shuffle's from that of the others of its pair. Pairs
+    whose nulls differ in shape are then given too large or too small a p, but over all pairs as many unrelated ones
+    as p says lie beyond, and the false discovery rate rests on that alone.
+    """
+    defined = (~np.isnan(nulls)).sum(axis=0)
+    beyond = (nulls >= values - slack).sum(axis=0)
+    scored = ~np.isnan(values) & (defined > 0)
+    p = np.where(scored, (1 + beyond) / (1 + defined), np.nan)
+    pairs = np.triu(scored, 1) if symmetric else scored & ~np.eye(len(values), dtype=bool)
+    pairs &= defined >= ENOUGH
+    pairs[pairs] = np.nanmax(nulls[:, pairs], axis=0) - np.nanmin(nulls[:, pairs], axis=0) > slack[pairs]
+    if pairs.sum() < SEVERAL:
+        return p
+    count, draws = defined[pairs], nulls[:, pairs]
+    centre = np.nanmean(draws, axis=0)
+    draws = draws - centre
+    squares = np.nansum(draws**2, axis=0)
+    spread = np.sqrt(squares / (count - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):  # all other shuffles may be equal
+        draws *= count / (count - 1)
+        draws /= np.sqrt(np.maximum(squares - draws**2 * (count - 1) / count, 0) / (count - 2))
+    pooled = np.sort(draws[~np.isnan(draws)])
+    standardised = (values[pairs] - centre - slack[pairs]) / spread
+    common = (1 + pooled.size - np.searchsorted(pooled, standardised)) / (1 + pooled.size)
+    p[pairs] = np.where(beyond[pairs] < ENOUGH, np.minimum(common, (1 + ENOUGH) / (1 + count)), p[pairs])
+    return np.where(np.tri(len(p), k=-1, dtype=bool), p.T, p) if symmetric else p
 
 
 def false_discovery(p: np.ndarray, *, symmetric: bool) -> np.ndarray:
@@ -180,10 +215,9 @@ def calibrate_matrices(
             nulls = _null_table(views, measure, count, seed, limit, True, units)[1]
         except UndefinedError:  # a confounder that explains everything
             nulls = np.empty(0)
-        null = {"permutations": len(nulls) or count, "groups": units.groups}
-        calibrated[measure.key] = replace(
-            matrix, extra=calibration_grids(matrix.values, nulls, measure), about={**matrix.about, **null}
-        )
+        grids = calibration_grids(matrix.values, nulls, measure)
+        about = {**matrix.about, **null_facts(len(nulls) or count, units, grids["p"], measure)}
+        calibrated[measure.key] = replace(matrix, extra=grids, about=about)
     return calibrated
 
 

@@ -138,10 +138,11 @@ class SimilarityMatrix(Labelled):
         count = int((~np.isnan(np.asarray(self.extra["q"]))).sum()) // (2 if self.symmetric else 1)
         groups, shuffles = (int(self.about.get(name, 0)) for name in ("groups", "permutations"))
         within = f" within {groups} classes" if groups else ""
-        needed = math.ceil(count / LEVEL) - 1
+        needed = math.ceil(1 / LEVEL - 1 / max(1, count))
         return (
             f"more alike than chance: q <= {LEVEL} over {count} pairs, "
             f"from {shuffles} shuffles of the inputs{within}"
+            + (f"; {self.about['null']}" if self.about.get("null") else "")
             + (f"; one pair alone would need calibrate={needed}" if shuffles < needed else "")
         )
 

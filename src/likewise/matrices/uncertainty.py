@@ -15,7 +15,17 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+ENOUGH = 10  # shuffles beyond a score from which those of its own pair tell how small p is
+SEVERAL = 3  # pairs whose shuffles tell it together; both directions of one pair do not
 NO_NULL = "it does not look at single inputs, so shuffling them gives no null."
+
+
+def pooled_note(permutations: int, pairs: int) -> str:
+    """How small p of several pairs were found; nothing where each pair has its own shuffles alone."""
+    if permutations < ENOUGH or pairs < SEVERAL:
+        return ""
+    below = (1 + ENOUGH) / (1 + permutations)
+    return f"p below {below:.2g} from the shuffles of all {pairs} pairs, standardised"
 
 
 class _PairNumbers:
@@ -24,6 +34,7 @@ class _PairNumbers:
     FIELDS: ClassVar[tuple[str, ...]]
     measure: str
     names: tuple[str, ...]
+    null: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair."""
@@ -47,12 +58,13 @@ class _PairNumbers:
         if not self.names:
             return self._sentence()
         frame = self.to_frame().drop(columns="measure")
-        return f"{self!r}\n{frame.to_string(index=False, float_format='{:.4g}'.format, max_rows=40)}"
+        text = frame.to_string(index=False, float_format="{:.4g}".format, max_rows=40)
+        return "\n".join(filter(None, [repr(self), text, self.null]))
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns="measure")
         table = frame.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
-        return f"<p>{html.escape(repr(self))}</p>{table}"
+        return f"<p>{html.escape(repr(self))}</p>{table}" + (f"<p>{html.escape(self.null)}</p>" if self.null else "")
 
     def _sentence(self) -> str:
         raise NotImplementedError
@@ -69,12 +81,14 @@ class Calibration(_PairNumbers):
         null_quantile: What 95 % of them do not pass: t below.
         calibrated: max(0, (s - t) / (best - t)): 0 is chance, 1 is as alike as can be.
         p: Share of shuffles at least as alike, the score itself counted among them; shuffles whose score is undefined
-            are left out.
+            are left out. Of several pairs, where fewer than ten of a pair's own shuffles are, the share of the
+            shuffles of all pairs, each in standard deviations from the mean of its pair.
         p_less: Share of shuffles at least as unlike: small where networks are less alike than chance.
         q: p corrected for the number of pairs: the false discovery rate of Benjamini and Hochberg.
         names: What the networks are called, empty for a pair.
         permutations: How many shuffles there were: none for a measure that does not look at single inputs.
         groups: How many groups inputs were shuffled within, 0 for all inputs together.
+        null: How small p were found where there are several pairs.
     """
 
     FIELDS = ("value", "null_mean", "null_quantile", "calibrated", "p", "p_less", "q")
@@ -90,6 +104,7 @@ class Calibration(_PairNumbers):
     names: tuple[str, ...] = ()
     permutations: int = 0
     groups: int = 0
+    null: str = ""
 
     def _sentence(self) -> str:
         if not self.permutations:

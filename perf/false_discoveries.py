@@ -28,7 +28,11 @@ from perf.common import write_table
 from perf.parts import Arrays, load_parts, run_parts
 
 MEASURES = ("cka-debiased", "cka", "procrustes", "rsa", "jaccard", "mutual-knn", "disagreement", "linear-regression")
-DESIGNS = {"unrelated": range(12), "pairs": (0, 0, 2, 2, 4, 4, *range(6, 12)), "families": (*[0] * 4, *[4] * 4, *range(8, 12))}
+DESIGNS = {
+    "unrelated": range(12),
+    "pairs": (0, 0, 2, 2, 4, 4, *range(6, 12)),
+    "families": (*[0] * 4, *[4] * 4, *range(8, 12)),
+}
 N, CLASSES, SHUFFLES = 100, 5, 200
 RANKS = (1, 2, 6, 30)
 
@@ -64,7 +68,9 @@ def discoveries(kept: np.ndarray, name: str, families: np.ndarray) -> dict[str, 
     """Of one zoo: the share of false ones among those with q <= .05, and of the related that are found."""
     measure = get(name)
     grids = calibration_grids(kept[0].astype(float), kept[1:].astype(float), measure)
-    pairs = np.triu_indices(len(families), 1) if measure.info.symmetric else np.nonzero(~np.eye(len(families), dtype=bool))
+    pairs = (
+        np.triu_indices(len(families), 1) if measure.info.symmetric else np.nonzero(~np.eye(len(families), dtype=bool))
+    )
     p, q = grids["p"][pairs], grids["q"][pairs]
     related, declared = (families[:, None] == families)[pairs], q <= 0.05
     return {
@@ -89,7 +95,9 @@ def table(folder: Path) -> list[dict[str, object]]:
 def twin(shuffles: int, name: str) -> dict[str, object]:
     """q of a noisy, rotated copy among 20 networks, and the smallest of the other pairs."""
     rng = np.random.default_rng(0)
-    zoo = [Activations(v, outputs=Outputs(v[:, :CLASSES], np.arange(N) % CLASSES)) for v in rng.normal(size=(20, N, 16))]
+    zoo = [
+        Activations(v, outputs=Outputs(v[:, :CLASSES], np.arange(N) % CLASSES)) for v in rng.normal(size=(20, N, 16))
+    ]
     rotation = np.linalg.qr(rng.normal(size=(16, 16)))[0] if get(name).info.on != "outputs" else np.eye(16)
     copy = zoo[0].values @ rotation + 0.1 * rng.normal(size=(N, 16))
     zoo[1] = Activations(copy, outputs=Outputs(copy[:, :CLASSES], np.arange(N) % CLASSES))

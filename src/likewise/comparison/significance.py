@@ -150,7 +150,7 @@ def null_facts(permutations: int, units: Units, p: np.ndarray, measure: Measure)
 
 
 def share_beyond(values: np.ndarray, nulls: np.ndarray, slack: np.ndarray, *, symmetric: bool) -> np.ndarray:
-    """p of scores (m, m): the share of a pair's shuffles (first) at least as large, the score itself counted among them.
+    """p of scores (m, m): the share of shuffles (first) at least as large, the score itself counted among them.
 
     Where those are fewer than `ENOUGH`, they do not tell how small p is, and the shuffles of all pairs do: scores in
     standard deviations from the mean of their pair's shuffles, a shuffle's from that of the others of its pair. Pairs

@@ -41,7 +41,7 @@ def test_a_run_leaves_a_folder_with_the_numbers_of_the_public_call(nets: list[st
     assert (tmp_path / "run" / "sat.png").stat().st_size > 1000
     rows = json.loads(invoke(transfer, *nets, *DATA, *QUICK, "--out", str(tmp_path / "run"), "--json"))
     assert [row["value"] for row in rows] == pytest.approx(expected.values.flatten().tolist())
-    assert len(list((tmp_path / "run" / "store" / "adversarial").iterdir())) == 2
+    assert len(list((tmp_path / "run" / "store" / "adversarial").iterdir())) == 2 + 1  # and clean images
 
 
 def test_options_of_an_attack_stand_behind_its_name(nets: list[str]) -> None:

@@ -39,7 +39,7 @@ def shown(source: nn.Module, target: nn.Module) -> list[int]:
         labels = data.labels[start : start + 16]
         moved = attacks.pgd(source, clean, labels, **OPTIONS, seed=5 + start).images
         with torch.no_grad():
-            found += target(unpack(pack(moved, clean))).argmax(dim=1).tolist()
+            found += target(unpack(pack(moved, clean), clean)).argmax(dim=1).tolist()
     return found
 
 
@@ -94,7 +94,7 @@ def test_a_network_more_takes_one_attack_more(tmp_path: Path) -> None:
     chunks = {path.name for path in (tmp_path / "adversarial").iterdir()}
     sat({**zoo(), "d": trained(seed=2, steps=80)}, digits(), store=tmp_path, **QUICK)
     more = {path.name for path in (tmp_path / "adversarial").iterdir()} - chunks
-    assert (len(chunks), len(more)) == (3, 1)
+    assert (len(chunks), len(more)) == (3 + 1, 1)  # one batch each, and one of clean images for all
 
 
 def test_the_order_of_the_networks_does_not_matter() -> None:
@@ -143,7 +143,7 @@ def test_examples_are_resized_for_networks_of_another_size() -> None:
     found = matrix.predictions[0, 1].tolist()
     clean = data.inputs[:]
     moved = attacks.pgd(trained(seed=3), clean, data.labels, **OPTIONS).images
-    example = resized_for(unpack(pack(moved, clean)), (1, 16, 16))
+    example = resized_for(unpack(pack(moved, clean), clean), (1, 16, 16))
     assert found == large(example).argmax(dim=1).tolist()
     assert matrix.rates[1, 0] > 0
 
@@ -270,7 +270,7 @@ def test_what_was_attacked_before_a_failure_is_kept(tmp_path: Path) -> None:
     odd.load_state_dict(trained(seed=3).state_dict())
     with pytest.raises(InputError, match="the gradient of Odd is not finite for 40 of 40 images"):
         sat({"a": trained(), "odd": odd}, digits(), store=tmp_path, exact=True, **QUICK)
-    assert len(list((tmp_path / "adversarial").glob("*.safetensors"))) == 1
+    assert len(list((tmp_path / "adversarial").glob("*.safetensors"))) == 1 + 1  # and its clean images
 
 
 def test_a_new_network_is_held_against_a_zoo_by_one_attack(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_new_network_is_held_against_a_zoo_by_one_attack(tmp_path: Path) -> No
     assert row.network == "a"
     assert dict(row) == {name: pytest.approx(math.log(100 * whole.rates[0, j])) for j, name in ((1, "b"), (2, "c"))}
     assert row.counts == (whole.counts[0, 1], whole.counts[0, 2])
-    assert len(list((tmp_path / "adversarial").iterdir())) == 1
+    assert len(list((tmp_path / "adversarial").iterdir())) == 1 + 1  # and its clean images
 
 
 def test_a_new_network_has_a_family(tmp_path: Path) -> None:
@@ -375,4 +375,5 @@ def test_a_run_killed_in_its_fourth_network_repeats_no_attack_and_gives_the_same
 
 
 def _stored(store: Path) -> int:
-    return len(list((store / "adversarial").glob("*.safetensors"))) if store.exists() else 0
+    """How many batches of examples there are, beside those of clean images, which are there with the first network."""
+    return len(list((store / "adversarial").glob("*.safetensors"))) - BATCHES if store.exists() else 0

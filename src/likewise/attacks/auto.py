@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from likewise._base.optional import require
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.steps import Ball, Loss, Norm, Target, cross_entropy, per_image, target
+from likewise.attacks.steps import EPS, Ball, Loss, Norm, Target, cross_entropy, per_image, target
 from likewise.errors import InputError
 
 CROCE = "Croce and Hein 2020, arXiv:2003.01690"
@@ -26,7 +26,7 @@ def apgd_ce(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 8 / 255,
+    eps: float = EPS,
     iterations: int = 100,
     norm: Norm = "Linf",
     seed: int = 0,
@@ -44,7 +44,7 @@ def apgd_t(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 8 / 255,
+    eps: float = EPS,
     iterations: int = 100,
     targets: int = 9,
     norm: Norm = "Linf",
@@ -86,7 +86,7 @@ def autoattack(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 8 / 255,
+    eps: float = EPS,
     norm: Norm = "Linf",
     seed: int = 0,
     exact: bool = False,

@@ -24,7 +24,7 @@ from likewise.attacks.encodings import BRIGHTEST, POSITION, change_all, change_p
 from likewise.attacks.inference import layout
 from likewise.attacks.registry import Adversarial, attack
 from likewise.attacks.searches import Proposals, Search, Space
-from likewise.attacks.steps import Ball, Norm, Target, target
+from likewise.attacks.steps import EPS, Ball, Norm, Target, target
 from likewise.errors import InputError, brief
 from likewise.networks.forward import eval_mode
 
@@ -277,7 +277,7 @@ def generate(
     labels: Tensor | None = None,
     *,
     generator: nn.Module | None = None,
-    eps: float = 10 / 255,
+    eps: float = EPS,
     norm: Norm = "Linf",
 ) -> Adversarial:
     """What a generator of your own makes of the images, kept near them.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.attacks.registry import Adversarial, attack
-from likewise.attacks.steps import Ball, Norm, Target, cross_entropy, per_image, target
+from likewise.attacks.steps import EPS, Ball, Norm, Target, cross_entropy, per_image, target
 from likewise.errors import InputError
 
 Slope = Callable[[Target, Tensor], Tensor]
@@ -53,10 +53,10 @@ def pgd(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 0.05,
+    eps: float = EPS,
     step: float | None = None,
     relative_step: float | None = None,
-    iterations: int = 2,
+    iterations: int = 50,
     norm: Norm = "Linf",
     random_start: bool = True,
     targeted: bool = False,
@@ -70,16 +70,16 @@ def pgd(
     `eps`) along the sign of the gradient of the cross-entropy, or along the gradient at length 1 in the norm L2,
     kept within `eps` and within [0, 1]. Without labels, away from what the network answers before; `targeted`
     leads to the labels. `early_stop` leaves each image where it first fools the network, which is faster. The
-    defaults are those of Deep Similarity Inspector's appendix K, a step of 0.001.
+    defaults are those of SAT's paper: 50 steps of a tenth of `eps`, from a random start.
 
     Options:
-        step: The size of a step; by default 0.001.
-        relative_step: The size of a step as a share of `eps`.
+        step: The size of a step; by default `eps / 10`.
+        relative_step: The size of a step as a share of `eps`, in place of `step`.
         early_stop: Leave each image where it first fools the network, which is faster.
     """
     if step is not None and relative_step is not None:
         raise InputError("the step is given twice. Leave out step or relative_step.")
-    size = relative_step * eps if relative_step is not None else 0.001 if step is None else step
+    size = (0.1 if relative_step is None else relative_step) * eps if step is None else step
     ball = Ball(eps, norm)
     with target(net, images, labels, targeted=targeted, exact=exact) as aim:
         start = ball.random(aim.clean, torch.Generator().manual_seed(seed)) if random_start else None
@@ -94,7 +94,7 @@ def fgsm(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 8 / 255,
+    eps: float = EPS,
     targeted: bool = False,
     exact: bool = False,
 ) -> Adversarial:
@@ -109,7 +109,7 @@ def mi_fgsm(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 16 / 255,
+    eps: float = EPS,
     step: float | None = None,
     iterations: int = 10,
     decay: float = 1.0,
@@ -133,7 +133,7 @@ def vmi_fgsm(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 16 / 255,
+    eps: float = EPS,
     step: float | None = None,
     iterations: int = 10,
     decay: float = 1.0,
@@ -178,8 +178,8 @@ def low_frequency_pgd(
     images: Tensor,
     labels: Tensor | None = None,
     *,
-    eps: float = 0.03,
-    step: float = 0.01,
+    eps: float = EPS,
+    step: float | None = None,
     iterations: int = 20,
     share: float = 1 / 8,
     random_start: bool = False,
@@ -193,7 +193,7 @@ def low_frequency_pgd(
     along either side. The sign itself brings high frequencies back, as in the paper's code.
 
     Options:
-        step: The size of a step.
+        step: The size of a step; by default `eps / 3`.
         share: The share of frequencies that is kept, per axis.
     """
     if not 0 < share <= 1:
@@ -210,7 +210,7 @@ def low_frequency_pgd(
         def slope(aim: Target, moved: Tensor) -> Tensor:
             return low[0] @ aim.slope(moved) @ low[1]
 
-        return ascend(aim, ball, step, iterations, slope, start=start)
+        return ascend(aim, ball, eps / 3 if step is None else step, iterations, slope, start=start)
 
 
 def _check_steps(step: float, iterations: int) -> None:

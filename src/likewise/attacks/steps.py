@@ -24,6 +24,7 @@ from likewise.networks.forward import eval_mode
 from likewise.networks.forward import logits as answer
 from likewise.networks.inputs.normalisation import unwrapped
 
+EPS = 8 / 255  # of every attack within a bound, so that attacks are compared at the same
 Norm = Literal["Linf", "L2"]
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels to one number per image
 

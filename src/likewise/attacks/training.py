@@ -17,10 +17,11 @@ import torch
 from torch import Generator, Tensor, nn
 
 from likewise.attacks.registry import ATTACKS, Attack
+from likewise.attacks.steps import EPS
 from likewise.errors import InputError, OptionError, brief
 from likewise.networks.training.step import ADVERSARIES
 
-USUAL = {"eps": 8 / 255, "iterations": 10}
+USUAL = {"eps": EPS, "iterations": 10}
 EXACT = {"exact": True}
 REACH = 2.5  # how far all steps go together, in eps
 _SETTLED = {"seed": "follows from the seed of the training", "targeted": "would lead to the labels, not away"}

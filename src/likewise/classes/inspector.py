@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BATCH = 256  # inputs shown at a time by default by `inspect`
+ATTACK = {"eps": 0.05, "step": 0.001, "iterations": 2}  # of Deep Similarity Inspector's appendix K
 
 
 class Inspector:
@@ -52,7 +53,8 @@ class Inspector:
         every_n_epochs: Report every so many epochs.
         features: Whether to keep the class means of the classifier's input, train and test.
         adversarial_every: Attack the test batches of every so many epochs too.
-        attack: Options of that attack, PGD.
+        attack: Options of that attack, PGD: by default `eps` 0.05, `step` 0.001 and `iterations` 2 from a random start,
+            those of Deep Similarity Inspector.
 
     Raises:
         InputError: An option is out of range, a reference has other classes, or the folder holds other classes.
@@ -85,7 +87,8 @@ class Inspector:
             raise InputError("out is empty. Name a folder.")
         self.classes, self.reference = _classes_and_reference(classes, reference)
         self.head, self.every, self.features = head, every_n_epochs, features
-        self.adversarial_every, self.attack = adversarial_every, dict(attack or {})
+        self.adversarial_every = adversarial_every
+        self.attack = ATTACK | ({"step": None} if "relative_step" in (attack or {}) else {}) | dict(attack or {})
         self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
         self._fixed = None if self.reference is None else Reference(self.reference)
         self._counts: dict[str, Counts] = {}

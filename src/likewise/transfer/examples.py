@@ -1,8 +1,9 @@
 """Adversarial examples of one network: made in batches, each stored the moment it exists.
 
-Stored are bytes where these are exact, else half precision, rounded towards the clean image so that no value moves
-further from it; where that cannot be, as near an image whose own values half precision lacks, single precision.
-What is used afterwards is what was stored, so results do not depend on where examples come from.
+Stored is what was changed, as shares of the largest change in half precision: values at the bound stay there exactly,
+others move by at most a 4096th of it, and none leaves the bound. Where examples are whole bytes, or few pixels changed,
+the images themselves are stored. Clean images are stored once for all networks that are shown the same. What is used
+afterwards is what was stored, so results do not depend on where examples come from.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from likewise import attacks
 from likewise._base.hashing import digest, facts_digest, value_digest
 from likewise._base.machine import is_out_of_memory
 from likewise.attacks import Attack
-from likewise.attacks.steps import Ball
+from likewise.attacks.steps import Ball, lengths, per_image
 from likewise.errors import ForwardError, InputError, LikewiseError, first_line
 from likewise.networks.inputs.normalisation import transform_of
 from likewise.networks.inputs.transforms import in_channels, resized
 from likewise.transfer.classifiers import Classifier
-from likewise.work.store import Artifacts
+from likewise.work.store import Artifacts, read
 
 EXAMPLES = "adversarial"  # the folder of a store
-PAPER = {"pgd": {"eps": 8 / 255, "iterations": 50, "relative_step": 0.1}}  # of an attack by SAT's paper
-_RULES = 1  # raised when the same settings give other examples than before
-_SEARCH_RULES = {"differential-evolution": 2}  # by the search of an attack: its draws are no longer SciPy's
+CLEAN = "clean"  # the fact of a batch that names the artifact of its clean images
+_RULES = 2  # raised when the same settings give other examples than before; 1 were images in half precision
+_SEARCH_RULES = {"cma-es": 1, "differential-evolution": 2}  # by the search of an attack: their examples were bytes
+_ROUNDING = 2.0**-23  # of single precision near 1
 _REFUSED = {
     "early_stop": "examples that barely fool their source fool nothing else",
     "targeted": "examples are led away from the true classes",
@@ -51,7 +53,7 @@ class AttackSettings:
     def of(
         cls, attack: str | Attack, options: Mapping[str, Any], seed: int, batch_size: int, *, transfer: bool = True
     ) -> AttackSettings:
-        """An attack by name; PGD by default with the options of SAT's paper, others with their own defaults.
+        """An attack by name, with its own defaults where options say nothing.
 
         Examples that need not `transfer` may stop early.
         """
@@ -61,9 +63,7 @@ class AttackSettings:
         for name, reason in _REFUSED.items():
             if explicit.get(name) and (transfer or name != "early_stop"):
                 raise InputError(f"{name} is refused here: {reason}. Leave it out.")
-        paper = {} if "step" in explicit else PAPER.get(attack.name, {})
-        defaults = {name: value for name, value in attack.options.items() if name != "seed"}
-        settings = {**defaults, **paper, **explicit}
+        settings = {name: value for name, value in attack.options.items() if name != "seed"} | explicit
         if "eps" in settings:
             Ball(settings["eps"])  # refused before any network has to run
         return cls(attack, settings, seed, batch_size)
@@ -111,21 +111,24 @@ class Examples:
 
     def batches(self) -> Iterator[Tensor]:
         """The images, batch by batch, as floats in [0, 1]."""
-        return (unpack(self._read(key)["images"]) for key in self.keys)
+        return (self._images(key) for key in self.keys)
 
     def image(self, row: int, batch_size: int) -> Tensor:
         """The example made of one input, given how many inputs were attacked per batch."""
-        return unpack(self._read(self.keys[row // batch_size])["images"][row % batch_size])
+        return self._images(self.keys[row // batch_size])[row % batch_size]
 
     def stalled(self) -> int:
         """How many images had a step without a gradient."""
-        return sum(int((self._read(key)["stalled"] > 0).sum()) for key in self.keys)
+        return sum(int((self._read(key)[0]["stalled"] > 0).sum()) for key in self.keys)
 
-    def _read(self, key: str) -> dict[str, Tensor]:
-        tensors = self.folder.find(key)
-        if tensors is None:
+    def _images(self, key: str) -> Tensor:
+        packed, facts = self._read(key)
+        return unpack(packed, as_floats(self._read(facts[CLEAN])[0]["images"]) if CLEAN in facts else None)
+
+    def _read(self, key: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+        if self.folder.find(key) is None:
             raise InputError(f"examples of {self.network!r} are gone from {self.folder.folder}. Run again.")
-        return tensors
+        return read(self.folder.path(key))
 
 
 def make_examples(net: Classifier, settings: AttackSettings, folder: Artifacts) -> Iterator[Examples | None]:
@@ -138,14 +141,32 @@ def make_examples(net: Classifier, settings: AttackSettings, folder: Artifacts) 
     for start in range(0, n, size):
         rows = slice(start, min(start + size, n))
         key = facts_digest({**identity, "rows": [rows.start, rows.stop]})
-        if folder.find(key) is None:
+        if not _is_stored(key, folder):
             images, labels = _batch(net, rows)
             examples, stalled = settings.run(net, images, labels, start)
             packed = pack(examples, images.cpu(), sparse=settings.attack.norm not in ("Linf", "L2"))
-            folder.put(key, {"stalled": stalled, "images": packed}, facts | {"rows": f"{rows.start} to {rows.stop}"})
+            clean = {CLEAN: _store_clean(images.cpu(), folder)} if "change" in packed else {}
+            folder.put(key, {"stalled": stalled, **packed}, facts | clean | {"rows": f"{rows.start} to {rows.stop}"})
         keys.append(key)
         yield None
     yield Examples(net.name, folder, tuple(keys))
+
+
+def _is_stored(key: str, folder: Artifacts) -> bool:
+    """Whether a batch is there, with the clean images that it is the change of."""
+    if folder.find(key) is None:
+        return False
+    clean = read(folder.path(key))[1].get(CLEAN)
+    return clean is None or folder.find(clean) is not None
+
+
+def _store_clean(images: Tensor, folder: Artifacts) -> str:
+    """Store clean images under a key that follows from them, so that networks which are shown the same share them."""
+    packed = exact_bytes(images)
+    key = digest([f"{CLEAN} {packed.dtype} {tuple(packed.shape)}", packed])[:24]
+    if folder.find(key) is None:
+        folder.put(key, {"images": packed}, {})
+    return key
 
 
 def _batch(net: Classifier, rows: slice) -> tuple[Tensor, Tensor]:
@@ -179,39 +200,43 @@ def _not_pixels(name: str) -> str:
     )
 
 
-def pack(images: Tensor, clean: Tensor, *, sparse: bool = False) -> Tensor:
-    """Images in as few bytes as keep them as near to the clean ones: bytes, half precision or single.
+def pack(images: Tensor, clean: Tensor, *, sparse: bool = False) -> dict[str, Tensor]:
+    """Examples in few bytes, for `unpack`: the images where they are bytes, else their change in half precision.
 
-    With a `sparse` change, such as a patch, unchanged pixels stay as they are.
+    With a `sparse` change, such as a patch, the images as they are.
 
     >>> clean = torch.tensor([[0.25, 0.5]])
-    >>> pack(clean + 8 / 255, clean).dtype, pack(torch.tensor([[0.0, 1.0]]), clean).dtype
-    (torch.float16, torch.uint8)
+    >>> list(pack(clean + 8 / 255, clean)), pack(torch.tensor([[0.0, 1.0]]), clean)["images"].dtype
+    (['change', 'scale'], torch.uint8)
     """
+    whole = exact_bytes(images)
+    if sparse or whole.dtype == torch.uint8:
+        return {"images": whole}
+    change = (images - clean).float()
+    largest = change.abs().flatten(1).amax(dim=1)
+    share = (change / per_image(largest.clamp(min=1e-30), change)).half()
+    scale = (largest - _ROUNDING).clamp(min=0)  # so that adding it to the clean image does not round beyond the bound
+    grown = lengths(share.float()).flatten() * scale / lengths(change).flatten().clamp(min=1e-30)
+    return {"change": share, "scale": scale / grown.clamp(min=1)}
+
+
+def unpack(packed: Mapping[str, Tensor], clean: Tensor | None = None) -> Tensor:
+    """Packed examples as floats in [0, 1]; where their change was kept, with the clean images."""
+    if clean is None or "images" in packed:
+        return as_floats(packed["images"])
+    change = packed["change"].float()
+    return (clean + per_image(packed["scale"], change) * change).clamp(0, 1)
+
+
+def exact_bytes(images: Tensor) -> Tensor:
+    """Images as bytes where that loses nothing, else as they are."""
     in_bytes = (images * 255).round().to(torch.uint8)
-    if torch.equal(unpack(in_bytes), images):
-        return in_bytes
-    if sparse:
-        return images
-    half = _rounded_towards(images, clean)
-    change, rounded = (images - clean).flatten(1), (half.float() - clean).flatten(1)
-    within = rounded.abs().amax(dim=1) <= change.abs().amax(dim=1)
-    return half if bool((within & (rounded.norm(dim=1) <= change.norm(dim=1))).all()) else images
+    return in_bytes if torch.equal(as_floats(in_bytes), images) else images
 
 
-def unpack(images: Tensor) -> Tensor:
-    """Packed images as floats in [0, 1]."""
+def as_floats(images: Tensor) -> Tensor:
+    """Images in [0, 1], from bytes or floats."""
     return images.float() / 255 if images.dtype == torch.uint8 else images.float()
-
-
-def _rounded_towards(images: Tensor, clean: Tensor) -> Tensor:
-    """Values in half precision, the next one towards the clean image where rounding leads away from it."""
-    half = images.half()
-    gap = half.float() - clean
-    away = gap.abs() > (images - clean).abs()
-    step = torch.where(gap > 0, -1, 1).to(torch.int16)
-    nearer = torch.where(away, half.view(torch.int16) + step, half.view(torch.int16)).view(torch.float16)
-    return torch.where((nearer.float() - clean).abs() < gap.abs(), nearer, half)
 
 
 def resized_for(images: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -36,6 +36,7 @@ NONE_RIGHT = "no input is classified correctly by both, so nothing can be fooled
     limits={"batch_size": (1, None)},
     cost="an attack per network, a pass over its examples per pair",
     source="Hwang et al. 2024, arXiv:2210.11407",
+    version=3,
 )
 def sat(
     pair: Pair,
@@ -55,8 +56,8 @@ def sat(
 
     Options:
         attack: An attack by name; see `likewise.attacks`.
-        eps: How far inputs may be changed; the attack's own by default.
-        iterations: How many steps the attack takes; 50 by default for PGD.
+        eps: How far inputs may be changed; 8/255 by default, for every attack.
+        iterations: How many steps the attack takes; the attack's own by default, 50 for PGD.
         batch_size: How many inputs are attacked at a time.
         seed: Of the random draws.
 

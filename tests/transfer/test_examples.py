@@ -57,7 +57,9 @@ def test_kept_examples_are_those_made_but_for_a_thousandth_of_a_grey_level(eps: 
     assert {name: value.dtype for name, value in packed.items()} == {"change": torch.float16, "scale": torch.float32}
     lost = 255 * (unpack(packed, clean) - moved)
     assert float(lost.abs().mean()) < 0.08 * 255 * eps / 1000
-    assert abs(float((lost * (moved - clean).sign()).mean())) < 1e-4 * (1 + 16 * eps)  # nor nearer to the clean image on the whole
+    assert abs(float((lost * (moved - clean).sign()).mean())) < 1e-4 * (
+        1 + 16 * eps
+    )  # nor nearer to the clean image on the whole
     as_images = 255 * (moved.half().float() - moved)
     assert float(as_images.abs().mean()) > float(lost.abs().mean()) * (3 if eps > 0.1 else 8)
 

@@ -5,7 +5,6 @@ Two arrays give a `Score`, a mapping gives matrices, networks are first shown th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -154,13 +153,12 @@ def permutations_of(calibrate: bool | int, within: Any) -> int:
 
 
 def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:
-    bound, started, inputs = seeded(measure, run.seed), time.perf_counter(), (things["x"], things["y"])
+    bound, inputs = seeded(measure, run.seed), (things["x"], things["y"])
     with nullcontext() if measure.info.on == "networks" else one_thread(for_inputs=inputs):
         a, b = as_views(things, run.reduce, [measure], keep_names=True).values()
         workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
         value = bound.score(pair) if store is None else measure_pair(pair, bound, store)
-    seconds = time.perf_counter() - started
     calibration = None
     if run.permutations:
         calibration = calibrate_pair(
@@ -188,7 +186,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
         calibration=calibration,
         call=call_of(bound),
         untrained=run.untrained,
-        judge=Judge.of(inputs, bound, run.reduce, seconds),
+        judge=Judge.of(inputs, bound, run.reduce),
     )
 
 

@@ -8,7 +8,6 @@ trained on the same labels are always more alike than noise.
 
 from __future__ import annotations
 
-import time
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -37,7 +36,7 @@ from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations
 
 PERMUTATIONS = 99  # of a verdict
-SECONDS = 0.2  # what showing a score may take
+WORK = 2e7  # multiplications of a score, by the cost its measure declares, up to which showing it shuffles
 
 
 def calibrate(
@@ -249,21 +248,22 @@ class Judge:
     inputs: tuple[Any, Any]  # weak references
     measure: Measure
     reduce: Any
-    seconds: float  # what the score took
 
     @classmethod
-    def of(cls, inputs: tuple[Any, Any], measure: Measure, reduce: Any, seconds: float) -> Judge:
+    def of(cls, inputs: tuple[Any, Any], measure: Measure, reduce: Any) -> Judge:
         """A judge that holds its inputs weakly."""
-        return cls((_weak(inputs[0]), _weak(inputs[1])), measure, reduce, seconds)
+        return cls((_weak(inputs[0]), _weak(inputs[1])), measure, reduce)
 
     def __call__(self, score: Score) -> str:
-        """The verdict in a sentence; nothing where it would take long, or the inputs are gone or have changed."""
-        started = time.perf_counter()
-        pair = self._pair() if self.seconds <= SECONDS else None
+        """The verdict in a sentence; nothing where it would take long, or the inputs are gone or have changed.
+
+        What takes long is decided by sizes, never by the clock, so that a score says the same on every machine.
+        """
+        pair = self._pair() if self._quick(score) else None
         if pair is None:
             return ""
         within = _labels_of(pair)
-        null = self._null(pair, within, started + SECONDS, float(score))
+        null = self._null(pair, within, float(score))
         if null is None:
             return ""
         null = null[~np.isnan(null)]
@@ -283,18 +283,18 @@ class Judge:
         a, b = (Representation(view, workspace) for view in views.values())
         return Pair(a, b)
 
-    def _null(self, pair: Pair, within: Any, until: float, value: float) -> np.ndarray | None:
-        """Scores of shuffled inputs; None where time runs out or the inputs were changed meanwhile."""
-        scores: list[float] = []
+    def _quick(self, score: Score) -> bool:
+        """Whether shuffling takes a moment; of a measure that is not ours, nobody knows."""
+        needed = self.measure.info.operations(score.n, max(score.widths), self.measure.resolved)
+        return self.measure.built_in and needed <= WORK
+
+    def _null(self, pair: Pair, within: Any, value: float) -> np.ndarray | None:
+        """Scores of shuffled inputs; None where the inputs were changed meanwhile."""
         with one_thread(for_inputs=(pair.a.view, pair.b.view)):
             again = attempt(self.measure, pair)[0]
             if not abs(again - value) <= 1e-9 * max(1.0, abs(value)):
                 return None
-            for score in null_draws(pair, self.measure, PERMUTATIONS, 0, within):
-                scores.append(score)
-                if time.perf_counter() > until:
-                    return None
-        return np.array(scores)
+            return np.array(list(null_draws(pair, self.measure, PERMUTATIONS, 0, within)))
 
 
 def _weak(values: Any) -> Any:

@@ -2,7 +2,7 @@
 
 It is the number wherever a number is needed: in arithmetic, in `str`, f-strings, CSV and JSON files and logs. At a
 prompt and inside a list it is one line with its measure and range; nothing is computed for that. A notebook and
-`explain()` add the verdict, where shuffling takes a moment; elsewhere they name the call that gives it.
+`explain()` add the verdict, where shuffling is little work; elsewhere they name the call that gives it.
 A score holds numbers and words only. The function that finds the verdict is passed in, and is not pickled.
 """
 
@@ -146,7 +146,8 @@ class Score(float):
     def verdict(self) -> str:
         """What the value says compared with chance, in a sentence.
 
-        It is computed by shuffling inputs where that takes about 0.2 s at most and the arrays are still there.
+        It is computed by shuffling inputs where that is little work, by the sizes of the arrays and the cost that the
+        measure declares, and the arrays are still there. A measure of one's own declares none.
         """
         if not self.paired:
             return "It does not look at single inputs, so shuffling them gives no null."

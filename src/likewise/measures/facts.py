@@ -7,6 +7,7 @@ read them here. A fact that is not declared is claimed not to hold, and is teste
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ _IMPLIED = {ROTATION: {PERMUTATION}, LINEAR: {PERMUTATION, ROTATION, SCALE}}
 
 Direction = Literal["more alike", "less alike"]
 Limit = tuple[float | None, float | None] | tuple[str, ...]
+_FACTOR, _POWERS = re.compile(r"(?P<log>log )?(?P<size>\w+?)(?P<power>[²³]?)"), {"": 1, "²": 2, "³": 3}
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,25 @@ class Info:
     def similarity(self) -> bool:
         """Whether larger is more alike."""
         return self.larger_is == "more alike"
+
+    def operations(self, n: int, d: int, options: Mapping[str, Any]) -> float:
+        """About how many multiplications a pair takes by its declared cost; infinite where a word of that is no size.
+
+        >>> Info("made", "rsm", "more alike", (0, 1), "", cost="n·d² + d³").operations(100, 10, {})
+        11000.0
+        """
+        sizes = {"n": n, "d": d, "c": d, **options}
+        cost = self.cost.replace("n·d²", "n²·d") if n < d else self.cost
+        return float(sum(math.prod(_factor(text, sizes) for text in term.split("·")) for term in cost.split(" + ")))
+
+
+def _factor(text: str, sizes: Mapping[str, Any]) -> float:
+    """A factor such as "d²" or "log n" as a number."""
+    match = _FACTOR.fullmatch(text)
+    size = sizes.get(match["size"]) if match else None
+    if match is None or not isinstance(size, int):
+        return math.inf
+    return float((math.log2(max(size, 2)) if match["log"] else size) ** _POWERS[match["power"]])
 
 
 def describe(info: Info, function: Callable[..., float]) -> Info:

@@ -111,7 +111,7 @@ def cka_debiased(pair: Pair) -> float:
     identity=1,
     invariant_to={ROTATION, SCALE, SHIFT},
     rows=lambda o: 4,
-    cost="n·b·d",
+    cost="n·batch·d",
     limits={"batch": (4, None)},
     source="Nguyen et al. 2021, arXiv:2010.15327",
 )

@@ -117,6 +117,21 @@ def test_a_curve_that_only_climbs_and_stays_has_no_refinement() -> None:
     # 1 - exp(-x / 3) is 95 % of the way at x = 3 ln 20 = 8.99
     found = phases(1 - np.exp(-np.arange(60) / 3))
     assert (found.surge_end, found.refinement_end) == (9, 9)
+    assert str(found) == "surge to epoch 9, then rest"
+
+
+@pytest.mark.parametrize("end", [0.6, 1.2], ids=["below its first top", "above it"])
+def test_a_curve_that_falls_and_grows_again_has_another_course(end: float) -> None:
+    """As with a learning rate that is far too high: an early top, a fall, and slow growth."""
+    curve = np.concatenate([np.linspace(0.2, 0.8, 7), np.linspace(0.7, 0.1, 30), np.linspace(0.1, end, 363)])
+    assert str(phases(curve)) == "no clear phases: the curve falls to epoch 36 and grows again"
+    assert str(phases(curve[:10])).startswith("cannot tell yet")
+
+
+def test_a_verdict_of_rest_needs_ten_epochs_of_it() -> None:
+    verdicts = {length: phases(PARTS[:length]) for length in range(1, 60)}
+    assert min(length for length, found in verdicts.items() if found.clear) == 27  # rest begins at 17
+    assert all(found.clear for length, found in verdicts.items() if length >= 27)
 
 
 @pytest.mark.parametrize("curve", [np.full(30, 0.4), np.linspace(1, 0, 30)], ids=["flat", "falling"])
@@ -144,13 +159,17 @@ def test_some_noise_does_not_hide_the_phases() -> None:
 @pytest.mark.parametrize(
     ("curve", "said"),
     [
-        (PARTS[:7], "no clear phases: 7 epochs are too few, 8 are needed"),
-        ([*PARTS[:7], np.nan, np.nan], "no clear phases: 7 epochs are too few, 8 are needed"),
-        ([], "no clear phases: 0 epochs are too few, 8 are needed"),
-        (np.linspace(0, 1, 40), "no clear phases: the curve was still climbing when the training ended"),
-        ([*PARTS[:11], *np.linspace(0.9, 0.1, 9)], "surge to epoch 9, then still changing when the training ended"),
+        (PARTS[:10], "cannot tell yet: 10 epochs are recorded, 20 are needed"),
+        ([*PARTS[:7], *[np.nan] * 20], "cannot tell yet: 7 epochs are recorded, 20 are needed"),
+        ([], "cannot tell yet: 0 epochs are recorded, 20 are needed"),
+        (np.linspace(0, 1, 40), "cannot tell yet: the curve was still climbing when the record ended"),
+        (
+            [*PARTS[:11], *np.linspace(0.9, 0.1, 9)],
+            "surge to epoch 9, then refinement, not followed by 10 epochs of rest yet",
+        ),
+        (PARTS[:25], "surge to epoch 10, then refinement, not followed by 10 epochs of rest yet"),
     ],
-    ids=["short", "holes", "empty", "climbing", "falling at the end"],
+    ids=["short", "holes", "empty", "climbing", "falling at the end", "short rest"],
 )
 def test_what_cannot_be_told_has_a_reason(curve: np.ndarray, said: str) -> None:
     found = phases(curve)

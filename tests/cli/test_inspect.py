@@ -38,7 +38,7 @@ def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
         assert float(accuracy) == pytest.approx(accuracies[epoch], abs=1e-6)
         assert float(most) == pytest.approx(classes.wsi(weights[epoch]).max, abs=5e-4)
     assert printed[5:] == [
-        "no clear phases: 3 epochs are too few, 8 are needed",
+        "cannot tell yet: 3 epochs are recorded, 20 are needed",
         str(out / "film.html"),
     ]
     kept = sorted(path.name for path in out.iterdir())

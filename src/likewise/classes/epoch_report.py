@@ -6,10 +6,10 @@ with the ending "_train" or "_adversarial" for the others.
 
 Phases follow from one rule on one curve, smoothed by a running median of three. The *surge* ends at the first epoch
 that has climbed 95 % of the way from the start to the top. *Rest* begins at the first epoch from which the
-curve stays within 10 % of that climb around its level over the last fifth of the epochs; what lies
-between is *refinement*. A climb not four times larger than the curve's own noise is no surge, a top within
-the last fifth no end of one, and a curve that comes to rest only within the last fifth has not been
-seen resting: in these cases there are no clear phases, or the last one is open.
+curve stays within 10 % of that climb around its level over the last fifth of the epochs, and has to last
+ten epochs; what lies between is *refinement*. Fewer than twenty epochs are too short a record. A climb not four times
+larger than the curve's own noise is no surge, and a top within the last fifth no end of one. A curve that falls
+by a quarter of its range and grows as much again shows another course, that of networks that learn badly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from likewise.classes.confusion import ranks
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError
 
-SHORTEST = 8  # epochs; fewer are not enough data
+SHORTEST = 20  # epochs; of fewer, nothing can be told yet
+REST = 10  # epochs that rest has to last
+REGROWN = 0.25  # of a curve's range: fallen and grown again by so much, it shows no surge and refinement
 
 
 class Reference:
@@ -211,10 +213,11 @@ class Phases:
 
     def __str__(self) -> str:
         if self.surge_end is None:
-            return f"no clear phases: {self.reason}"
+            return self.reason
         if self.refinement_end is None:
             return f"surge to epoch {self.surge_end}, then {self.reason}"
-        return f"surge to epoch {self.surge_end}, refinement to epoch {self.refinement_end}, then rest"
+        refined = self.refinement_end > self.surge_end
+        return f"surge to epoch {self.surge_end}, {f'refinement to epoch {self.refinement_end}, ' * refined}then rest"
 
 
 def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phases:
@@ -236,22 +239,33 @@ def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phase
     numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
     values = values[np.isfinite(values)]
     if len(values) < SHORTEST:
-        return Phases(None, None, f"{len(values)} epochs are too few, {SHORTEST} are needed")
+        return Phases(None, None, f"cannot tell yet: {len(values)} epochs are recorded, {SHORTEST} are needed")
     smooth = _median3(values)
     noise = 1.4826 * float(np.median(np.abs(np.diff(values)))) / 2**0.5
     start, top = float(smooth[0]), float(smooth.max())
     climb, tail = top - start, max(2, len(values) // 5)
+    level = float(np.median(smooth[-tail:]))
+    turn = _turn(smooth, level, max(4 * noise, REGROWN * float(np.ptp(smooth)), 1e-9))
+    if turn is not None:
+        return Phases(None, None, f"no clear phases: the curve falls to epoch {numbers[turn]} and grows again")
     if climb <= max(4 * noise, 1e-9):
-        return Phases(None, None, "the curve does not climb from where it started")
+        return Phases(None, None, "no clear phases: the curve does not climb from where it started")
     surge = int(np.argmax(smooth >= start + 0.95 * climb))
     if surge >= len(values) - tail:
-        return Phases(None, None, "the curve was still climbing when the training ended")
-    level = float(np.median(smooth[-tail:]))
+        return Phases(None, None, "cannot tell yet: the curve was still climbing when the record ended")
     restless = np.flatnonzero(np.abs(smooth - level) > 0.1 * climb)
     rest = max(surge, int(restless[-1]) + 1 if len(restless) else 0)
-    if rest > len(values) - tail:
-        return Phases(numbers[surge], None, "still changing when the training ended")
+    needed = max(tail, REST)
+    if rest > len(values) - needed:
+        return Phases(numbers[surge], None, f"refinement, not followed by {needed} epochs of rest yet")
     return Phases(numbers[surge], numbers[max(surge, rest - 1)])
+
+
+def _turn(smooth: np.ndarray, level: float, least: float) -> int | None:
+    """The lowest epoch of a curve that falls by `least` before it and ends above it by as much; None without one."""
+    fallen = np.maximum.accumulate(smooth) - smooth
+    turns = np.flatnonzero((fallen > least) & (level - smooth > least))
+    return int(turns[smooth[turns].argmin()]) if len(turns) else None
 
 
 def _median3(values: np.ndarray) -> np.ndarray:

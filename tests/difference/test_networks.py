@@ -297,3 +297,15 @@ def test_a_published_network_is_close_to_itself_quantised_and_changed_by_pruning
     assert found.first_moved.layer == "conv1"
     assert found.weights.zeros[1] == pytest.approx(0.79, abs=0.02)
     assert found.first_diverged is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_copy_in_half_precision_is_close_and_changes_from_the_first_layer_on(
+    resnet: nn.Module, dtype: torch.dtype
+) -> None:
+    found = difference(resnet, copy.deepcopy(resnet).to(dtype), "cifar10:test[:24]")
+    assert (found.verdict, found.first_moved.layer, found.first_diverged) == ("close", "conv1", None)
+    assert all(flip.margin < torch.finfo(dtype).eps * 8 for flip in found.flips)
+    assert found.weights.shared == len(resnet.state_dict())
+    rounding = torch.finfo(dtype).eps / 2
+    assert max(change for _, change in found.weights.changed) < rounding

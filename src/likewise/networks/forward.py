@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -91,7 +92,15 @@ def transform_for(net: nn.Module, data: Any, label: str, transform: Any = None) 
 
 
 def prepare_inputs(net: nn.Module, inputs: Any) -> Any:
-    """One batch as the network takes it: texts as its tokens, sounds as its features, everything else as it is."""
+    """One batch as the network takes it: texts as its tokens, sounds as its features, all in its precision.
+
+    Every pass of a network comes by here, whatever it is for.
+    """
+    return to_network(net, _features(net, inputs))
+
+
+def _features(net: nn.Module, inputs: Any) -> Any:
+    """Texts as the network's tokens, sounds as its features, everything else as it is."""
     inside: Any = unwrapped(net)
     if isinstance(inputs, (list, tuple)) and inputs and isinstance(inputs[0], (str, tuple, list)):
         if not callable(getattr(inside, "tokenize", None)):
@@ -106,6 +115,33 @@ def prepare_inputs(net: nn.Module, inputs: Any) -> Any:
     if isinstance(prepared, Prepared):
         return prepared.to(device)
     return {name: value.to(device) for name, value in prepared.items() if isinstance(value, Tensor)}
+
+
+def to_network(net: nn.Module, inputs: Any) -> Any:
+    """Tensors on the device and in the precision of a network's weights; whole numbers (tokens, bytes) stay whole.
+
+    >>> to_network(nn.Linear(2, 2).half(), torch.zeros(1, 2)).dtype
+    torch.float16
+    """
+    first = next(net.parameters(), None)
+    device = None if first is None or first.is_meta else first.device  # weights without values take nothing away
+    # formats of one byte hold weights, and nothing is computed in them
+    floating = (value.dtype for value in net.parameters() if value.is_floating_point() and value.element_size() > 1)
+    dtype = next(floating, None)
+
+    def fitted(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        return value.to(device=device, dtype=dtype if value.is_floating_point() else None)
+
+    if not isinstance(inputs, dict):
+        return fitted(inputs)
+    values = {name: fitted(value) for name, value in inputs.items()}
+    if all(value is inputs[name] for name, value in values.items()):
+        return inputs
+    same = copy.copy(inputs)  # a graph stays one
+    same.update(values)
+    return same
 
 
 def _are_sounds(inputs: Any) -> bool:

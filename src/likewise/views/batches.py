@@ -8,7 +8,6 @@ the batch.
 
 from __future__ import annotations
 
-import copy
 import math
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,17 +74,6 @@ def known_length(data: Any) -> int | None:
     """How many inputs there are, where that is known before the first batch."""
     listed = isinstance(data, (Data, Tensor, np.ndarray)) or are_texts(data) or are_sounds(data)
     return len(data) if listed else None
-
-
-def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
-    """Inputs in the precision of the network; whole numbers (tokens, bytes) as they are."""
-    if isinstance(inputs, Tensor):
-        return inputs.to(dtype) if dtype is not None and inputs.is_floating_point() else inputs
-    if isinstance(inputs, dict):
-        same = copy.copy(inputs)  # a graph stays one
-        same.update({key: cast(value, dtype) for key, value in inputs.items()})
-        return same
-    return inputs
 
 
 def first_inputs(inputs: Any, n: int) -> Any:

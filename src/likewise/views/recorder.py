@@ -27,7 +27,7 @@ from likewise.networks.anatomy.outputs import first_tensor, tensor_at
 from likewise.networks.forward import eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
-from likewise.views.batches import Batch, BatchSplitter, answer_to, cast, first_inputs
+from likewise.views.batches import Batch, BatchSplitter, answer_to, first_inputs
 from likewise.views.hooks import (
     EMBEDDING,
     LOGITS,
@@ -134,8 +134,7 @@ class Recorder:
 
     def forward(self, batch: Batch, number: int) -> BatchRows:
         """The rows of a batch, which the network is shown in chunks where it does not fit in memory."""
-        floating = (value.dtype for value in self.net.parameters() if value.is_floating_point())
-        inputs = cast(prepare_inputs(self.net, batch.inputs), next(floating, None))
+        inputs = prepare_inputs(self.net, batch.inputs)
         self.cut += cut_texts(self.net, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.inputs += batch.size
         whole = Batch(inputs, None, batch.start)

@@ -79,7 +79,7 @@ SOURCES = ["module", "zoo", "timm"]
 CASES = [(verb, source) for verb in VERBS for source in SOURCES if (verb, source) != (_transfer, "timm")]  # slow
 
 
-@pytest.mark.parametrize("verb, source", CASES, ids=[f"{verb.__name__[1:]}-{source}" for verb, source in CASES])
+@pytest.mark.parametrize(("verb", "source"), CASES, ids=[f"{verb.__name__[1:]}-{source}" for verb, source in CASES])
 @pytest.mark.parametrize("dtype", ROUNDING, ids=lambda dtype: str(dtype).removeprefix("torch."))
 def test_a_verb_takes_networks_of_any_precision(verb: Any, source: str, dtype: torch.dtype) -> None:
     data, single = _data(source), _single(source)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from likewise._base.machine import on_precise_device
 from likewise.errors import InputError, first_line
 
 Array = np.ndarray[Any, Any]
@@ -21,8 +22,8 @@ NO_ARRAY = (type(None), str, bytes, bytearray, Mapping, Set, Iterator, FunctionT
 
 
 def as_tensor(values: Any, label: str) -> Tensor:
-    """A floating tensor that shares memory where it can."""
-    tensor = plain_tensor(values, label)
+    """A floating tensor that shares memory where it can; on the CPU where its device has no double precision."""
+    tensor = on_precise_device(plain_tensor(values, label))
     if tensor.is_complex():
         raise InputError(f"{label} holds complex entries. Pass its real part or its modulus.")
     if tensor.dtype in (torch.float32, torch.float64):

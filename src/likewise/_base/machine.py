@@ -1,4 +1,4 @@
-"""How many threads a computation takes, and how much memory is free.
+"""How many threads a computation takes, how much memory is free, and which devices have double precision.
 
 Small matrices lose more to waking threads than they gain: one comparison of them runs on one thread, and several
 comparisons run side by side.
@@ -6,6 +6,7 @@ comparisons run side by side.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterator
@@ -77,3 +78,20 @@ def free_memory() -> int:
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
     except (ValueError, OSError, AttributeError):
         return 4 * 10**9
+
+
+@functools.cache
+def has_float64(device: torch.device) -> bool:
+    """Whether a device computes in double precision; those of Apple do not."""
+    if device.type in ("cpu", "cuda"):
+        return True
+    try:
+        torch.zeros(1, dtype=torch.float64, device=device)
+    except (TypeError, RuntimeError, NotImplementedError):
+        return False
+    return True
+
+
+def on_precise_device(values: torch.Tensor) -> torch.Tensor:
+    """The tensor where it can become double: on its device, else on the CPU."""
+    return values if has_float64(values.device) else values.cpu()

@@ -107,7 +107,7 @@ class CandidateBatches:
 
     def _answer(self, images: Tensor) -> Tensor:
         with torch.no_grad():
-            return self.aim.answer(images.div_(BRIGHTEST).to(self.aim.clean.device)).double().cpu()
+            return self.aim.answer(images.div_(BRIGHTEST).to(self.aim.clean.device)).cpu().double()
 
     def _batches(self, searches: list[ImageSearch]) -> Iterator[Tensor]:
         filled = 0

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from likewise._base.arrays import check_labels, plain_tensor
+from likewise._base.machine import has_float64
 from likewise._base.progress import warn
 from likewise.errors import InputError, LikewiseError
 from likewise.networks.anatomy.calls import same_numbers
@@ -69,7 +70,7 @@ class Counts:
             self._add_features(values if mask is None else values[mask], truth)
 
     def _add_features(self, values: Tensor, truth: Tensor) -> None:
-        precise = torch.float32 if values.device.type == "mps" else torch.float64
+        precise = torch.float64 if has_float64(values.device) else torch.float32
         if self._sums is None:
             self._sums = torch.zeros((self.classes, values.shape[1]), dtype=precise, device=values.device)
         self._sums.index_add_(0, truth.long(), values.to(precise))

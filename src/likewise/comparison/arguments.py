@@ -16,7 +16,7 @@ from likewise.measures.families.functional import labelled
 from likewise.measures.function import Measure
 from likewise.measures.registry import FAMILIES, MEASURES, get, select
 from likewise.views import Activations, Outputs, Reduction
-from likewise.views.activations import check_same_probe
+from likewise.views.activations import check_same_probe, on_one_device
 from likewise.views.show import Show, unknown_option
 from likewise.work.store import Store, open_store
 
@@ -221,6 +221,7 @@ def as_views(
         else:
             outputs = Outputs(view) if functional and as_tensor(view, repr(str(name))).ndim == 2 else None
             ready[name] = Activations(view, name=str(name), reduce=reduce, outputs=outputs)
+    ready = dict(zip(ready, on_one_device(list(ready.values())), strict=True))
     first, *others = ready.values()
     for view in others:
         check_same_probe(first, view)

@@ -20,7 +20,7 @@ from likewise._base.progress import Progress
 from likewise.comparison.arguments import seeded, with_options
 from likewise.comparison.pairs import score_items
 from likewise.data import Data, as_data
-from likewise.data.inputs import data_name
+from likewise.data.inputs import data_name, to_device
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.matrices.layers import LayerMatrix
@@ -252,7 +252,7 @@ def _paired_batches(recorders: list[Recorder], inputs: list[Any], batch_size: in
     devices = [recorder.input_device for recorder in recorders]
     if all(data is inputs[0] for data in inputs):
         for batch in _merge_small(batches(inputs[0], batch_size, shuffle=seed, device=devices[0])):
-            yield [batch] * len(recorders)
+            yield [replace(batch, inputs=to_device(batch.inputs, device)) for device in devices]
         return
     pairs = zip(inputs, devices, strict=True)
     streams = [_merge_small(batches(data, batch_size, shuffle=seed, device=device)) for data, device in pairs]

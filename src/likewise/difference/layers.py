@@ -16,6 +16,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from likewise._base.machine import on_precise_device
 from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_rows
 from likewise.measures.numerics.minibatch import MinibatchCKA
 from likewise.networks.forward import transform_for
@@ -89,6 +90,7 @@ class _Sums:
         """One batch of a layer, as rows of either network."""
         y = y.to(x.device)
         self._cka.setdefault(layer, MinibatchCKA()).add([x], [y])
+        x, y = on_precise_device(x), on_precise_device(y)
         apart = float((x.double() - y.double()).square().sum()) if x.shape == y.shape else math.nan
         before = self._squares.get(layer, (0.0, 0.0))
         self._squares[layer] = before[0] + apart, before[1] + float(x.double().square().sum())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from likewise._base.machine import on_precise_device
 from likewise.networks import unwrapped
 
 
@@ -26,7 +27,8 @@ def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
     common = [name for name, value in left.items() if name in right and right[name].shape == value.shape]
     changed, zeros, numbers = [], [0, 0], 0
     for name in common:
-        first, second = left[name].double(), right[name].double().to(left[name].device)
+        first = on_precise_device(left[name]).double()
+        second = right[name].to(first.device).double()
         numbers += first.numel()
         zeros = [zeros[0] + int((first == 0).sum()), zeros[1] + int((second == 0).sum())]
         if not torch.equal(first, second):

@@ -22,7 +22,7 @@ from likewise.measures.numerics.kernels import InnerProducts, Kernel, Linear, fi
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
 from likewise.views import Activations, Outputs
-from likewise.views.activations import check_same_probe
+from likewise.views.activations import check_same_probe, on_one_device
 
 T = TypeVar("T")
 __all__ = ["Kernel", "Pair", "pair_of"]
@@ -224,7 +224,8 @@ def pair_of(x: Any, y: Any, *, reduce: str | None = None, shapes: str | None = N
     if shapes is not None and reduce is None:
         x, y = _as_reference(x, y, shapes)
     workspace = Workspace(once=True)
-    a, b = (Representation(_view(v, name, reduce, on), workspace) for v, name in ((x, "x"), (y, "y")))
+    views = on_one_device([_view(v, name, reduce, on) for v, name in ((x, "x"), (y, "y"))])
+    a, b = (Representation(view, workspace) for view in views)
     return Pair(a, b)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from likewise._base.machine import has_float64
 from likewise._base.progress import warn
 from likewise.attacks.steps import lengths, target
 from likewise.data import Data
@@ -47,7 +48,8 @@ def boundary_distances(
         points = images[rows] + steps.to(images).view(column) * directions[rows]
         return classify(points) != classes[rows]
 
-    low = torch.zeros(len(images), dtype=torch.float64, device=images.device)
+    precise = torch.float64 if has_float64(images.device) else torch.float32
+    low = torch.zeros(len(images), dtype=precise, device=images.device)
     high, reached = torch.full_like(low, limit), torch.zeros(len(images), dtype=torch.bool, device=images.device)
     for step in np.geomspace(min(SMALLEST, limit / 2), limit, STEPS):
         left = (~reached).nonzero()[:, 0]
@@ -137,7 +139,7 @@ def _distances(rep: Representation, directions: Tensor, right: Tensor, sample: t
             along = in_channels(along, images.shape[1])
             along = interpolate(along, images.shape[2:], mode="bilinear", antialias=True)
         distances, reached = boundary_distances(net.classes, images, along, limit)
-    return torch.stack([distances, reached.double()], dim=1).cpu()
+    return torch.stack([distances, reached.to(distances)], dim=1).cpu().double()
 
 
 @quantity

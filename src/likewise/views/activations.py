@@ -9,7 +9,7 @@ whose powers a float could not hold is taken out once, as a power of two (`Activ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -150,6 +150,8 @@ class Activations:
                 f"{label} has {values.shape[0]} rows and its outputs have "
                 f"{self.outputs.logits.shape[0]}. Take both from one pass over the probe."
             )
+        if self.outputs is not None and self.outputs.logits.device != values.device:
+            object.__setattr__(self, "outputs", Outputs(self.outputs.logits.to(values.device), self.outputs.labels))
 
     @property
     def label(self) -> str:
@@ -219,6 +221,14 @@ class Activations:
         """
         return self if self.name == name else replace(self, name=name, reduce=None).stored_in(self.files)
 
+    def to(self, device: Any) -> Activations:
+        """The same view on another device.
+
+        Args:
+            device: A device of torch, such as "cpu".
+        """
+        return replace(self, values=self.values.to(device), reduce=None).stored_in(self.files)
+
     def stored_in(self, files: tuple[Path, ...]) -> Activations:
         """This view, which records the files it was read from.
 
@@ -254,7 +264,7 @@ def _first_look(values: Tensor, label: str) -> tuple[Tensor, int, float]:
             means = torch.from_numpy(columns)
         else:
             norm = float(torch.linalg.vector_norm(values))
-            means, square = values.mean(dim=0), norm * norm
+            means, square = column_means(values), norm * norm
     if ORDINARY[0] <= square <= ORDINARY[1]:
         return means, 0, variation
     peak = float(values.abs().max())
@@ -268,7 +278,7 @@ def _first_look(values: Tensor, label: str) -> tuple[Tensor, int, float]:
 def column_means(values: Tensor) -> Tensor:
     """The mean of every column, added up in the same order whatever the scale."""
     if values.device.type != "cpu":
-        return values.mean(dim=0)
+        return values.mean(dim=0, dtype=torch.float64)
     return torch.from_numpy(_means_and_square(values.numpy())[0])
 
 
@@ -378,6 +388,12 @@ def check_width(label: str, width: int, rows: Tensor) -> None:
             f"{label} has {width} columns in the first batch and {rows.shape[1]} in a later one. "
             "Give inputs of one size, or choose reduce='mean', 'cls' or 'last'."
         )
+
+
+def on_one_device(views: Sequence[Activations]) -> list[Activations]:
+    """The views as they are where all are on one device, else on the CPU."""
+    together = len({view.values.device for view in views}) == 1
+    return [view if together else view.to("cpu") for view in views]
 
 
 def check_same_probe(a: Activations, b: Activations) -> None:

@@ -91,7 +91,8 @@ def on_two_inputs(
     module = _built(network, inputs)
     label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
     few = transform_for(module, inputs[:2] if isinstance(inputs, (Data, torch.Tensor)) else inputs, label)
-    return module, look(module, next(batches(few, 2)), label)
+    device = next((value.device for value in module.parameters()), None)
+    return module, look(module, next(batches(few, 2, device=device)), label)
 
 
 def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:

@@ -201,7 +201,7 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     """
     if not isinstance(confounder, Activations):
         confounder = Activations(confounder, name="confounder")
-    third = pair_of(confounder, pair.a.view).a
+    third = pair_of(confounder.to(pair.a.values.device), pair.a.view).a
     pair.refuse_constant()
     kl, kc, lc = (
         Pair(x, y).table(Linear(exact=True)).dot(x, y) for x, y in ((pair.a, pair.b), (pair.a, third), (pair.b, third))

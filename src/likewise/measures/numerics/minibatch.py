@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from likewise._base.machine import on_precise_device
 from likewise.errors import InputError, UndefinedError
 
 SMALLEST_BATCH = 4  # HSIC1 divides by n - 3
@@ -53,7 +54,8 @@ class MinibatchCKA:
         right = left if b is None else Side.of(b)
         n = left.grams.shape[-1]
         weight = 1 / (n - 3)  # n for the inputs, over the n (n - 3) of HSIC1
-        cross = (left.grams.flatten(1) @ right.grams.flatten(1).T).cpu() * weight
+        other = right.grams.to(left.grams.device)  # the networks may be on two devices
+        cross = (left.grams.flatten(1) @ other.flatten(1).T).cpu() * weight
         sums = [side.numbers * [weight, weight, weight, 1, 1] for side in (left, right)]
         if self._cross is None:
             self._cross, self._sums = cross, sums
@@ -138,12 +140,12 @@ def _products(rows: Tensor) -> tuple[Tensor, float]:
     """
     mean = rows.mean(dim=0)
     centred = rows - mean
-    gram = (centred @ centred.T).double()
-    shift = float(mean.double().square().sum())
+    gram = on_precise_device(centred @ centred.T).double()
+    shift = float(on_precise_device(mean).double().square().sum())
     if rows.dtype == torch.float64:
         return gram, shift
     spread = float(gram.diagonal().sum())
     apart = spread > 1e-30 * rows.numel() and spread > 1e-8 * len(rows) * shift
     if apart and bool(gram.sum().isfinite()):
         return gram, shift
-    return _products(rows.double())
+    return _products(on_precise_device(rows).double())

@@ -180,7 +180,7 @@ def _break_ties(widths: Tensor, members: Tensor, groups: Tensor, position: Tenso
     lists = torch.empty(widths.numel(), k, dtype=torch.long, device=position.device)
     ends, n = widths.cumsum(0), position.numel()
     sizes = widths.double().log2().ceil()  # rows of about the same width are padded and sorted together
-    for size in set(sizes.tolist()):
+    for size in set(sizes.cpu().tolist()):
         rows = (sizes == size).nonzero()[:, 0]
         reach = torch.arange(int(widths[rows].max()), device=position.device)
         at = (ends - widths)[rows, None] + reach

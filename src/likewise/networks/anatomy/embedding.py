@@ -66,7 +66,7 @@ def is_causal(states_of: Callable[[Any], Tensor | None], inputs: Any) -> bool | 
         states = [states_of(batch) for batch in (before, {**before, "input_ids": tokens})]
     except ForwardError:
         return None
-    kept = [state[0, early].double() for state in states if state is not None and state.ndim == 3]
+    kept = [state[0, early].cpu().double() for state in states if state is not None and state.ndim == 3]
     if len(kept) < 2 or states[0] is None:
         return None
     one, other = kept

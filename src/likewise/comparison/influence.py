@@ -24,6 +24,7 @@ from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
 from likewise.comparison.arguments import Call, check_count, seeded
 from likewise.comparison.pairs import representations, score_table
+from likewise.comparison.units import Units, units_of
 from likewise.data import Data, dataset
 from likewise.errors import InputError, StoreError
 from likewise.measures.families.gram import pnka_points
@@ -171,12 +172,13 @@ def influence(
             )
     activations = call.activations(measures)
     reps = representations(activations, parse_memory(memory))
-    n = reps[0].n
+    units = units_of(activations)  # rows that are tokens or positions are left out with all of their input
+    n = units.count
     if isinstance(data, Data) and len(data) != n:
         raise InputError(f"the views are of {n} inputs and the data has {len(data)}. Give what they were shown.")
     sample = np.sort(np.random.default_rng(seed).permutation(n)[:tried])
     with one_thread(for_inputs=tuple(activations)):
-        results = [_of_measure(bound, reps, sample, most, call.show.progress) for bound in measures]
+        results = [_of_measure(bound, reps, units, sample, most, call.show.progress) for bound in measures]
     rows, values, kinds = zip(*results, strict=True)
     outputs = [rep.view.outputs for rep in reps]
     labels = next((o.labels for o in outputs if o is not None and o.labels is not None), None)
@@ -194,13 +196,14 @@ def influence(
 
 
 def _of_measure(
-    measure: Measure, reps: Sequence[Representation], sample: Array, most: int, progress: bool
+    measure: Measure, reps: Sequence[Representation], units: Units, sample: Array, most: int, progress: bool
 ) -> tuple[Array, Array, str]:
     """The worst inputs of every pair, what they do to it, and how that was found."""
     if measure.name in _POINTS:
-        points, kind = _pointwise(measure, reps)[..., sample], POINTWISE
+        by_row = _pointwise(measure, reps)
+        points, kind = np.stack([by_row[..., units.rows([unit])].mean(axis=-1) for unit in sample], axis=-1), POINTWISE
     else:
-        points, kind = _left_out(measure, reps, sample, progress), LEFT_OUT
+        points, kind = _left_out(measure, reps, units, sample, progress), LEFT_OUT
     if measure.info.larger_is == "less alike":
         points = -points
     kept = min(most, len(sample))
@@ -219,14 +222,14 @@ def _pointwise(measure: Measure, reps: Sequence[Representation]) -> Array:
     return points
 
 
-def _left_out(measure: Measure, reps: Sequence[Representation], sample: Array, progress: bool) -> Array:
+def _left_out(measure: Measure, reps: Sequence[Representation], units: Units, sample: Array, progress: bool) -> Array:
     """Score of all inputs minus score without each, (m, m, sample)."""
-    n, device = reps[0].n, reps[0].values.device
+    device = reps[0].values.device
     whole = score_table(measure, reps, reps, {})
     changes = np.empty((*whole.shape, len(sample)))
     with Progress(len(sample), f"leaving out inputs of {measure.key}", show=progress) as bar:
-        for index, row in enumerate(sample.tolist()):
-            others = torch.cat([torch.arange(row), torch.arange(row + 1, n)]).to(device)
+        for index, unit in enumerate(sample):
+            others = torch.from_numpy(np.delete(np.arange(units.n), units.rows([unit]))).to(device)
             subsets: list[Representation] = [Subset(rep, others) for rep in reps]
             changes[..., index] = whole - score_table(measure_of_subset(measure, others), subsets, subsets, {})
             bar.advance()

@@ -22,7 +22,7 @@ from likewise.comparison.arguments import Call, as_views, check_count, prepare
 from likewise.comparison.null import null_draws, shuffled_networks
 from likewise.comparison.pairs import attempt, representations, score_table
 from likewise.comparison.units import Units, units_of
-from likewise.errors import LikewiseError, UndefinedError
+from likewise.errors import InputError, LikewiseError, UndefinedError
 from likewise.matrices.score import Score, verdict_sentence
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import ENOUGH, SEVERAL, Calibration, pooled_note
@@ -263,7 +263,10 @@ class Judge:
         if pair is None:
             return ""
         within = _labels_of(pair)
-        null = self._null(pair, within, float(score))
+        try:
+            null = self._null(pair, within, float(score))
+        except InputError:  # clusters of which too few can change places; calibrate=True says so
+            return ""
         if null is None:
             return ""
         null = null[~np.isnan(null)]

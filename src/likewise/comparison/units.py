@@ -65,9 +65,9 @@ class Units:
         order = np.argsort(self.of_input, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.of_input))[:-1])
 
-    def rows(self, units: np.ndarray) -> np.ndarray:
+    def rows(self, units: Sequence[int] | np.ndarray) -> np.ndarray:
         """The inputs of some units, unit after unit."""
-        return np.concatenate([self.members[unit] for unit in units]) if self.clustered else units
+        return np.concatenate([self.members[unit] for unit in units]) if self.clustered else np.asarray(units)
 
     @cached_property
     def kinds(self) -> np.ndarray:

@@ -56,11 +56,12 @@ class FileSink:
         self._stream.append("values", rows.to(self._dtype))
         self.n += len(rows)
 
-    def finish(self, path: Path, facts: Mapping[str, str], labels: Tensor | None = None) -> None:
-        """Give the file its name, with labels and facts that were not known at the start."""
-        if labels is not None:
-            # 4 bytes each: behind float32 values, wider numbers would not lie on their own boundary
-            self._stream.append("labels", labels.int())
+    def finish(self, path: Path, facts: Mapping[str, str], **numbers: Tensor | None) -> None:
+        """Give the file its name, with numbers of inputs and facts that were not known at the start."""
+        for name, values in numbers.items():
+            if values is not None:
+                # 4 bytes each: behind float32 values, wider numbers would not lie on their own boundary
+                self._stream.append(name, values.int())
         self._stream.finish(path, facts)
 
     def abort(self) -> None:
@@ -109,7 +110,7 @@ class FolderViews:
                     facts |= answered | {"reduction": facts_digest({"labels": listed, **answered})}
                 merged = self._facts | facts
                 files[layer] = f"{facts_digest({key: merged[key] for key in _IDENTITY if key in merged})}.safetensors"
-                sink.finish(self.folder / files[layer], facts, labels)
+                sink.finish(self.folder / files[layer], facts, labels=labels, clusters=done.clusters(layer))
         except BaseException:
             for sink in done.sinks.values():
                 sink.abort()
@@ -162,6 +163,8 @@ def put_view(folder: Artifacts, view: Activations) -> tuple[Path, ...]:
         tensors["logits"] = view.outputs.logits
         if view.outputs.labels is not None:
             tensors["labels"] = view.outputs.labels
+    if view.clusters is not None:
+        tensors["clusters"] = torch.from_numpy(view.clusters)
     facts = {"name": view.name, "probe": view.probe or "", "about": json.dumps(dict(view.about))}
     return (folder.put(view.digest, tensors, facts),)
 
@@ -186,6 +189,7 @@ def _view(path: Path, outputs_file: Path | None, stored_outputs: StoredOutputs, 
         probe=facts["probe"] or None,
         outputs=outputs,
         about=json.loads(facts["about"]) if "about" in facts else facts | output_facts(recorded),
+        clusters=tensors.get("clusters"),
     )
     return view.stored_in((path,) if outputs_file is None else (path, outputs_file))
 

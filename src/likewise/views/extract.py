@@ -30,6 +30,7 @@ from likewise.views.cache import FolderViews
 from likewise.views.hooks import Layers, is_pattern
 from likewise.views.layer_pass import MemoryViews, longest_facts, run
 from likewise.views.recorder import Recorder
+from likewise.views.reduction import BY_POSITION
 from likewise.views.show import Show, ShowOptions
 
 
@@ -189,4 +190,5 @@ def _request(facts: dict[str, str], layers: Any, data: Any, network: nn.Module) 
         return None
     asked = list(layers) if is_pattern(layers) and not isinstance(layers, str) else layers
     kinds = ("fingerprint", "reduction", "head", "precision", "transform", "commit")
-    return {**{key: facts[key] for key in kinds if key in facts}, "layers": asked, "probe": probe}
+    clusters = {"clusters": True} if facts["reduction"] in BY_POSITION else {}  # older files do not hold them
+    return {**{key: facts[key] for key in kinds if key in facts}, **clusters, "layers": asked, "probe": probe}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,7 +32,7 @@ from likewise.networks.forward import padding_mask
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.views.activations import wrong_rank
 from likewise.views.batches import Batch
-from likewise.views.reduction import reduced
+from likewise.views.reduction import BY_POSITION, reduced
 
 LOGITS, PENULTIMATE, EMBEDDING = "logits", "penultimate", "embedding"
 Layers = str | Sequence[str] | None  # None: penultimate where there is a classifier, else embedding
@@ -169,6 +169,7 @@ class RowMaker:
     reduce: str | None
     label: str
     net: nn.Module
+    counts: dict[str, Tensor] = field(default_factory=dict)  # of calls that give tokens or positions, rows per input
 
     def of(self, name: str, output: Any, facts: CallFacts) -> Tensor:
         """The rows of one call, in memory of their own."""
@@ -221,9 +222,13 @@ class RowMaker:
         value = value.movedim(-1, 1) if axis == -1 and maps else value
         mask = None if maps else padding_mask(self.net, self.inputs, value.shape[1])
         try:
-            return reduced(value, reduce, label, mask, maps=maps)
+            rows = reduced(value, reduce, label, mask, maps=maps)
         except InputError as error:
             raise UnfitReductionError(str(error)) from error
+        if reduce in BY_POSITION:
+            each = torch.full((len(value),), len(rows) // len(value))
+            self.counts[name] = each if mask is None else mask.bool().sum(dim=1).cpu()
+        return rows
 
     def logits(self, value: Tensor | None) -> Tensor | None:
         """What the network answered, `(n, c)`; None where it is no such thing."""

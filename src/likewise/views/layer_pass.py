@@ -100,11 +100,18 @@ class Pass:
     probe: str
     calls: Mapping[str, CallFacts]
     classes: OutputClasses
+    counts: Mapping[str, list[Tensor]]  # of layers whose rows are tokens or positions, rows per input by batch
 
     def labelled(self, n: int, count: int) -> tuple[Tensor | None, dict[str, str]]:
         """The labels that fit the network's `count` outputs, and what is recorded of them."""
         labels, reason = self.classes.labels(self.labels, n, count)
         return labels, self.classes.facts(count, reason)
+
+    def clusters(self, layer: str) -> Tensor | None:
+        """Which input every row of a layer is of; None where every row is an input."""
+        if layer not in self.counts or self.sinks[layer].n == self.n:
+            return None
+        return torch.repeat_interleave(torch.cat(self.counts[layer]))
 
     def facts(self, layer: str) -> dict[str, str]:
         """What is known of a layer's view once the pass is over."""
@@ -130,6 +137,7 @@ def run(
     """Show the data to the network; whatever goes wrong, no sink is left half full."""
     sinks: dict[str, Sink] = {}
     labels: list[Tensor | None] = []
+    counts: dict[str, list[Tensor]] = {}
     hashed, n, infinite = InputsHash(), 0, False
     total = -(-(known_length(data) or 0) // batch_size)
     try:
@@ -142,6 +150,8 @@ def run(
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
+                for layer, rows_per_input in recorded.counts.items():
+                    counts.setdefault(layer, []).append(rows_per_input)
                 n += batch.size
                 bar.advance()
         if not n:
@@ -159,7 +169,7 @@ def run(
         sinks.pop(OUTPUTS).abort()
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
     classes = OutputClasses(recorder.network, data, recorder.label)
-    return Pass(sinks, _joined(labels), n, probe, recorder.plan.calls if recorder.plan else {}, classes)
+    return Pass(sinks, _joined(labels), n, probe, recorder.plan.calls if recorder.plan else {}, classes, counts)
 
 
 def _append(recorded: BatchRows, sinks: dict[str, Sink], new_sink: Callable[[str], Sink], outputs: bool) -> None:
@@ -232,6 +242,7 @@ class MemoryViews:
             about = self._facts | done.facts(layer) | output_facts(answered)
             views[layer] = Activations(
                 sink.finish(),
+                clusters=done.clusters(layer),
                 name=self._title(layer),
                 probe=about["probe"],
                 outputs=outputs if sink.n == done.n else None,

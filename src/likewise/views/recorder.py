@@ -47,10 +47,14 @@ _INPUT_OF = "input of "
 
 @dataclass
 class BatchRows:
-    """Rows of one batch by layer, and the answer `(n, c)` where the network gives one."""
+    """Rows of one batch by layer, and the answer `(n, c)` where the network gives one.
+
+    `counts` says how many rows each input has in layers that give tokens or positions.
+    """
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
+    counts: dict[str, Tensor] = field(default_factory=dict)
 
 
 def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
@@ -58,8 +62,9 @@ def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
     if len(chunks) == 1:
         return chunks[0]
     rows = {name: torch.cat([chunk.rows[name] for chunk in chunks]) for name in chunks[0].rows}
+    counts = {name: torch.cat([chunk.counts[name] for chunk in chunks]) for name in chunks[0].counts}
     answers = [chunk.answer for chunk in chunks if chunk.answer is not None]
-    return BatchRows(rows, torch.cat(answers) if len(answers) == len(chunks) else None)
+    return BatchRows(rows, torch.cat(answers) if len(answers) == len(chunks) else None, counts)
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,7 @@ class Recorder:
                 "the first. Leave it out."
             )
         recorded.rows = {name: recorded.rows[name] for name in self.plan.calls}
+        recorded.counts = {name: maker.counts[name] for name in self.plan.calls if name in maker.counts}
         return recorded
 
     def _forward_planned(self, maker: RowMaker, plan: HookPlan, number: int) -> BatchRows:

@@ -11,6 +11,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from likewise.errors import InputError, did_you_mean
 
 Reduction = Literal["mean", "cls", "last", "flatten", "spatial", "pool7", "pool7-spatial"]
+BY_POSITION = ("spatial", "pool7-spatial")  # one row per token or position, not per input
 
 
 def reduced(

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+import likewise
 from likewise.errors import InputError
 from likewise.networks import Normalised, logits
 from likewise.networks.anatomy.outputs import first_tensor
@@ -186,3 +187,19 @@ def test_an_unknown_precision_is_refused(dtype: object, hint: str) -> None:
     with pytest.raises(InputError) as error, in_precision(nn.Linear(2, 2), dtype):  # type: ignore[arg-type]
         pass
     assert str(error.value) == f"no dtype named {dtype!r}.{hint} There are float32, float16, bfloat16."
+
+
+def test_a_tokenizer_may_give_a_tensor() -> None:
+    net = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(4, 3))
+    texts = ["a", "bb", "ccc"]
+    likewise.network(net, tokenizer=lambda texts: torch.tensor([[len(text)] for text in texts]))
+    view = likewise.extract(net, texts)
+    assert torch.equal(view.values, net[:2](torch.tensor([[1], [2], [3]])).detach())
+
+
+def test_a_tokenizer_that_gives_no_tensor_is_refused() -> None:
+    net = likewise.network(nn.Linear(2, 2), tokenizer=lambda texts: [[1]])
+    assert refused(lambda: likewise.extract(net, ["a", "b"])) == (
+        "the tokenizer of Linear gives [[1]]. Have it give a tensor with one row per text, or tensors by the names that "
+        "the network takes."
+    )

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from likewise._base.machine import is_out_of_memory
 from likewise.data import Data
-from likewise.errors import ForwardError, InputError, LikewiseError, did_you_mean, first_line
+from likewise.errors import ForwardError, InputError, LikewiseError, brief, did_you_mean, first_line
 from likewise.networks.anatomy.classifier import answer_field
 from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
@@ -112,8 +112,13 @@ def _features(net: nn.Module, inputs: Any) -> Any:
     else:
         return _of_its_kind(inside, inputs)
     device = next((p.device for p in net.parameters()), None)
-    if isinstance(prepared, Prepared):
+    if isinstance(prepared, (Prepared, Tensor)):
         return prepared.to(device)
+    if not isinstance(prepared, Mapping):
+        raise InputError(
+            f"the tokenizer of {type(inside).__name__} gives {brief(prepared)}. Have it give a tensor with one row per "
+            "text, or tensors by the names that the network takes."
+        )
     return {name: value.to(device) for name, value in prepared.items() if isinstance(value, Tensor)}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,7 +146,16 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         b"text,label\na,0\n,1\n",
         "column 'text' of table:{} holds None in row 1, not text. Leave such rows out.",
     ),
-    "latin.txt": (b"caf\xe9\n", "{} is no text in UTF-8: {reason}. Save it as UTF-8."),
+    "latin.txt": (
+        b"caf\xe9\n",
+        "{0} is no text in UTF-8: byte 3 is 0xe9. Save it as UTF-8 ('CSV UTF-8' in Excel), or convert it: "
+        "iconv -f latin1 -t utf-8 '{0}' > 'utf8.txt'.",
+    ),
+    "excel.csv": (
+        "text\tlabel\ngood\t1\n".encode("utf-16"),
+        "{0} is no text in UTF-8: byte 0 is 0xff. Save it as UTF-8 ('CSV UTF-8' in Excel), or convert it: "
+        "iconv -f utf-16 -t utf-8 '{0}' > 'utf8.csv'.",
+    ),
     "blank.txt": (b"\n \n", "{} holds no text. Write one text per line."),
     "a.jsonl": (b'{"text": "a"}\n[1]\n', "line 2 of {} is no object in braces. Write one per line, as in JSON lines."),
     "cut.jsonl": (b'{"text": "a"}\n{"te', "{} is no whole table: {reason}. Save it again."),
@@ -221,3 +232,32 @@ def test_a_name_is_data_of_that_name_and_a_path_is_what_lies_there(
         == len(likewise.dataset(Path("digits")))
         == 1
     )
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_a_csv_separated_as_excel_does_elsewhere_keeps_its_columns_and_labels(tmp_path: Path, separator: str) -> None:
+    rows = [("text", "label"), ("good, very good", "pos"), ('"a ""bad"" film"', "neg")]
+    path = tmp_path / "reviews.csv"
+    path.write_text("\n".join(separator.join(row) for row in rows) + "\n")
+    data = likewise.dataset(str(path))
+    assert data.inputs == ["good, very good", 'a "bad" film']
+    assert data.labels.tolist() == [1, 0]
+    assert data.classes == ("neg", "pos")
+
+
+def test_semicolons_within_the_texts_of_one_column_separate_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\ngood; very good\nbad\n")
+    assert likewise.dataset(str(path)).inputs == ["good; very good", "bad"]
+
+
+def test_the_command_for_another_encoding_makes_a_file_that_is_read(tmp_path: Path) -> None:
+    iconv = shutil.which("iconv")
+    if iconv is None:
+        pytest.skip("iconv is not installed")
+    (tmp_path / "a.csv").write_bytes("text;label\ncafé;1\nthé;0\n".encode("latin1"))
+    with pytest.raises(InputError) as error:
+        likewise.dataset(str(tmp_path / "a.csv"))
+    command = str(error.value).partition("convert it: ")[2].removesuffix(".")
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert likewise.dataset(str(tmp_path / "utf8.csv")).inputs == ["café", "thé"]

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -192,3 +193,27 @@ def test_cells_of_a_stem_are_no_blocks() -> None:
     for name in ("cell_stem_0", "cell_stem_1", "cell_0", "cell_1", "cell_2"):
         net.add_module(name, cell())
     assert blocks(submodules(net)) == ["cell_0", "cell_1", "cell_2"]
+
+
+def test_a_recurrent_layer_is_a_block_with_blocks_beside_it_or_without() -> None:
+    words = nn.ModuleDict({"words": nn.Embedding(9, 4), "lstm": nn.LSTM(4, 4), "fc": nn.Linear(4, 2)})
+    assert blocks(submodules(words)) == ["words", "lstm", "fc"]
+    cells = nn.ModuleDict({"cell": nn.GRUCell(4, 4), "fc": nn.Linear(4, 2)})
+    assert blocks(submodules(cells)) == ["cell", "fc"]
+    convolutions = nn.Sequential(*(nn.Sequential(nn.Conv2d(4, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)) for _ in range(2)))
+    both = nn.ModuleDict({"cnn": convolutions, "rnn": nn.GRU(4, 4, 2), "fc": nn.Linear(4, 2)})
+    assert blocks(submodules(both)) == ["cnn.0", "cnn.1", "rnn"]
+
+
+def test_layerwise_of_two_recurrent_networks_compares_their_recurrent_layers() -> None:
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.lstm, self.fc = nn.Embedding(20, 6), nn.LSTM(6, 8, batch_first=True), nn.Linear(8, 3)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            return self.fc(self.lstm(self.words(tokens))[0][:, -1])
+
+    matrix = likewise.layerwise(Reader(), Reader(), torch.randint(0, 20, (30, 7)))
+    assert matrix.rows == matrix.columns == ["words", "lstm", "fc"]
+    assert np.isfinite(matrix.values).all()

@@ -6,6 +6,7 @@ few kilobytes of gzip or parquet may unpack to any size.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -22,6 +23,7 @@ from likewise.data.inputs import Data
 from likewise.data.sources.columns import Table, from_table
 from likewise.errors import InputError
 
+_BEGINNING = 2**16  # letters of a csv that show what separates its columns
 _OBJECT = 64  # bytes that Python takes for a text beside its letters
 _STRINGS = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")
 _DAMAGED = "{path} is no whole table: {{reason}}. Save it again."
@@ -50,7 +52,7 @@ def table(
 def lines(split: str, root: str) -> Data:
     """Texts in a plain file, one per line; blank lines are left out."""
     path = Path(root).expanduser()
-    with reading(path, f"{path} is no text in UTF-8: {{reason}}. Save it as UTF-8."):
+    with reading(path, f"{path} cannot be read: {{reason}}. Save it again."):
         texts = [line for line in _lines(path) if line.strip()]
     if not texts:
         raise InputError(f"{path} holds no text. Write one text per line.")
@@ -84,14 +86,43 @@ def unpacked(path: Path) -> bytes:
 
 def _lines(path: Path) -> list[str]:
     """Lines by their ends alone: other signs that part lines may stand within a text."""
-    return [line.removesuffix("\r") for line in unpacked(path).decode("utf-8-sig").split("\n")]
+    return [line.removesuffix("\r") for line in _text(path).split("\n")]
 
 
-def _separated(path: Path, name: str, *, separator: str, quotes: bool) -> Table:
+def _text(path: Path) -> str:
+    """What a file holds, in UTF-8; where it is in another encoding, the sentence says how to convert it."""
+    content = unpacked(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+        convert = f"iconv -f {encoding} -t utf-8 '{path}' > 'utf8{path.suffix}'"
+        raise InputError(
+            f"{path} is no text in UTF-8: byte {error.start} is {content[error.start]:#04x}. Save it as UTF-8 ('CSV "
+            f"UTF-8' in Excel){'' if path.suffix == '.gz' else f', or convert it: {convert}'}."
+        ) from error
+
+
+def _separator(text: str) -> str:
+    """What separates the columns of a csv: the first sign by which all rows have as many columns, and more than one.
+
+    >>> _separator("text;label\\ngood, very good;pos\\n"), _separator("text\\ngood; very good\\n")
+    (';', ',')
+    """
+    beginning = text[:_BEGINNING].splitlines()[: -1 if len(text) > _BEGINNING else None]
+    for separator in ",;\t|":
+        widths = {len(row) for row in csv.reader(beginning, delimiter=separator) if row}
+        if len(widths) == 1 and widths != {1}:
+            return separator
+    return ","
+
+
+def _separated(path: Path, name: str, *, separator: str | None, quotes: bool) -> Table:
     import pandas as pd
 
+    text = _text(path)
     options: Any = {"header": None, "dtype": str, "na_filter": False, "quoting": 0 if quotes else 3}
-    frame = pd.read_csv(io.BytesIO(unpacked(path)), sep=separator, encoding="utf-8-sig", **options)
+    frame = pd.read_csv(io.StringIO(text, newline=""), sep=separator or _separator(text), **options)
     first, *rows = frame.to_numpy().tolist()
     if len(set(first)) != len(first):
         raise InputError(f"{path} has two columns of one name in its first line. Rename one.")
@@ -165,7 +196,7 @@ def _too_large(path: Path, room: int) -> InputError:
 
 
 _READERS: dict[str, Callable[[Path, str], Table]] = {
-    ".csv": partial(_separated, separator=",", quotes=True),
+    ".csv": partial(_separated, separator=None, quotes=True),
     ".tsv": partial(_separated, separator="\t", quotes=False),
     ".jsonl": _json_lines,
     ".parquet": _parquet,

@@ -9,6 +9,7 @@ One rule for all libraries, by structure:
 - A *stage* is no block but a row of them: most of its layers are in one row that it holds itself, in which a class
   comes more than once. Nothing else in a stage counts. Without such a row it is a block, and rows in it its branches.
 - Of blocks within blocks the outermost count; what stands between blocks in one container is one too.
+- A recurrent layer (LSTM, GRU, RNN) outside of the blocks is one.
 
 Where there are no blocks, modules around a single layer are; where there are none, the convolutions and linear layers
 themselves, without those of a classifier with a name of its own. `docs/layers.md` shows what this gives.
@@ -28,6 +29,7 @@ from torch import nn
 from likewise.networks.anatomy.layers import has_matrix, submodules
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+_RECURRENT = (nn.RNNBase, nn.RNNCellBase)  # their matrices have other names
 _BESIDE = re.compile(
     r"(^|\.)((\w+_)?stem|aux|bbox|((\w+_)?heads?|classifier|pre_logits|class_embed)(?![a-z]))", re.IGNORECASE
 )
@@ -42,12 +44,18 @@ def blocks(modules: Mapping[str, nn.Module]) -> list[str]:
     ['0', '2']
     >>> blocks(submodules(nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)))
     ['layers.0', 'layers.1']
+    >>> blocks({"words": nn.Embedding(9, 4), "lstm": nn.LSTM(4, 4), "fc": nn.Linear(4, 2)})
+    ['words', 'lstm', 'fc']
     """
     body = {name: module for name, module in modules.items() if not _BESIDE.search(name)}
     trees = (_Tree(body, partial(_layers, depthwise=False), 2), _Tree(body, _layers, 2), _Tree(body, _layers, 1))
     repeated = next(filter(None, (tree.blocks() for tree in trees)), [])
-    leaves = [name for name, module in body.items() if has_matrix(module)]
-    return repeated or leaves or [name for name, module in modules.items() if has_matrix(module)]
+    if repeated:
+        recurrent = [name for name, module in body.items() if isinstance(module, _RECURRENT)]
+        beside = {name for name in recurrent if not any(name.startswith(f"{block}.") for block in repeated)}
+        return [name for name in body if name in beside or name in set(repeated)] if beside else repeated
+    leaves = [name for name, module in body.items() if _is_leaf(module)]
+    return leaves or [name for name, module in modules.items() if _is_leaf(module)]
 
 
 @dataclass(frozen=True)
@@ -176,8 +184,12 @@ def _layers(module: nn.Module, depthwise: bool = True) -> int:
     return sum(_is_layer(layer) and (depthwise or not _is_depthwise(layer)) for layer in inside)
 
 
+def _is_leaf(module: nn.Module) -> bool:
+    return has_matrix(module) or isinstance(module, _RECURRENT)
+
+
 def _is_layer(module: nn.Module) -> bool:
-    return isinstance(module, nn.RNNBase) or (has_matrix(module) and not isinstance(module, nn.Embedding))
+    return _is_leaf(module) and not isinstance(module, nn.Embedding)
 
 
 def _is_depthwise(module: nn.Module) -> bool:

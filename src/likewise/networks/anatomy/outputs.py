@@ -20,7 +20,7 @@ OutputKind = Literal["logits", "probabilities", "lengths"]
 OUTPUT_KINDS: tuple[str, ...] = get_args(OutputKind)
 
 # the fields of an output, as transformers names them, that are an embedding
-POOLED = ("image_embeds", "text_embeds", "pooler_output", "sentence_embedding")
+POOLED = ("image_embeds", "text_embeds", "sentence_embedding", "pooler_output")
 STATES = ("encoder_last_hidden_state", "last_hidden_state")
 
 

@@ -21,10 +21,12 @@ from likewise.errors import InputError
 from likewise.networks.forward import prepare_inputs
 from likewise.networks.inputs.feature_extractors import Prepared, accepted_names
 from likewise.networks.inputs.normalisation import unwrapped
+from likewise.networks.inputs.subnetworks import TOWERS
 
 Texts = Sequence[str | tuple[str, str]]
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
 _POSITIONS = ("position_embeddings", "position_embedding", "embed_positions", "wpe", "positions_embed")
+_OTHER_TOWERS = TOWERS["text"][2]  # the words in the names of what texts do not pass
 _MOST = 10**6  # tokenizers that know no limit give 10**30
 
 
@@ -32,23 +34,30 @@ class FromTransformers:
     """A tokenizer of transformers as a plain function of texts, of which a network takes what it has names for.
 
     Texts are padded to the longest of their batch, and to `longest` tokens for a network that was trained so (`full`).
+    Each begins with the `prompt`.
     """
 
     padding: bool | str = True
 
     def __init__(
-        self, tokenizer: Any, longest: int | None, accepted: Collection[str] = (), *, full: bool = False
+        self,
+        tokenizer: Any,
+        longest: int | None,
+        accepted: Collection[str] = (),
+        *,
+        full: bool = False,
+        prompt: str = "",
     ) -> None:
         if tokenizer.pad_token is None:  # masked, whatever it is
             tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
         tokenizer.padding_side = "right"  # on the left it would shift the positions that many networks count
-        self.tokenizer, self.longest, self.accepted = tokenizer, longest, accepted
+        self.tokenizer, self.longest, self.accepted, self.prompt = tokenizer, longest, accepted, prompt
         if full and longest is not None:
             self.padding = "max_length"
 
     def __call__(self, texts: Texts) -> Prepared:
         limit = {} if self.longest is None else {"truncation": True, "max_length": self.longest}
-        tokens = self.tokenizer(*_parts(texts), return_tensors="pt", padding=self.padding, **limit)
+        tokens = self.tokenizer(*_parts(texts, self.prompt), return_tensors="pt", padding=self.padding, **limit)
         if "attention_mask" in tokens and not bool(tokens["attention_mask"].any(dim=1).all()):
             empty = texts[int((~tokens["attention_mask"].any(dim=1)).nonzero()[0])]
             raise InputError(f"the text {empty!r} has no tokens, so there is nothing to show. Leave such texts out.")
@@ -60,7 +69,8 @@ class FromTransformers:
             return 0
         full = tokens["attention_mask"].sum(dim=1) >= self.longest if "attention_mask" in tokens else None
         rows = range(len(texts)) if full is None else full.nonzero()[:, 0].tolist()
-        whole = self.tokenizer(*_parts([texts[row] for row in rows]), verbose=False)["input_ids"] if rows else []
+        parts = _parts([texts[row] for row in rows], self.prompt) if rows else []
+        whole = self.tokenizer(*parts, verbose=False)["input_ids"] if rows else []
         return sum(len(ids) > self.longest for ids in whole)
 
 
@@ -75,16 +85,17 @@ def with_tokenizer(net: nn.Module, tokenizer: Any) -> nn.Module:
     return net
 
 
-def _parts(texts: Texts) -> list[list[str]]:
-    """Texts as a tokenizer takes them: one list, or for pairs two."""
+def _parts(texts: Texts, prompt: str = "") -> list[list[str]]:
+    """Texts as a tokenizer takes them: one list, or for pairs two; the first begin with the prompt."""
     pairs = not isinstance(texts[0], str)
-    return [list(column) for column in zip(*texts, strict=True)] if pairs else [[str(text) for text in texts]]
+    first, *rest = (list(column) for column in zip(*texts, strict=True)) if pairs else [texts]
+    return [[f"{prompt}{text}" for text in first], *rest]
 
 
 # How long texts may be.
 
 
-def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual: int = _MOST) -> int | None:
+def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual: int | None = None) -> int | None:
     """How many tokens of a text a network takes: as many as are asked for, else all it can, or `usual` if fewer.
 
     None where it has no limit.
@@ -92,10 +103,11 @@ def longest_text(net: nn.Module, tokenizer: Any, asked: int | None = None, usual
     config: Any = getattr(net, "config", None)
     config = config.get_text_config() if hasattr(config, "get_text_config") else config
     limits = [getattr(config, name, None) for name in _LIMITS] + [getattr(tokenizer, "model_max_length", None)]
-    limits += [_usable(module) for name, module in net.named_modules() if name.rpartition(".")[2] in _POSITIONS]
+    tables = {name: module for name, module in net.named_modules() if name.rpartition(".")[2] in _POSITIONS}
+    limits += [_usable(table) for name, table in tables.items() if not any(word in name for word in _OTHER_TOWERS)]
     limit = min((one for one in limits if isinstance(one, int) and 0 < one < _MOST), default=None)
     if asked is None:
-        return limit if usual == _MOST else min(limit or usual, usual)
+        return limit if usual is None else min(limit or usual, usual)
     if type(asked) is not int or asked < 1 or (limit is not None and asked > limit):
         most = "" if limit is None else f", at most {limit}, which is all that {type(net).__name__} takes"
         raise InputError(f"longest is {asked!r}. Give a number of tokens{most}.")

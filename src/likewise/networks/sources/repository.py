@@ -22,6 +22,7 @@ from likewise.networks.inputs.feature_extractors import quiet
 from likewise.networks.sources.base import Request, weights_only
 
 _COMMIT = re.compile(r"/snapshots/([0-9a-f]{7,64})(/|$)")
+_ENCODER = "0_Transformer"  # where older versions of sentence-transformers keep the encoder
 _PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "tokenizer.model")
 
@@ -133,6 +134,8 @@ def locate(request: Request, revision: str | None, subfolder: str | None, truste
                 "revision, or a network of the hub."
             )
         if not (folder / (subfolder or "") / "config.json").is_file():
+            if subfolder is None and (folder / _ENCODER / "config.json").is_file():
+                return locate(request, revision, _ENCODER, trusted)
             raise no_network(request.address)
         options |= {} if request.typed else {"local_files_only": True}
         return Repository(str(folder), request.address, options, _commit(folder.resolve()))

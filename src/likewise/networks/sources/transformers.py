@@ -26,6 +26,7 @@ from likewise.networks.inputs.tokenizers import FromTransformers, add_class_toke
 from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.repository import Repository, brings_code, locate
+from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
 from likewise.networks.weight_metadata import declared_normalisation
 
 _KEPT = (
@@ -104,6 +105,11 @@ class Transformers(Source):
         settled = {} if name is None else {"part": name}
         if torch.get_default_device().type == "meta":  # only its size is asked for
             return Loaded(net)
+        sentence = None
+        if not is_whole and options.part is None and input_kind(net) == "text":
+            sentence = read_sentence(repository, pretrained=request.pretrained)
+        if sentence is not None:
+            add_sentence(net, sentence.to(net.dtype))
         images = _set_up_inputs(net, config, repository, options)
         if options.class_tokens is not None:
             add_class_tokens(net, getattr(net, "tokenize", None), options.class_tokens, request.address)
@@ -227,8 +233,11 @@ def _set_up_inputs(net: Any, config: Any, repository: Repository, options: Optio
         return None, None, None
     tokenizer = repository.tokenizer(options.tokenizer)
     if tokenizer is not None:
-        longest = longest_text(net, tokenizer, options.longest)
-        net.tokenize = FromTransformers(tokenizer, longest, accepted_names(net), full=takes_padding(net))
+        usual, prompt = length_and_prompt(repository) if hasattr(net, "sentence") else (None, "")
+        longest = longest_text(net, tokenizer, options.longest, usual)
+        net.tokenize = FromTransformers(
+            tokenizer, longest, accepted_names(net), full=takes_padding(net), prompt=prompt
+        )
     return None, None, None
 
 

@@ -125,7 +125,7 @@ def test_networks_are_compared_on_a_device_in_batches_of_a_size() -> None:
     for net in nets.values():
         net[0].register_forward_hook(lambda _m, _a, out: shown.append((len(out), out.device.type)))
     likewise.compare(nets, "cka", data=torch.rand(10, 8), layers="0", batch_size=4, device="cpu")
-    assert shown == 2 * [(4, "cpu"), (4, "cpu"), (2, "cpu")]
+    assert shown == 2 * [(4, "cpu"), (2, "cpu"), (2, "cpu"), (4, "cpu"), (2, "cpu")]  # two inputs again, twice
     with pytest.raises(InputError, match="device 'gpu' cannot be used here"):
         likewise.compare(nets, "cka", data=torch.rand(10, 8), layers="0", device="gpu")
 

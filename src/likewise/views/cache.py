@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Title = Callable[[str], str]
 StoredOutputs = tuple[Outputs | None, Mapping[str, str]]  # with what is recorded of them
 VIEWS = "views"  # the folder of a store
-_RULES = 5  # raised where rows come out otherwise than before: what is older answers no request
+_RULES = 6  # raised where rows come out otherwise than before: what is older answers no request
 _NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
 _IDENTITY = ("fingerprint", "layer", "reduction", "probe", "head", "precision", "transform", "commit")
 

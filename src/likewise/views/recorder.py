@@ -8,7 +8,7 @@ their memory, so that an in-place operation further on in the network cannot cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from likewise.errors import ForwardError, InputError, NoClassifierError
 from likewise.networks.anatomy.calls import join_inputs, record_calls
 from likewise.networks.anatomy.channel_axis import ChannelAxes, input_axis
 from likewise.networks.anatomy.classifier import answer_field, answering_call, declared_classifiers, gives_logits
-from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction
+from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction, predicts_words
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
 from likewise.networks.forward import eval_mode, in_precision, prepare_inputs
@@ -39,6 +39,7 @@ from likewise.views.hooks import (
     UnfitReductionError,
     is_row,
 )
+from likewise.views.randomness import answers_at_random, run_from_seed
 from likewise.views.reduction import check_reduction
 from likewise.views.show import Show
 
@@ -55,6 +56,11 @@ class BatchRows:
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
     counts: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All of them."""
+        return [*self.rows.values(), *([] if self.answer is None else [self.answer])]
 
 
 def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
@@ -114,6 +120,7 @@ class Recorder:
         self.plan: HookPlan | None = None
         self.net = self.network
         self.cut = self.inputs = 0  # texts longer than the network takes, and inputs at all
+        self.seeded = False  # whether it answers at random, and so is run from a seed
         self._exit = ExitStack()
 
     def __enter__(self) -> Recorder:
@@ -142,8 +149,25 @@ class Recorder:
         inputs = prepare_inputs(self.net, batch.inputs)
         self.cut += cut_texts(self.net, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.inputs += batch.size
-        whole = Batch(inputs, None, batch.start)
-        return join_rows(self.splitter.run(self.net, whole, partial(self._forward_chunk, number)))
+        whole, is_first = Batch(inputs, None, batch.start), self.plan is None
+        recorded = self._run(whole, number)
+        if is_first and self.plan is not None:
+            self.seeded = self._is_random(whole, self.plan, number)
+            recorded = self._run(whole, number) if self.seeded else recorded
+        return recorded
+
+    def _run(self, batch: Batch, number: int) -> BatchRows:
+        from_seed = self.seeded or self.plan is None  # the first batch shows whether it has to be
+        with run_from_seed(number, self.input_device) if from_seed else nullcontext():
+            return join_rows(self.splitter.run(self.net, batch, partial(self._forward_chunk, number)))
+
+    def _is_random(self, batch: Batch, plan: HookPlan, number: int) -> bool:
+        """Whether a few inputs, passed twice, give other rows."""
+        few = first_inputs(batch.inputs, 2)
+        few = batch if few is None else Batch(few, None, batch.start)
+        maker = RowMaker(few, few.inputs, self.show.reduce, self.label, unwrapped(self.net))
+        ask = partial(self._forward_planned, maker, plan, number)
+        return answers_at_random(lambda: ask().tensors, self.net, self.input_device, self.label)
 
     def _forward_chunk(self, number: int, batch: Batch) -> BatchRows:
         maker = RowMaker(batch, batch.inputs, self.show.reduce, self.label, unwrapped(self.net))
@@ -247,6 +271,9 @@ class FirstBatch:
                 self.selection.take_embedding()
                 self.fields = OutputFields(frozenset({EMBEDDING}))
             return
+        if self.selection.default and predicts_words(self.net, calls):  # its input is states, one per token
+            self.selection.take_embedding()
+            self.fields = OutputFields(frozenset({EMBEDDING}))
         self.fields = replace(self.fields, classifiers=calls)
         names = [call.partition("#")[0] for call in calls]
         self.inputs_of = {f"{_INPUT_OF}{name}": self.selection.modules[name] for name in names}

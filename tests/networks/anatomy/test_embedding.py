@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+import likewise
 from likewise.views.extract import extract
+from tests.fuzz import tiny_transformers as tiny
 from tests.views.helpers import WRAPPERS, refused, shown
 
 pytestmark = [
@@ -295,3 +298,14 @@ def test_the_default_is_answered_from_the_store_the_next_time(tmp_path: Any) -> 
     with pytest.warns(UserWarning, match="no classifier was found in ViTModel"):
         assert torch.equal(shown(net, IMAGES, store=tmp_path).values, first.values)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mamba"])
+def test_a_language_model_as_a_module_has_the_default_of_its_address(tmp_path: Path, kind: str) -> None:
+    tiny.save(kind, tmp_path)
+    texts = ["the cat sat on the mat", "a dog", "the bird was very good and not bad", "fish ran", "a good film"]
+    module = likewise.network(tiny.build(kind), tokenizer=tiny.tokenizer())
+    with pytest.warns(UserWarning, match="so the embedding is taken"):
+        by_module, by_address = likewise.extract(module, texts), likewise.extract(f"hf:{tmp_path}", texts)
+    torch.testing.assert_close(by_module.values, by_address.values, atol=1e-6, rtol=1e-6)
+    assert by_module.about["embedding"] == "input of lm_head, last"

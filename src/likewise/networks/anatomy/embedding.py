@@ -8,7 +8,7 @@ that comes from no library is taken as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -49,6 +49,13 @@ def own_reduction(net: nn.Module, value: Tensor, maps: bool, causal: bool | None
     if any(name.rpartition(".")[2] == "cls_token" for name, _ in net.named_parameters()):
         return "cls"
     return None if causal is None else "last" if causal else "mean"
+
+
+def predicts_words(net: nn.Module, calls: Collection[str]) -> bool:
+    """Whether the layer that answers is the head of a language model, which answers once per token."""
+    head: Any = getattr(unwrapped(net), "get_output_embeddings", None)
+    head = head() if callable(head) else None
+    return head is not None and any(unwrapped(net).get_submodule(call.partition("#")[0]) is head for call in calls)
 
 
 def is_causal(states_of: Callable[[Any], Tensor | None], inputs: Any) -> bool | None:

@@ -200,6 +200,6 @@ def test_a_tokenizer_may_give_a_tensor() -> None:
 def test_a_tokenizer_that_gives_no_tensor_is_refused() -> None:
     net = likewise.network(nn.Linear(2, 2), tokenizer=lambda texts: [[1]])
     assert refused(lambda: likewise.extract(net, ["a", "b"])) == (
-        "the tokenizer of Linear gives [[1]]. Have it give a tensor with one row per text, or tensors by the names that "
-        "the network takes."
+        "the tokenizer of Linear gives [[1]]. Have it give a tensor with one row per text, or tensors by the names "
+        "that the network takes."
     )

@@ -34,7 +34,9 @@ def write(folder: Path, *modules: tuple[str, dict[str, Any]], encoder: str = "be
     entries = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     for number, (kind, facts) in enumerate(modules, 1):
         path = f"{number}_{kind}"
-        entries.append({"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"})
+        entries.append(
+            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        )
         (folder / path).mkdir()
         (folder / path / "config.json").write_text(json.dumps(facts))
     (folder / "modules.json").write_text(json.dumps(entries))
@@ -70,7 +72,12 @@ def test_older_folders_have_a_switch_per_pooling(tmp_path: Path, pooling: str) -
 
 
 def test_dense_layers_and_normalisation_come_in_their_order_and_are_saved(tmp_path: Path) -> None:
-    dense = {"in_features": 64, "out_features": 5, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
+    dense = {
+        "in_features": 64,
+        "out_features": 5,
+        "bias": True,
+        "activation_function": "torch.nn.modules.activation.Tanh",
+    }
     address = write(
         tmp_path / "st", ("Pooling", {"pooling_mode": ["mean", "max"]}), ("Dense", dense), ("Normalize", {})
     )
@@ -110,7 +117,9 @@ def test_an_encoder_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
 def test_layers_and_reductions_of_the_encoder_stay_as_they_are(tmp_path: Path) -> None:
     address = write(tmp_path, ("Pooling", {"pooling_mode": "max"}), ("Normalize", {}))
     view = likewise.extract(address, TEXTS, "embedding", reduce="mean")
-    torch.testing.assert_close(view.values, torch.stack([states.mean(dim=0) for states in states_of()]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        view.values, torch.stack([states.mean(dim=0) for states in states_of()]), atol=1e-5, rtol=0
+    )
     assert list(likewise.extract(address, TEXTS, "blocks", reduce="mean")) == ["encoder.layer.0", "encoder.layer.1"]
 
 

@@ -235,9 +235,7 @@ def _set_up_inputs(net: Any, config: Any, repository: Repository, options: Optio
     if tokenizer is not None:
         usual, prompt = length_and_prompt(repository) if hasattr(net, "sentence") else (None, "")
         longest = longest_text(net, tokenizer, options.longest, usual)
-        net.tokenize = FromTransformers(
-            tokenizer, longest, accepted_names(net), full=takes_padding(net), prompt=prompt
-        )
+        net.tokenize = FromTransformers(tokenizer, longest, accepted_names(net), full=takes_padding(net), prompt=prompt)
     return None, None, None
 
 

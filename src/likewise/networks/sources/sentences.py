@@ -68,7 +68,9 @@ class Sentence(nn.Sequential):
         wide = states.float() if states.dtype in (torch.float16, torch.bfloat16) else states
         real = torch.ones(states.shape[:2]).to(wide) if mask is None else mask.to(wide)
         rows = torch.cat([_POOLINGS[name](wide, real) for name in self.poolings], dim=-1).to(states.dtype)
-        return rows if not len(self) else super().forward(rows)
+        for layer in self:
+            rows = layer(rows)
+        return rows
 
 
 def read_sentence(repository: Repository, *, pretrained: bool) -> Sentence | None:
@@ -103,7 +105,7 @@ def read_sentence(repository: Repository, *, pretrained: bool) -> Sentence | Non
 
 def add_sentence(net: Any, sentence: Sentence) -> None:
     """Have an encoder give the embedding of each text beside its states."""
-    net.sentence = sentence
+    net.sentence = sentence.to(net.dtype)
     net.forward = MethodType(_embed, net)
 
 

@@ -109,7 +109,7 @@ class Transformers(Source):
         if not is_whole and options.part is None and input_kind(net) == "text":
             sentence = read_sentence(repository, pretrained=request.pretrained)
         if sentence is not None:
-            add_sentence(net, sentence.to(net.dtype))
+            add_sentence(net, sentence)
         images = _set_up_inputs(net, config, repository, options)
         if options.class_tokens is not None:
             add_class_tokens(net, getattr(net, "tokenize", None), options.class_tokens, request.address)

@@ -63,8 +63,7 @@ def test_half_a_symmetric_matrix_stands_for_all_of_it(n, once) -> None:
     assert table.dot(b, b) == pytest.approx((y * y).sum())
     assert table.sums[a.key].tolist() == pytest.approx(x.sum(axis=1))
     assert table.diagonals[a.key].tolist() == [0] * n
-    kept = workspace.find((a.key, Representation.gram.key))
-    assert (kept is None) == once  # one pass over half of the matrix does not keep it
+    assert workspace.find((a.key, Representation.gram.key)) is not None  # so small that it is no burden
 
 
 def test_asymmetric_measures_fill_both_triangles() -> None:
@@ -248,3 +247,20 @@ def test_memory_engines_and_counts() -> None:
         "compare needs two arrays or networks, or a list or mapping of them; it was given an array "
         "of shape (30, 5) alone."
     )
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("key", ["mutual-knn", "jaccard", "rank-similarity", "second-order-cosine", "cknna"])
+def test_neighbours_are_found_without_keeping_a_matrix_of_all_pairs_of_inputs(key, many, monkeypatch) -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 300, 8))
+    expected = [
+        likewise.compare({"a": x, "b": y}, [key, "rsa"], progress=False)[key].values[0, 1],
+        float(likewise.compare(x, y, key, memory="10MB")),
+    ]
+    for matrix in (Representation.gram, Representation._cosines):
+        monkeypatch.setattr(matrix, "compute", lambda rep: pytest.fail("a matrix that is read once is kept"))
+    if many:
+        score = likewise.compare({"a": x, "b": y, "c": x}, key, progress=False).values[0, 1]
+    else:
+        score = float(likewise.compare(x, y, key))
+    assert expected == pytest.approx([score, score], rel=1e-12)

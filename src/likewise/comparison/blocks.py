@@ -31,6 +31,7 @@ from likewise.comparison.pairs import (
     items_of,
     kernels_of,
     score_items,
+    single_pass,
     tile_order,
     unordered_pairs,
     want_distances,
@@ -213,8 +214,8 @@ class JobState:
     def __init__(self, block: Block) -> None:
         self.measures = unpack(block.measures)
         self.libraries = ThreadpoolController()
-        distances = want_distances(self.measures)
-        self._workspace = Workspace(block.limit, networks=block.networks, distances=distances)
+        distances, once = want_distances(self.measures), single_pass(self.measures)
+        self._workspace = Workspace(block.limit, networks=block.networks, distances=distances, once=once)
         self._reps: dict[int, Representation] = {}
         self._lock = threading.Lock()
 

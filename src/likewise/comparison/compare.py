@@ -156,7 +156,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
     bound, inputs = seeded(measure, run.seed), (things["x"], things["y"])
     with nullcontext() if measure.info.on == "networks" else one_thread(for_inputs=inputs):
         a, b = as_views(things, run.reduce, [measure], keep_names=True).values()
-        workspace = Workspace(None if run.memory is None else parse_memory(run.memory))
+        workspace = Workspace(None if run.memory is None else parse_memory(run.memory), once=True)
         pair = Pair(Representation(a, workspace), Representation(b, workspace))
         value = bound.score(pair) if store is None else measure_pair(pair, bound, store)
     calibration = None

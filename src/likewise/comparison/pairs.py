@@ -131,6 +131,11 @@ def want_distances(measures: Iterable[Measure]) -> bool:
     return any(Distance() in measure.kernels for measure in measures)
 
 
+def single_pass(measures: Sequence[Measure]) -> bool:
+    """Whether the rows of a network's inner products are read once for all its pairs: to find its neighbours."""
+    return len(measures) == 1 and measures[0].info.family == "neighbors"
+
+
 def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:
     """Kernels whose inner products are best taken for many pairs at once."""
     kernels = {kernel for measure in measures for kernel in measure.kernels}

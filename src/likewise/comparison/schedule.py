@@ -28,6 +28,7 @@ from likewise.comparison.pairs import (
     items_of,
     kernels_of,
     score_items,
+    single_pass,
     tile_order,
     unordered_pairs,
     want_distances,
@@ -253,7 +254,8 @@ def _score_here(todo: Array, engine: Local, limit: int, scores: ScoreWriter) -> 
     job, pairs = scores.job, unordered_pairs(todo)
     used = [int(i) for i in np.unique(pairs)]
     measures = [measure for k, measure in enumerate(job.measures) if todo[k].any()]
-    workspace = Workspace(limit, networks=len(used), distances=want_distances(measures))
+    distances, once = want_distances(measures), single_pass(measures)
+    workspace = Workspace(limit, networks=len(used), distances=distances, once=once)
     reps = {i: Representation(job.views[i], workspace) for i in used}
     networks = list(reps.values())
     side_by_side = workspace.keeps_squares(networks[0].n)

@@ -183,20 +183,21 @@ class Representation(Values):
         """Inner products of the centred rows, (n, n). Only where there is room."""
         return symmetric(self.centred_neurons)
 
-    def gram_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
+    def gram_rows(self, start: int, stop: int, *, upper: bool = False, again: bool = False) -> Tensor:
         """Rows of `gram`.
 
         Args:
             start: The first row.
             stop: The row after the last.
             upper: Only from column `start` on, where the diagonal begins.
+            again: They will be read more than once.
         """
         first = start if upper else 0
         if self.gram_by_distances:
             block = self._minus_half_squares(start, stop, self.squares[first:] / 2, first)
             block += self.squares[start:stop, None] / 2
             return block
-        if self._keeps_gram(upper):
+        if self._keeps_gram(again):
             return self.gram[start:stop, first:]
         return self.centred_neurons[start:stop] @ self.centred_neurons[first:].T
 
@@ -216,25 +217,26 @@ class Representation(Values):
         apart = self.distances[start:stop, first:]
         return torch.addcmul(columns, apart, apart, value=-0.5)
 
-    def _keeps_gram(self, upper: bool) -> bool:
-        """Whether the whole matrix is worth keeping: not for a single pass over half of it."""
+    def _keeps_gram(self, again: bool) -> bool:
+        """Whether the whole matrix is worth keeping: not for a single pass over it."""
         if not self.workspace.keeps_squares(self.n):
             return False
-        one_pass = upper and self.workspace.once
+        one_pass = self.workspace.reads_once(self.n) and not again
         return not one_pass or self.workspace.find((self.key, Representation.gram.key)) is not None
 
-    def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False) -> Tensor:
+    def squared_distance_rows(self, start: int, stop: int, *, upper: bool = False, again: bool = False) -> Tensor:
         """Squared Euclidean distances from some rows to all, a matrix the caller may change.
 
         Args:
             start: The first row.
             stop: The row after the last.
             upper: Only from column `start` on.
+            again: They will be read more than once.
         """
         first = start if upper else 0
         if self.gram_by_distances:
             return self.distances[start:stop, first:].square()
-        products = self.gram_rows(start, stop, upper=upper)
+        products = self.gram_rows(start, stop, upper=upper, again=again)
         block = torch.add(self.squares[first:], products, alpha=-2)
         block += self.squares[start:stop, None]
         block.clamp_(min=0)
@@ -333,7 +335,7 @@ class Representation(Values):
             columns: The rows listed for each row, (n, k).
         """
         inverse = inverse_of(self.norms)
-        if self.workspace.keeps_squares(self.n):
+        if self.workspace.keeps_squares(self.n) and not self.workspace.reads_once(self.n):
             if self._uneven:
                 return self._cosines.gather(1, columns)
             toward, square = self._toward_mean

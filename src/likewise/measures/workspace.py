@@ -59,7 +59,7 @@ class Workspace:
     Args:
         limit: How many bytes may be held; by default two thirds of what is free.
         networks: How many networks share it.
-        once: A single measure of a single pair is all that will be computed.
+        once: Rows of a network's n x n matrices are read in a single pass, so that none is worth keeping.
         resampled: Inputs will be shuffled or left out, so that whole matrices are worth keeping.
         distances: Those of every network will be read.
     """
@@ -97,6 +97,10 @@ class Workspace:
     def shares_squares(self) -> bool:
         """Whether a network's distances and cosines are read more than once."""
         return self.networks > 2 or self.resampled
+
+    def reads_once(self, n: int) -> bool:
+        """Whether rows of n x n matrices are read in a single pass, and the matrices are large enough to matter."""
+        return self.once and n > SMALL
 
     def keeps_squares(self, n: int) -> bool:
         """Whether three n x n matrices per network fit beside the rest."""

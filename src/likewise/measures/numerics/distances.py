@@ -7,6 +7,7 @@ those digits takes differences instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -27,7 +28,8 @@ def median_distance(rep: Representation) -> float:
     rep.refuse_constant(closely=True)
     pairs = rep.n * (rep.n - 1) // 2
     if rep.workspace.keeps_squares(rep.n):
-        squares = upper_triangle(rep, rep.squared_distance_rows).cpu().numpy()
+        rows = partial(rep.squared_distance_rows, again=True)  # whoever asks for the median reads them next
+        squares = upper_triangle(rep, rows).cpu().numpy()
         squares.partition(((pairs - 1) // 2, pairs // 2))
         low, high = float(squares[(pairs - 1) // 2]), float(squares[pairs // 2])
     else:

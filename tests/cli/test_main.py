@@ -67,7 +67,8 @@ def test_an_error_is_one_line_and_exit_code_one(tmp_path: Path) -> None:
 
 def test_a_warning_is_one_line_without_the_code_it_arose_in(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(INFINITE)
-    words = ("compare", "nets.py:build", "nets.py:build", "--data", "digits:test[:40]", "--layers", "1")
+    network = "nets.py:build,mean=0,std=1"
+    words = ("compare", network, network, "--data", "digits:test[:40]", "--layers", "1")
     done = run(*words, cwd=tmp_path)
     assert done.stderr.splitlines()[0] == (
         "likewise: 'build' answers with numbers that are not finite. Its rows are kept without outputs."

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 import likewise
 from likewise.data import Data
+from likewise.networks.inputs.normalisation import note
 
 N = 40
 
@@ -85,6 +86,7 @@ def _trained(kind: type[nn.Module], seed: int, steps: int) -> dict[str, Tensor]:
 def trained(kind: type[nn.Module] = Small, seed: int = 0, steps: int = 40) -> nn.Module:
     net = kind()
     net.load_state_dict(_trained(kind, seed, steps))
+    note(net, "normalisation", "as trained here")
     return net.eval()
 
 

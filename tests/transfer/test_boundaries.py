@@ -124,7 +124,7 @@ class Counted(nn.Module):
 def test_each_network_classifies_the_points_once_however_many_pairs_there_are() -> None:
     nets = {name: Counted(net) for name, net in zoo().items()}
     data = digits(20)
-    likewise.compare(nets, "boundary-agreement", data=data, layers="net.fc", reduce="flatten", **QUICK)
+    likewise.compare(nets, "boundary-agreement", data=data, layers="net.fc", reduce="flatten", mean=0, std=1, **QUICK)
     points, extraction = 3 * 6 * 6, len(data)
     for net in nets.values():
         assert points <= net.shown <= points + extraction + 2  # two single inputs to learn its answers' shape

@@ -30,6 +30,7 @@ from likewise.networks.class_names import class_names, relabel
 from likewise.networks.forward import logits as answer
 from likewise.networks.forward import transform_for
 from likewise.networks.training.checkpoints import addresses_by_epoch
+from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames, match, recognised
 
@@ -399,7 +400,8 @@ def inspect(
         reference: What the network is compared with (see `Inspector`).
         out: A folder in which every epoch is written; epochs that are there are not inspected again.
         adversarial_every: Attack the test batches of every so many epochs too.
-        **show: How networks are shown the data: `head`, `batch_size`, `device` and `progress` of `likewise.Show`.
+        **show: How networks are shown the data: `head`, `mean`, `std`, `batch_size`, `device` and `progress` of
+            `likewise.Show`.
 
     Raises:
         InputError: The folder keeps no epochs, or the data have no labels.
@@ -413,6 +415,7 @@ def inspect(
     for labelled in splits.values():
         labelled.need_labels("inspect a training")
     addresses = addresses_by_epoch(run)
+    addresses = {epoch: options.for_network(address)[0] for epoch, address in addresses.items()}
     splits = _relabel(next(iter(addresses.values())), splits, device)
     inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
     missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
@@ -437,6 +440,7 @@ def _relabel(address: str, splits: dict[str, Data], device: Any) -> dict[str, Da
     """The data with their classes as the network at this address counts them."""
     test = splits["test"]
     net = _network(address, test, device)
+    check_normalisation(net, test, repr(address))
     with torch.inference_mode():
         inputs, _ = next(transform_for(net, test[:2], repr(address)).batches(2, device=device))
         count = answer(net, inputs).shape[1]

@@ -34,7 +34,19 @@ Ids = Sequence[str | None] | None
 Several = Mapping[str, Any] | list[str] | list[Module] | list[Activations]
 P = ParamSpec("P")
 ANSWERS = ("layers", "reduce")  # options that mean nothing where answers are taken
-NOT_SHOWN = ("data", "layers", "reduce", "transform", "batch_size", "device", "dtype", "store", "progress")
+NOT_SHOWN = (
+    "data",
+    "layers",
+    "reduce",
+    "transform",
+    "mean",
+    "std",
+    "batch_size",
+    "device",
+    "dtype",
+    "store",
+    "progress",
+)
 
 
 def is_network(source: Any) -> bool:

@@ -12,10 +12,10 @@ from typer import Option
 from likewise.errors import InputError
 from likewise.views.show import Show
 
-LEFT_OUT = ("transform", "progress")  # a function, and what a command always shows
+LEFT_OUT = ("progress",)  # what a command always shows
 ONE_LAYER = "The layer to look at; NETWORK:LAYER for one network. May be repeated."
 ROWS = "How maps and tokens become rows; by default flatten, mean for text."
-FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks answer as a whole
+FOR_LAYERS = ("layers", "head", "reduce", "dtype", "transform")  # of no use where networks are attacked as a whole
 
 
 def option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:

@@ -11,7 +11,9 @@ from typer import Argument, Option, echo
 from likewise.cli._options import show_keywords, show_options
 
 
-@show_options(without=["data", "layers", "reduce", "dtype", "store"], head="The classifier, if it cannot be found.")
+@show_options(
+    without=["data", "store", "layers", "reduce", "dtype", "transform"], head="The classifier, if it cannot be found."
+)
 def inspect(
     run: Annotated[list[str], Argument(help="A training's folder, or its checkpoints in order.")],
     data: Annotated[str, Option(help="What mistakes are counted on, such as cifar10:test.")],

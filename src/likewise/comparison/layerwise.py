@@ -31,7 +31,8 @@ from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import transform_for
-from likewise.networks.names import named_networks, network_and_name, untrained_networks
+from likewise.networks.names import address_of, named_networks, network_and_name, untrained_networks
+from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views import Activations
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import extract_network
@@ -164,12 +165,14 @@ def _two_networks(a: Any, b: Any) -> list[tuple[str | None, Any]]:
 def _sides(named: list[tuple[str | None, Any]], inputs: Any, show: Show) -> list[_Side]:
     """The networks, sized for the data, each with its layers, classifier and transform."""
     called = {name: net for name, net in named if name} or named_networks([net for _, net in named])
-    nets = [network_and_name(net, name, data=inputs) for name, net in named]
-    choices = show.per_network(called).values()
-    return [
-        _Side(net, name, replace(choice, layers=_as_list(choice.layers)))
-        for (net, name), choice in zip(nets, choices, strict=True)
-    ]
+    sides = []
+    for (name, network), options in zip(named, show.per_network(called).values(), strict=True):
+        normalised, choice = options.for_network(network)
+        net, title = network_and_name(normalised, name or address_of(network), data=inputs)
+        if choice.transform is None:
+            check_normalisation(net, inputs, repr(title), show.device)
+        sides.append(_Side(net, title, replace(choice, layers=_as_list(choice.layers))))
+    return sides
 
 
 def _as_list(layers: Any) -> list[str]:

@@ -83,8 +83,10 @@ def diff(
     limits = _limits(under=fail_under, over=fail_over)
     inputs = as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
-    nets = {name: network_and_name(network, name, data=inputs)[0] for name, network in named.items()}
-    shows = list(replace(options, data=inputs).per_network(named).values())
+    choices = replace(options, data=inputs).per_network(named)
+    shown = {name: choices[name].for_network(network) for name, network in named.items()}
+    nets = {name: network_and_name(network, name, data=inputs)[0] for name, (network, _) in shown.items()}
+    shows = [show for _, show in shown.values()]
     views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
     scores, reasons = _scores(views, [key for key, _, _ in limits])

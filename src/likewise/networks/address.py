@@ -4,6 +4,9 @@ An address is `prefix:name[,option=value…][@weights]`. In place of the prefix 
 file, its function being the name. A weights file written here is an address too: it says itself
 which network it belongs to.
 
+`mean=`, `std=` and `transform=FILE.py:function` say of any network how it is shown images; they may also stand after
+the weights, and behind the path of a weights file or of a training's folder.
+
 Networks of a source that keeps revisions may name one in place of the weights, `hf:NAME@step1000`, and several
 to be compared, `hf:NAME@step1000,step2000`. A file that exists, or whose name ends like one of weights, is weights.
 """
@@ -32,20 +35,26 @@ from likewise.networks.forward import input_kind
 from likewise.networks.inputs.normalisation import (
     Normalised,
     NormalisedVideo,
+    normalised_by,
     note,
     noted,
     record_transform,
     transform_of,
+    typed_values,
     unwrapped,
 )
 from likewise.networks.inputs.tokenizers import with_tokenizer
+from likewise.networks.inputs.transforms import from_callable
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkAddress, NetworkInfo, Request, Source
+from likewise.networks.sources.python_file import load_function
 from likewise.networks.zoo.registry import ZOO
 from likewise.wordnet import ClassNames
 
 _LONGEST = 4096
 _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
-_FILE = re.compile(r"(?P<file>.+\.py):(?P<rest>[^:]+(@.+)?)")
+_FILE = re.compile(r"(?P<file>(?:(?!,\w+=).)+?\.py):(?P<rest>[^:,@]+(,[^@]*)?(@.+)?)")
+SHOWING = ("mean", "std", "transform")  # options of every network: how it is shown images
+SHOWING_TEXT = r",(?:(?:mean|std)=[-+./\deE]*(?:,[-+.\d][-+./\deE]*)*|transform=[^,@=]+)"
 OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
 _MANY = 10_000  # a size from which on a network is weighed before it is built
 
@@ -82,8 +91,9 @@ def split(address: str) -> tuple[NetworkAddress, list[str]]:
         raise InputError(
             f"{address[:40]!r}… has {len(address):,} signs, and an address has at most {_LONGEST:,}. Shorten it."
         )
-    file = _FILE.fullmatch(address)
-    prefix, colon, rest = address.partition(":")
+    bare, showing = without_showing(address)
+    file = _FILE.fullmatch(bare)
+    prefix, colon, rest = bare.partition(":")
     if file is not None:
         prefix, rest = file["file"], file["rest"]
     elif not colon or find_source(prefix) is None:
@@ -94,10 +104,26 @@ def split(address: str) -> tuple[NetworkAddress, list[str]]:
             f"{address!r} names no network. Write prefix:name, as in 'zoo:resnet20' or "
             "'zoo:resnet20@weights.safetensors'."
         )
-    parsed = NetworkAddress(prefix, parts["name"], _options(parts["options"], address), parts["weights"])
+    parsed = NetworkAddress(prefix, parts["name"], _options(parts["options"] + showing, address), parts["weights"])
     if parsed.weights is None or not parsed.source.has_revisions or files.is_weights_name(parsed.weights):
         return parsed, []
     return _with_revision(parsed, address)
+
+
+def without_showing(address: str) -> tuple[str, str]:
+    """An address without the `mean=`, `std=` and `transform=` at its end, and those.
+
+    >>> without_showing("runs/first,mean=0.5,std=0.25")
+    ('runs/first', ',mean=0.5,std=0.25')
+    """
+    end = re.search(f"(?:{SHOWING_TEXT})+$", address)
+    return (address, "") if end is None else (address[: end.start()], end[0])
+
+
+def says_how_shown(address: str) -> bool:
+    """Whether an address says how its network is shown images."""
+    bare, showing = without_showing(address)
+    return bool(showing) or (not is_checkpoint(bare) and any(name in SHOWING for name in parse(bare).options))
 
 
 def _with_revision(parsed: NetworkAddress, address: str) -> tuple[NetworkAddress, list[str]]:
@@ -130,9 +156,10 @@ def is_untrained(address: str) -> bool:
 
 def is_checkpoint(address: str) -> bool:
     """Whether an address is a weights file (or a training's folder) rather than a name."""
-    if not address or has_prefix(address) or _FILE.fullmatch(address):
+    bare = without_showing(address)[0]
+    if not bare or has_prefix(bare) or _FILE.fullmatch(bare):
         return False
-    path = Path(address).expanduser()
+    path = Path(bare).expanduser()
     return path.suffix == ".safetensors" or is_file(path / "weights.safetensors")
 
 
@@ -191,15 +218,19 @@ def _with_prefix(name: str) -> list[str]:
 
 
 def _options(text: str, address: str) -> dict[str, Any]:
-    options: dict[str, Any] = {}
+    options: dict[str, str] = {}
     for option in text.split(",")[1:]:
         name, equals, value = option.partition("=")
+        last = next(reversed(options), "")
+        if not equals and last in ("mean", "std"):  # one number per channel: mean=0.485,0.456,0.406
+            options[last] += f",{option}"
+            continue
         if not equals or not name.isidentifier():
             raise InputError(
                 f"{option!r} in {address!r} is no option. Write name=value, as in 'zoo:lenet,classes=100'."
             )
-        options[name] = parse_value(value)
-    return options
+        options[name] = value
+    return {name: parse_value(value) for name, value in options.items()}
 
 
 # The network that an address names.
@@ -247,7 +278,8 @@ def network(
         untrained: Without published weights unless the address says `pretrained=true`, as training asks for.
         tokenizer: One of transformers (of an address, also its name), or any function from texts to the tensors a
             network takes.
-        **options: Options of the network, such as `classes=100`; they take precedence over those of the address.
+        **options: Options of the network, such as `classes=100`, and how it is shown images: `mean=`, `std=`,
+            `transform=` (a function, or "FILE.py:function"). They take precedence over those of the address.
 
     Raises:
         InputError: The address names no network, or one that does not fit the data or the weights.
@@ -261,6 +293,7 @@ def network(
         return _as_built(address, tokenizer, options)
     parts, header, typed = _parts(str(address))
     typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
+    said = _pop_showing(typed_options)
     declared = {}
     if parts.weights is not None:
         declared = weight_metadata.declared_options(parts, header, parts.weights, typed_options)
@@ -276,13 +309,36 @@ def network(
     loaded = _build(parts.source, request, seed or 0)
     if untrained or (header and header.get("transform") != OWN):
         loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
-    net = _with_weights(loaded, parts, header, sizing).eval()
+    if "transform" in said:
+        loaded = replace(loaded, mean=None, std=None, transform=from_callable(load_function(said["transform"])))
+    net = _with_weights(loaded, parts, {} if "transform" in said else header, sizing).eval()
+    if "mean" in said:
+        net = normalised_by(net, said["mean"], said["std"])
     _record(net, loaded, parts, every_option, header)
     return net if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net, tokenizer)
 
 
+def _pop_showing(options: dict[str, Any]) -> dict[str, Any]:
+    """Take `mean`, `std` and `transform` out of options."""
+    said = {name: options.pop(name) for name in SHOWING if options.get(name) is not None}
+    if len(said) != 2 and ("mean" in said or "std" in said):
+        raise InputError(
+            f"{' and '.join(said)} does not say how images are normalised. Give mean and std, or transform alone."
+        )
+    return said
+
+
+def normalised(network: str | nn.Module, mean: Any, std: Any) -> str | nn.Module:
+    """A module, or the address of a network, that normalises images by this mean and deviation."""
+    if isinstance(network, nn.Module):
+        return normalised_by(network, mean, std)
+    return f"{network},mean={typed_values('mean', mean)},std={typed_values('std', std)}"
+
+
 def _as_built(net: nn.Module, tokenizer: Any, options: dict[str, Any]) -> nn.Module:
-    """A module as it is, with a tokenizer where one is given; refused with options, which come too late."""
+    """A module as it is, with a mean and deviation or a tokenizer where they are given; other options come too late."""
+    if {"mean", "std"} <= set(options):
+        net = normalised_by(net, options.pop("mean"), options.pop("std"))
     if options:
         raise InputError(
             f"{type(unwrapped(net)).__name__} is built already: {', '.join(options)} cannot be chosen "
@@ -335,14 +391,15 @@ def _parts(address: str) -> tuple[NetworkAddress, dict[str, Any], bool]:
     if not is_checkpoint(address):
         parts = parse(address)
         return parts, files.facts(parts.weights) if parts.weights else {}, True
-    path = Path(address).expanduser()
+    bare, showing = without_showing(address)
+    path = Path(bare).expanduser()
     path = path / "weights.safetensors" if path.is_dir() else path
     if not is_file(path):
         raise files.not_there(path)
     header = files.facts(path)
     if "network" not in header:
         raise InputError(f"{path} does not say which network it belongs to. Name it: 'zoo:resnet20@{path}'.")
-    return _declared_network(header, path), header, False
+    return replace(_declared_network(header, path), options=_options(showing, address)), header, False
 
 
 def _declared_network(header: dict[str, Any], path: Path) -> NetworkAddress:
@@ -391,8 +448,11 @@ def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any
     net, mean, std = loaded.net, loaded.mean, loaded.std
     if address.weights is not None:
         label = f"{address.weights} for {address}"
-        files.fit(net, files.read(address.weights), label=label, renames=loaded.renames)
-        own_mean, own_std = weight_metadata.declared_normalisation(header, address.weights)
+        state, saved = files.split_normalisation(files.read(address.weights))
+        files.fit(net, state, label=label, renames=loaded.renames)
+        own_mean, own_std = weight_metadata.declared_normalisation(header | saved, address.weights)
+        if own_mean is not None and len(own_mean) == 1:
+            return normalised_by(net, own_mean, own_std)
         mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
     elif (
         data is not None

@@ -20,6 +20,7 @@ from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
 from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped
 from likewise.networks.inputs.transforms import from_callable, transformed
+from likewise.networks.sources.python_file import load_function
 from likewise.networks.zoo.registry import ImageNetwork
 
 InputKind = Literal["image", "text", "audio", "graph"]
@@ -87,7 +88,7 @@ def transform_for(net: nn.Module, data: Any, label: str, transform: Any = None) 
                 f"or data of {KINDS[kind]}."
             )
         data = data.of_kind(kind)
-    applied = transform_of(net) if transform is None else from_callable(transform)
+    applied = transform_of(net) if transform is None else from_callable(load_function(transform))
     return data if applied is None else transformed(data, applied, label, asked=transform is not None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -11,7 +12,15 @@ from torch import nn
 from likewise.data import Data
 from likewise.data.inputs import domain_of
 from likewise.errors import InputError
-from likewise.networks.address import has_prefix, is_untrained, recipe, split
+from likewise.networks.address import (
+    SHOWING_TEXT,
+    has_prefix,
+    is_untrained,
+    recipe,
+    says_how_shown,
+    split,
+    without_showing,
+)
 from likewise.networks.address import network as load_network
 from likewise.networks.inputs.normalisation import unwrapped
 
@@ -31,8 +40,9 @@ def _by_revision(address: Any) -> list[Any]:
     revisions = split(address)[1]
     if len(revisions) < 2:
         return [address]
-    start, _, end = address.partition("@")
-    options = "".join(f",{word}" for word in end.split(",") if "=" in word)
+    bare, showing = without_showing(address)
+    start, _, end = bare.partition("@")
+    options = "".join(f",{word}" for word in end.split(",") if "=" in word) + showing
     return [f"{start}{options}@{revision}" for revision in revisions]
 
 
@@ -40,7 +50,7 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
     """Networks under short names: of their weights or revision, else of their address.
 
     Where two weights files have one name, their folders tell them apart; two addresses stand in
-    full. What repeats even then is numbered.
+    full, and so do those that say how images are shown. What repeats even then is numbered.
 
     >>> list(named_networks(["zoo:lenet", "zoo:lenet", "zoo:resnet20@runs/best.safetensors"]))
     ['lenet', 'lenet#2', 'best']
@@ -62,7 +72,7 @@ def named_networks(networks: Iterable[Any]) -> dict[str, Any]:
         short = _short(address)
         if len(by_short[short]) > 1:
             weights = _weights(address)
-            short = address if weights is None else weights.parent.name or short
+            short = address if weights is None or says_how_shown(address) else weights.parent.name or short
         name, count = short, 2
         while name in named:
             name, count = f"{short}#{count}", count + 1
@@ -105,6 +115,7 @@ def _module_name(module: nn.Module) -> str:
 
 
 def _short(address: str) -> str:
+    address = re.sub(SHOWING_TEXT, "", address)
     revision, weights = _revision(address), _weights(address)
     if revision is not None:
         return revision
@@ -128,6 +139,7 @@ def _revision(address: str) -> str | None:
 
 def _weights(address: str) -> PurePath | None:
     """The weights file an address names, or is."""
+    address = without_showing(address)[0]
     weights = address.partition("@")[2] if _revision(address) is None else ""
     if not weights and address.endswith(".safetensors"):
         weights = address

@@ -128,6 +128,17 @@ def _renamed(state: State, target: State, renames: Sequence[tuple[str, str]]) ->
     return {keys[key]: tensor for key, tensor in state.items()}
 
 
+def split_normalisation(state: State) -> tuple[State, dict[str, Any]]:
+    """The weights of a network, and the mean and deviation of the `Normalised` around it where both were saved."""
+    for key in state:
+        prefix = key.removesuffix("mean")
+        own = {name: state.get(f"{prefix}{name}") for name in ("mean", "std")}
+        rest = {name: value for name, value in state.items() if name not in (f"{prefix}mean", f"{prefix}std")}
+        if prefix != key and own["std"] is not None and all(name.startswith(f"{prefix}net.") for name in rest):
+            return rest, {name: value.flatten().tolist() for name, value in own.items() if value is not None}
+    return state, {}
+
+
 def _some(keys: list[str], most: int = 3) -> str:
     rest = len(keys) - most
     return ", ".join(keys[:most]) + (f" and {rest} more" if rest > 0 else "")

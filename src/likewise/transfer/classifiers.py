@@ -24,6 +24,7 @@ from likewise.networks.class_names import class_names, output_indices, output_la
 from likewise.networks.forward import checked_logits, eval_mode, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
+from likewise.networks.unknown_normalisation import check_normalisation
 
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _CREATING = RLock()
@@ -47,6 +48,10 @@ class Classifier:
     columns: list[int]
     shape: tuple[int, ...]
     device: Any
+
+    def check_normalisation(self) -> None:
+        """Say once where nothing is known of how its images are normalised."""
+        check_normalisation(self.net, self.data, repr(self.name), self.device)
 
     def logits(self, inputs: Any) -> Tensor:
         """Logits of a batch, one row per input, one column per class in the order of the data."""

@@ -164,8 +164,8 @@ def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[S
         networks: An address or a module; or a list or mapping of them.
         other: The other network, where the first argument is one.
         data: Labelled data, or its address.
-        **show: How networks are shown (`store`, `device`, `batch_size`, `progress`; see `Show`). By default 256 inputs
-            are shown at a time.
+        **show: How networks are shown (`mean`, `std`, `store`, `device`, `batch_size`, `progress`; see `Show`). By
+            default 256 inputs are shown at a time.
     """
     settings = Show.only("answers", show, without=NOT_HERE)
     named, inputs = networks_and_data("answers", networks, other, data, "compare answers with them")
@@ -174,8 +174,10 @@ def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[S
     logits: dict[str, Tensor] = {}
     with open_store(settings.store) as opened, Progress(len(named), "asking networks", show=settings.progress) as bar:
         folder = None if opened is None else opened.artifacts(ANSWERS)
+        choices = settings.per_network(named)
         for name, network in named.items():
-            with classifier(name, network, inputs, settings.device) as net:
+            with classifier(name, choices[name].for_network(network)[0], inputs, settings.device) as net:
+                net.check_normalisation()
                 logits[name] = clean_logits(net, folder, settings.batch_size or BATCH)
             check_same_classes({name: rows.shape[1] for name, rows in logits.items()})
             bar.advance()

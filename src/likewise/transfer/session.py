@@ -66,6 +66,7 @@ class Session:
         with lock:
             if unique_name not in self._logits:
                 with self._open(unique_name) as net:
+                    net.check_normalisation()
                     logits = clean_logits(net, self._answered, self.settings.batch_size)
                     self._identity[unique_name] = net.identity()
                 counts = {other: rows.shape[1] for other, rows in self._logits.items()}

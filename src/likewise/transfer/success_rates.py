@@ -148,7 +148,7 @@ def success(
         after = session.predictions([(name, name)])[name, name]
         fooled = right & (after != labels)
         rows = tuple(np.flatnonzero(fooled if fooled.any() else right)[:pictures].tolist())
-        with classifier(name, net, session.data, session.device) as opened:
+        with classifier(name, session.networks[name], session.data, session.device) as opened:
             clean = torch.cat([opened.data[[row]].inputs[:].cpu() for row in rows]) if rows else torch.empty(0)
         size = session.settings.batch_size
         moved = torch.stack([examples.image(row, size) for row in rows]) if rows else torch.empty(0)

@@ -207,6 +207,7 @@ def attacked_session(
     with open_store(show.store) as opened:
         folder = None if opened is None else opened.path
         session = Session(inputs, settings, folder, device=show.device, progress=show.progress)
+        choices = show.per_network(networks)
         for name, network in networks.items():
-            session.add(name, network)
+            session.add(name, choices[name].for_network(network)[0])
         yield session

@@ -24,6 +24,7 @@ from likewise.errors import InputError, brief
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import transform_for
 from likewise.networks.names import address_of, expanded, named_networks, network_and_name
+from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views.activations import NetworkOnData
 from likewise.views.batches import known_length, read_at_once
 from likewise.views.cache import FolderViews
@@ -116,11 +117,12 @@ def extract_networks(
             views[key] = network
             continue
         called = (network if isinstance(network, str) else None) if own_names else key
-        module = network_and_name(network, data=data)[0]
-        views[key] = extract_network(module, choices[key], called, outputs=outputs)
+        normalised, choice = choices[key].for_network(network)
+        module = network_and_name(normalised, data=data)[0]
+        views[key] = extract_network(module, choice, called, outputs=outputs)
         if keep_networks:
             folder = getattr(show.store, "path", None)
-            subject = NetworkOnData(module, data, show.device, choices[key].transform, folder)
+            subject = NetworkOnData(module, data, show.device, choice.transform, folder)
             views[key] = views[key].with_subject(subject)
     warn_embedding_used(
         views[key]
@@ -134,7 +136,11 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
     """The views of one network; without `outputs`, its answers are not kept."""
     refuse_meta()
     inputs = as_data(show.data)
-    module, called = network_and_name(network, name, data=inputs)
+    called = name or address_of(network)
+    network, show = show.for_network(network)
+    module, called = network_and_name(network, called, data=inputs)
+    if show.transform is None:
+        check_normalisation(module, inputs, repr(called), show.device)
     inputs = transform_for(module, inputs, repr(called), show.transform)
     module = module if show.transform is None else unwrapped(module)  # past a normalisation of its own
     layers: Any = show.layers

@@ -27,6 +27,8 @@ class ShowOptions(TypedDict, total=False):
     head: str | Mapping[str, str] | None
     reduce: Reduction | str | None
     transform: Any
+    mean: Any
+    std: Any
     batch_size: int | None
     device: Any
     dtype: str | None
@@ -52,9 +54,12 @@ class Show:
             classifier, else "embedding".
         head: The name of the classifier, where it cannot be found; for all networks or as `{network: name}`.
         reduce: How maps and tokens become one row per input: "mean", "cls", "last", "flatten" or "spatial".
-        transform: A function from a PIL image to the tensor that the network takes, normalised if it wants that; for
-            all networks or as `{network: function}`. By default the transform that comes with a network, and images as
-            the data has them where none does.
+        transform: A function from a PIL image to the tensor that the network takes, normalised if it wants that, or
+            "FILE.py:function"; for all networks or as `{network: function}`. By default the transform that comes with a
+            network, and images as the data has them where none does.
+        mean: What images in [0, 1] are normalised by: a number, or one per channel; for all networks or as
+            `{network: mean}`. By default what comes with a network. What an address says takes precedence.
+        std: The deviation they are divided by, in the same forms.
         batch_size: How many inputs are shown at a time. By default as many as fit; rows depend on it by rounding only.
         device: Where networks run, such as "cuda:0". By default where they are.
         dtype: The precision networks run in: "float32", or by autocast "float16" or "bfloat16". By default that of
@@ -74,7 +79,13 @@ class Show:
     reduce: Any = field(
         default=None, metadata=_facts("For tokens and maps: mean, cls, last, flatten, spatial.", str | None)
     )
-    transform: Any = field(default=None, metadata=_facts("A function from a PIL image to a tensor."))
+    transform: Any = field(default=None, metadata=_facts("FILE.py:function, from a PIL image to a tensor.", str | None))
+    mean: Any = field(
+        default=None, metadata=_facts("Images are normalised by it: 0.5, or one per channel.", str | None)
+    )
+    std: Any = field(
+        default=None, metadata=_facts("The deviation they are divided by: 0.5, or one per channel.", str | None)
+    )
     batch_size: int | None = field(
         default=None, metadata=_facts("Inputs shown at a time; else as many as fit.", int | None)
     )
@@ -90,6 +101,11 @@ class Show:
             raise InputError(f"batch_size is {brief(self.batch_size)}. Give at least 1.")
         if self.store is not None and not (isinstance(self.store, (str, PathLike)) or hasattr(self.store, "path")):
             raise InputError(f"store is {brief(self.store)}. Give a folder.")
+        if (self.mean is None) != (self.std is None) or (self.mean is not None and self.transform is not None):
+            names = [name for name in ("mean", "std", "transform") if getattr(self, name) is not None]
+            raise InputError(
+                f"{' and '.join(names)} does not say how images are normalised. Give mean and std, or transform alone."
+            )
         if self.dtype is not None:
             from likewise.networks.forward import check_dtype
 
@@ -181,7 +197,7 @@ class Show:
         Raises:
             InputError: Something is chosen for a network that is not among them.
         """
-        choices = ("layers", "head", "transform")
+        choices = ("layers", "head", "transform", "mean", "std")
         if not any(isinstance(getattr(self, choice), Mapping) for choice in choices):
             return dict.fromkeys(networks, self)
         aliases = {
@@ -195,6 +211,25 @@ class Show:
             for name, names in aliases.items()
         }
 
+    def for_network(self, network: Any) -> tuple[Any, Show]:
+        """A network that normalises as is chosen for it, and how it is shown beside that.
+
+        Args:
+            network: An address or a module; what an address says of images takes precedence.
+
+        Returns:
+            The address or module, and the options without a mean and deviation.
+        """
+        if self.transform is None and self.mean is None:
+            return network, self
+        from likewise.networks.address import normalised, says_how_shown
+
+        if isinstance(network, str) and says_how_shown(network):
+            return network, replace(self, transform=None, mean=None, std=None)
+        if self.mean is None:
+            return network, self
+        return normalised(network, self.mean, self.std), replace(self, mean=None, std=None)
+
     def _check_choice(self, name: str, aliases: Mapping[str, tuple[Any, ...]]) -> None:
         choice = getattr(self, name)
         if not isinstance(choice, Mapping):
@@ -202,7 +237,7 @@ class Show:
         names = {alias for group in aliases.values() for alias in group if isinstance(alias, str)}
         for network in choice:
             if network not in names:
-                kind = "function" if name == "transform" else "layer"
+                kind = {"transform": "function", "mean": "number", "std": "number"}.get(name, "layer")
                 raise InputError(
                     f"{name} names a {kind} of {network!r}, and the networks are {quoted_list(list(aliases))}. "
                     f"Give {name}={{network: {kind}}} by these names."

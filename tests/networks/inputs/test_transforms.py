@@ -343,7 +343,11 @@ def test_layers_show_their_shapes_at_the_networks_own_size(photos: Data) -> None
             "the transform gives images of shapes (3, 64, 48) and (3, 40, 90), which make no batch. Bring them to "
             "one size with the data, as in 'imagefolder:PATH,size=224', or show one at a time: batch_size=1.",
         ),
-        ("bicubic", None, "transform is 'bicubic'. Give a function of a PIL image that gives a tensor."),
+        (
+            "bicubic",
+            None,
+            "transform is 'bicubic'. Give a function of a PIL image that gives a tensor, or FILE.py:function.",
+        ),
         (
             torch.as_tensor,
             torch.zeros(4, 3, 8, 8),

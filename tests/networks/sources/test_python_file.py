@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -86,8 +88,10 @@ def test_helpers_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
 def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("raise RuntimeError('no')\n")
     before = list(sys.path), set(sys.modules)
-    with pytest.raises(RuntimeError, match="no"):
-        likewise.network(f"{tmp_path}/broken.py:build")
+    assert refused(lambda: likewise.network(f"{tmp_path}/broken.py:build")) == (
+        f"{tmp_path}/broken.py fails when it is imported, line 1: RuntimeError: no. Repair it, or move the network's "
+        "class to a file of its own."
+    )
     assert (list(sys.path), set(sys.modules)) == before
 
 
@@ -139,3 +143,47 @@ def test_a_file_without_the_function_is_refused(tmp_path: Path) -> None:
         refused(lambda: likewise.network(f"{file}:build"))
         == f"build of {file} returned int. It should return a torch.nn.Module."
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "import torch\nimport a_board_of_tensors\n",
+            "{file} fails when it is imported, line 2: ModuleNotFoundError: No module named 'a_board_of_tensors'. "
+            "Install a_board_of_tensors, or move the network's class to a file that does without it.",
+        ),
+        (
+            "import argparse\nargparse.ArgumentParser().parse_args(['--epochs'])\n",
+            "{file} fails when it is imported, line 2: SystemExit: 2. Repair it, or move the network's class to a file "
+            "of its own.",
+        ),
+        (
+            "def build():\n    import torch\n    return torch.load('nowhere.pth')\n",
+            "build of {file} fails, line 3: FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.pth'. "
+            "Repair it, or move the network's class to a file of its own.",
+        ),
+        (
+            "def build(:\n",
+            "{file} fails when it is imported: SyntaxError: invalid syntax (mine.py, line 1). Repair it, or move the "
+            "network's class to a file of its own.",
+        ),
+    ],
+)
+def test_code_that_fails_is_one_sentence_with_the_line(tmp_path: Path, code: str, sentence: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    assert refused(lambda: likewise.network(f"{file}:build")) == sentence.format(file=file)
+
+
+def test_a_file_that_imports_torchvision_works_beside_any_build_of_torch(tmp_path: Path) -> None:
+    if find_spec("torchvision") is None:
+        pytest.skip("torchvision is not installed")
+    (tmp_path / "helper.py").write_text("import torchvision.transforms as T\n")
+    (tmp_path / "mine.py").write_text(
+        "import helper\nfrom torch import nn\nclass Net(nn.Linear):\n"
+        "    def __init__(self):\n        super().__init__(2, 3)\n"
+    )
+    code = f"import likewise; print(likewise.network('{tmp_path}/mine.py:Net').out_features)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("3", 0), done.stderr

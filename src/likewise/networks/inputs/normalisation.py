@@ -5,14 +5,16 @@ So every image network takes [0, 1]. `unwrapped` is the network inside of that, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from likewise._base.hashing import NOTES
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:
     from likewise.networks.inputs.transforms import Transform
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 class Normalised(nn.Module):
     """A network that is shown `(images - mean) / std`, channel by channel.
 
-    The mean and deviation are facts about the weights inside, not weights: they are left out of the
-    state dict, and layer names are those of the network inside (see `unwrapped`).
+    The mean and deviation are in the state dict, so that saved weights keep them; one without them leaves them as they
+    are. Layer names are those of the network inside (see `unwrapped`).
 
     Args:
         net: The network inside.
@@ -32,6 +34,7 @@ class Normalised(nn.Module):
 
     mean: Tensor
     std: Tensor
+    any_channels = False  # whether one mean is for images of any number of channels
 
     def __init__(self, net: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
@@ -42,11 +45,12 @@ class Normalised(nn.Module):
                 "Give one of each a channel, and no deviation of 0."
             )
         self.net = net
-        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(std).view(-1, 1, 1), persistent=False)
+        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(-1, 1, 1))
+        self.register_load_state_dict_pre_hook(_keep_own)
 
     def forward(self, images: Tensor) -> object:
-        if images.ndim == 4 and images.shape[1] != len(self.mean):
+        if images.ndim == 4 and images.shape[1] != len(self.mean) and not self.any_channels:
             raise InputError(
                 f"{type(self.net).__name__} takes images of {len(self.mean)} channels and was "
                 f"shown {tuple(images.shape)}. Give it images of its own kind, or build it with "
@@ -55,6 +59,12 @@ class Normalised(nn.Module):
         if images.dtype == torch.uint8:
             images = images.to(self.mean.dtype) / 255
         return self.net((images - self.mean) / self.std)
+
+
+def _keep_own(net: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Fill in the mean and deviation of a network where saved weights have none."""
+    for name in ("mean", "std"):
+        state.setdefault(f"{prefix}{name}", getattr(net, name))
 
 
 class NormalisedVideo(Normalised):
@@ -71,6 +81,46 @@ class NormalisedVideo(Normalised):
                 f"shown {tuple(images.shape)}. Give it videos, or take a network of images."
             )
         return super().forward(images)
+
+
+def normalised_by(net: nn.Module, mean: Any, std: Any) -> Normalised:
+    """A network that normalises by a mean and deviation that a person gave, in place of its own.
+
+    One number stands for all channels.
+    """
+    values = [_channel_values("mean", mean), _channel_values("std", std)]
+    inside = unwrapped(net)
+    kernel = next((part for part in inside.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))), None)
+    count = max(map(len, values))
+    if count == 1 and kernel is not None:
+        count = kernel.in_channels
+    means, deviations = (entry * count if len(entry) == 1 else entry for entry in values)
+    wrapper = (NormalisedVideo if isinstance(kernel, nn.Conv3d) else Normalised)(inside, means, deviations)
+    wrapper.any_channels = count == 1 and kernel is None
+    return wrapper
+
+
+def _channel_values(name: str, value: Any) -> tuple[float, ...]:
+    """One number per channel, or one for all: numbers, or as they are typed, "0.5", "0.485,0.456,0.406" or "1/255".
+
+    >>> _channel_values("std", "1/4"), _channel_values("mean", (0.1, 0.2))
+    ((0.25,), (0.1, 0.2))
+    """
+    entries = value.split(",") if isinstance(value, str) else value
+    try:
+        listed = [entries] if isinstance(entries, (int, float)) else list(entries)
+        numbers = tuple(float(Fraction(entry) if isinstance(entry, str) else entry) for entry in listed)
+    except (TypeError, ValueError, ZeroDivisionError):
+        numbers = ()
+    if not numbers or not all(map(math.isfinite, numbers)) or (name == "std" and min(numbers) <= 0):
+        more = " above 0" if name == "std" else ""
+        raise InputError(f"{name} is {brief(value)}. Give a number{more}, or one per channel, as in {name}=0.5.")
+    return numbers
+
+
+def typed_values(name: str, value: Any) -> str:
+    """One number, or one per channel, as they are typed in an address."""
+    return ",".join(f"{number:.9g}" for number in _channel_values(name, value))
 
 
 def check_range(net: nn.Module, images: object, label: str) -> None:

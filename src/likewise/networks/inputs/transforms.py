@@ -110,6 +110,8 @@ def transformed(data: Any, transform: Transform, label: str, *, asked: bool) -> 
                 "images."
             )
         return data
+    if transform.whole and isinstance(images, Images) and images.shape[1] == 1 and transform.finish is transform.apply:
+        transform = replace(transform, channels=1)  # a person's function receives grey images as they are
     if asked:
         return replace(data, inputs=Transformed(images, transform, transform.recipe))
     if isinstance(images, Images):
@@ -150,7 +152,9 @@ def _warn_of_resizing(images: Images, transform: Transform, name: str, label: st
 
 
 def from_callable(transform: Any) -> Transform:
-    """A person's own transform: a function of a PIL image (RGB) that gives what the network inside takes.
+    """A person's own transform: a function of a PIL image that gives what the network inside takes.
+
+    Images are RGB, and greyscale where the data holds arrays of one channel, as torchvision gives MNIST.
 
     An image processor of transformers is one too. What it gives is shown as it is, past `Normalised`.
     """
@@ -160,8 +164,8 @@ def from_callable(transform: Any) -> Transform:
         return replace(from_processor(transform), apply=partial(_processed, transform), whole=True)
     if not callable(transform):
         raise InputError(f"transform is {brief(transform)}. Give a function of a PIL image that gives a tensor.")
-    name = getattr(transform, "__name__", type(transform).__name__)
-    return Transform(partial(each, transform), f"{name} ({value_digest(transform)[:8]})", whole=True)
+    name, apply = getattr(transform, "__name__", type(transform).__name__), partial(each, transform)
+    return Transform(apply, f"{name} ({value_digest(transform)[:8]})", whole=True, finish=apply)
 
 
 def each(transform: Callable[[Any], Any], images: list[Any]) -> Tensor:

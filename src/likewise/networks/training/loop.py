@@ -30,7 +30,7 @@ from likewise.errors import InputError, quoted_list
 from likewise.networks.address import network, recipe, save
 from likewise.networks.class_names import classes_of, record_classes
 from likewise.networks.forward import input_kind, prepare_inputs
-from likewise.networks.inputs.normalisation import record_transform, unwrapped
+from likewise.networks.inputs.normalisation import note, record_transform, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts, warn_of_split_tokens
 from likewise.networks.training import checkpoints
 from likewise.networks.training.settings import Settings, SettingsDict, epochs_since_lowest, make_optimiser, rate_at
@@ -133,6 +133,7 @@ def train(
         raise InputError("a step of your own takes no teacher and no adversarial. Leave them out, or the step.")
     record_classes(net, classes_of(data))
     record_transform(net, None)  # it is trained on the data as it is
+    note(net, "normalisation", "as trained here")
     if device is not None:
         net.to(device)
     show = sys.stderr.isatty() if progress is None else progress

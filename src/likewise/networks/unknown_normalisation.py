@@ -86,7 +86,7 @@ def _right_answers(
             weight = next((value for value in resting.parameters() if value.is_floating_point()), images)
             for mean, std in dict.fromkeys([((0.0,), (1.0,)), *_usual(net, data, images)]):
                 center, scale = (torch.tensor(values).view(-1, 1, 1) for values in (mean, std))
-                chunks = ((images - center) / scale).to(weight).split(_AT_ONCE)
+                chunks = torch.split(((images - center) / scale).to(weight), _AT_ONCE)
                 answer = torch.cat([logits(resting, chunk).cpu() for chunk in chunks])
                 indices = output_indices(data, net, answer.shape[1], "the network")
                 right[mean, std] = answer.argmax(dim=1) == output_labels(labels, indices)

@@ -47,7 +47,7 @@ class Normalised(nn.Module):
         self.net = net
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(-1, 1, 1))
-        self.register_load_state_dict_pre_hook(_keep_own)
+        self.register_load_state_dict_pre_hook(_keep_own)  # type: ignore[no-untyped-call]
 
     def forward(self, images: Tensor) -> object:
         if images.ndim == 4 and images.shape[1] != len(self.mean) and not self.any_channels:

@@ -20,7 +20,9 @@ import numpy as np
 import torch
 
 import likewise
-from likewise.comparison.significance import _null_table, calibration_grids
+from likewise.comparison.null import Shuffles
+from likewise.comparison.pairs import Base, representations
+from likewise.comparison.significance import calibration_grids
 from likewise.comparison.units import Units
 from likewise.measures import get
 from likewise.views import Activations, Outputs
@@ -59,8 +61,9 @@ def trials(design: str, numbers: range) -> Arrays:
     for number in numbers:
         views = zoo(design, number)
         for name in MEASURES:
-            scores, nulls = _null_table(views, get(name), SHUFFLES, number, 10**9, False, Units.single(N))
-            kept.setdefault(name, []).append(np.concatenate([scores[None], nulls]).astype(np.float32))
+            base = Base(representations(views, 10**9), get(name))
+            nulls = Shuffles(Units.single(N), SHUFFLES, number).tables(base, range(SHUFFLES))
+            kept.setdefault(name, []).append(np.array([base.values, *nulls], dtype=np.float32))
     return {name: np.stack(arrays) for name, arrays in kept.items()}
 
 

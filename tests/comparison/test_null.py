@@ -11,6 +11,7 @@ import torch
 
 import likewise
 from likewise import measures
+from likewise.comparison.draws import Resources
 from likewise.comparison.null import ConfounderNull, null_draws
 from likewise.comparison.significance import calibrate_matrices
 from likewise.comparison.units import Units
@@ -80,8 +81,8 @@ def test_a_matrix_and_a_pair_are_shuffled_within_groups_alike() -> None:
         dict(matrices),
         [Activations(v) for v in (x, y)],
         [cka],
+        Resources(10**9),
         seed=0,
-        limit=10**9,
         permutations=19,
         within=LABELS,
     )

@@ -26,6 +26,8 @@ from threadpoolctl import ThreadpoolController
 from likewise._base.arrays import Array
 from likewise._base.machine import single_threaded
 from likewise.comparison.pairs import (
+    Base,
+    Draws,
     Item,
     Outcome,
     items_of,
@@ -64,6 +66,8 @@ class Block:
     networks: int
     views: Mapping[int, tuple[Files, str]]
     items: Sequence[Item]
+    draws: Draws | None = None  # with the numbers of those that are scored, for all pairs
+    numbers: range = range(0)
 
 
 class Blocks:
@@ -162,6 +166,25 @@ def score_in_workers(
         record(block.items[0], Outcome(float("nan"), reason, final=False))
 
 
+def draw_in_workers(
+    base: Base, draws: Draws, blocks: Iterable[range], engine: Engine, *, limit: int, files: Sequence[Files]
+) -> Iterator[tuple[range, Array | WorkerDied]]:
+    """Blocks of draws, each with the scores of all pairs, as they come back."""
+    views, pairs = [rep.view for rep in base.reps], np.triu(np.ones((1, len(base.reps), len(base.reps)), dtype=bool), 1)
+    with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
+        cut = Blocks(
+            pairs, views, [base.measure], workers=engine.workers, limit=limit, folder=Path(folder) / VIEWS, files=files
+        )
+        whole = replace(cut.block(items_of(pairs, unordered_pairs(pairs))), items=(), draws=draws)
+        tasks = (replace(whole, numbers=numbers) for numbers in blocks)
+        try:
+            with closing(engine.run(draw_block, tasks)) as results:
+                for block, tables in results:
+                    yield block.numbers, tables
+        finally:
+            _states.clear()  # an executor may work in this process
+
+
 def _run(
     tasks: Iterable[Block], blocks: Blocks, engine: Engine, record: Callable[[Item, Outcome], None]
 ) -> list[tuple[Block, WorkerDied]]:
@@ -214,9 +237,11 @@ class JobState:
     def __init__(self, block: Block) -> None:
         self.measures = unpack(block.measures)
         self.libraries = ThreadpoolController()
-        distances, once = want_distances(self.measures), single_pass(self.measures)
-        self._workspace = Workspace(block.limit, networks=block.networks, distances=distances, once=once)
+        kept = {"distances": want_distances(self.measures), "once": single_pass(self.measures)}
+        kept = kept if block.draws is None else {"resampled": True}
+        self._workspace = Workspace(block.limit, networks=block.networks, **kept)
         self._reps: dict[int, Representation] = {}
+        self._base: Base | None = None
         self._lock = threading.Lock()
 
     def representations(self, views: Mapping[int, tuple[Files, str]]) -> dict[int, Representation]:
@@ -227,19 +252,40 @@ class JobState:
                     self._reps[i] = Representation(read_view(files, name), self._workspace)
             return {i: self._reps[i] for i in views}
 
+    def base(self, views: Mapping[int, tuple[Files, str]]) -> Base:
+        """All networks, whose own scores are computed once."""
+        reps = self.representations(views)
+        with self._lock:
+            if self._base is None:
+                self._base = Base([reps[i] for i in sorted(reps)], self.measures[0])
+                _ = self._base.tables
+            return self._base
+
 
 _states: dict[str, JobState] = {}
 _lock = threading.Lock()
 
 
-def score_block(block: Block) -> Scores:
-    """Score some pairs in this process; the whole task of a worker."""
-    start = time.thread_time()
+def _state_of(block: Block) -> JobState:
     with _lock:
         if block.job not in _states:
             _states.clear()  # of an earlier job
             _states[block.job] = JobState(block)
-        state = _states[block.job]
+        return _states[block.job]
+
+
+def draw_block(block: Block) -> Array:
+    """Score all pairs in some draws in this process; the whole task of a worker."""
+    state, draws = _state_of(block), block.draws
+    with single_threaded(state.libraries):
+        base = state.base(block.views)
+        return np.array(list(draws.tables(base, block.numbers) if draws else ()))
+
+
+def score_block(block: Block) -> Scores:
+    """Score some pairs in this process; the whole task of a worker."""
+    start = time.thread_time()
+    state = _state_of(block)
     with single_threaded(state.libraries):
         reps = state.representations(block.views)
         networks = list(reps.values())

@@ -13,6 +13,7 @@ from typing import Any, Literal, overload
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, seeded
+from likewise.comparison.draws import Resources
 from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
@@ -203,26 +204,20 @@ def _compare_many(
         if m.info.on == "networks" and run.engine is not None:
             raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
     job, limit = Job(list(views), list(views.values()), measures), parse_memory(run.memory)
+    engine = engine_of(run.engine)
     with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
-        score_all(job, engine_of(run.engine), limit, store, bar)
+        score_all(job, engine, limit, store, bar)
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
     about |= {COMMITS: commits} if commits else {}
     about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
     matrices = {m.key: job.matrix(m, about) for m in measures}
+    resources = Resources(limit, engine, store, job.files, run.progress)
     if run.permutations:
-        matrices = calibrate_matrices(
-            matrices,
-            job.views,
-            measures,
-            seed=run.seed,
-            limit=limit,
-            permutations=run.permutations,
-            within=run.within,
-            **run.together,
-        )
+        null = {"permutations": run.permutations, "within": run.within, **run.together}
+        matrices = calibrate_matrices(matrices, job.views, measures, resources, seed=run.seed, **null)
     if run.intervals:
-        matrices = interval_matrices(matrices, job.views, measures, run.seed, run.progress, **run.together)
+        matrices = interval_matrices(matrices, job.views, measures, resources, seed=run.seed, **run.together)
     return Comparison(matrices) if selection.several else next(iter(matrices.values()))
 
 

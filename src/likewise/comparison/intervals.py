@@ -7,7 +7,7 @@ target of the interval is the mean score of as many other inputs, so only the sp
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from likewise._base.machine import one_thread
-from likewise._base.progress import Progress
 from likewise.comparison.arguments import Call, check_count, prepare
-from likewise.comparison.pairs import attempt, representations, score_table
+from likewise.comparison.draws import Resources, draw_scores
+from likewise.comparison.pairs import Base, attempt, representations, score_table
 from likewise.comparison.units import STRETCHES, Units, units_of
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix
@@ -137,18 +137,17 @@ def bootstrap(
     call = Call.read(bootstrap, views, other, measure, options, data=data, layers=layers)
     views, bound = prepare(call, seed)
     split = Groups.of(units_of(views, clusters=clusters, series=series), groups, seed)
-    reps = representations(views, parse_memory(memory))
-    values, draws = _draw_table(reps, bound, split, call.show.progress)
-    lows, highs = interval_of(bound.info, values, draws, split, level)
-    reasons = _reasons(reps, bound, values, draws, split)
+    run = Resources(parse_memory(memory), progress=call.show.progress)
+    base = Base(representations(views, run.limit), bound)
+    with one_thread(for_inputs=tuple(views)):
+        values = base.values
+    lows, highs, reasons = _interval_grids(base, values, split, level, run)
     if call.two and reasons:
         raise UndefinedError(next(iter(reasons.values())))
     facts: dict[str, Any] = {"measure": bound.key, "level": level, "groups": split.count}
     if call.two:
         low, high = float(lows[0, 1]), float(highs[0, 1])
         return Interval(value=float(values[0, 1]), low=low, high=high, **facts)
-    for i, j in reasons:
-        lows[i, j] = highs[i, j] = np.nan
     names = tuple(view.name for view in views)
     why = {(names[i], names[j]): reason for (i, j), reason in reasons.items()}
     return Interval(value=values, low=lows, high=highs, names=names, reasons=why, **facts)
@@ -158,8 +157,9 @@ def interval_matrices(
     matrices: Mapping[str, SimilarityMatrix],
     views: list[Activations],
     measures: list[Measure],
+    run: Resources,
+    *,
     seed: int,
-    progress: bool,
     **together: Any,
 ) -> dict[str, SimilarityMatrix]:
     """Matrices with the interval of every pair beside their values; measures of networks have none.
@@ -167,15 +167,26 @@ def interval_matrices(
     `together` says which inputs belong together: `clusters` and `series` of `bootstrap`.
     """
     widened = dict(matrices)
-    named = dict(zip(next(iter(matrices.values())).names, views, strict=True))
+    split = Groups.of(units_of(views, **together), GROUPS, seed)
     for measure in measures:
         if measure.info.on == "networks":
             continue
-        interval = bootstrap(named, measure=measure, seed=seed, progress=progress, **together)
-        matrix = matrices[measure.key]
-        extra = {**matrix.extra, "low": interval.low, "high": interval.high}
-        widened[measure.key] = replace(matrix, extra=extra)
+        matrix, base = matrices[measure.key], Base(representations(views, run.limit), measure)
+        low, high, _ = _interval_grids(base, matrix.values, split, 0.95, run)
+        widened[measure.key] = replace(matrix, extra={**matrix.extra, "low": low, "high": high})
     return widened
+
+
+def _interval_grids(
+    base: Base, values: np.ndarray, split: Groups, level: float, run: Resources
+) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], str]]:
+    """Both ends of all intervals, NaN where there is none, and why."""
+    draws = draw_scores(base, LeftOut(split), run, "leaving out")
+    lows, highs = interval_of(base.measure.info, values, draws, split, level)
+    reasons = _reasons(base.reps, base.measure, values, draws, split)
+    for i, j in reasons:
+        lows[i, j] = highs[i, j] = np.nan
+    return lows, highs, reasons
 
 
 def _reasons(
@@ -248,21 +259,30 @@ def _unscaled(info: Info, scaled: np.ndarray) -> np.ndarray:
     return scaled if high is None else high - np.exp(-scaled)
 
 
-def _draw_table(
-    reps: list[Representation], measure: Measure, split: Groups, progress: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (m, m), and scores where groups are left out (2 groups, m, m)."""
-    draws = []
-    rests = split.remaining()
-    views = [rep.view for rep in reps]
-    with Progress(len(rests), "leaving out", show=progress) as bar, one_thread(for_inputs=(*views,)):
-        values = score_table(measure, reps, reps, {})
-        for inputs in rests:
-            index = torch.from_numpy(inputs).to(reps[0].values.device)
-            some: list[Representation] = [Subset(rep, index) for rep in reps]
-            draws.append(score_table(measure_of_subset(measure, index), some, some, {}))
-            bar.advance()
-    return values, np.array(draws)
+@dataclass(frozen=True)
+class LeftOut:
+    """Each group left out once, then each with the next one."""
+
+    split: Groups
+
+    @property
+    def count(self) -> int:
+        """How many draws there are."""
+        return 2 * self.split.count
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """All that a draw depends on beside its number."""
+        return "left out", self.split
+
+    def tables(self, base: Base, numbers: Sequence[int]) -> Iterator[np.ndarray]:
+        """Scores of all pairs on what remains in some of the draws."""
+        _ = base.tables  # what subsets take by index
+        rests = self.split.remaining()
+        for number in numbers:
+            index = torch.from_numpy(rests[number]).to(base.reps[0].values.device)
+            some: list[Representation] = [Subset(rep, index) for rep in base.reps]
+            yield score_table(measure_of_subset(base.measure, index), some, some, {})
 
 
 def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, split: Groups) -> str:

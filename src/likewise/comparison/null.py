@@ -13,13 +13,15 @@ coordinates of the space that the explained part leaves over, with random signs,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.comparison.pairs import attempt
+from likewise._base.arrays import Array
+from likewise.comparison.pairs import Base, attempt, score_table
 from likewise.comparison.units import Units, units_of
 from likewise.errors import UndefinedError
 from likewise.measures.function import Measure
@@ -45,7 +47,7 @@ def null_draws(pair: Pair, measure: Measure, permutations: int, seed: int, withi
     pair.a.workspace.resampled = pair.b.workspace.resampled = True
     attempt(measure, pair)  # what the pair shares with its shuffles is there from now on
     try:
-        shuffles = shuffled_networks(measure, [pair.a], [pair.b], pair.tables, units, permutations, seed)
+        shuffles = shuffled_networks(measure, [pair.a], [pair.b], pair.tables, units, range(permutations), seed)
         for (other,), tables in shuffles:
             yield attempt(measure, Pair(pair.a, other, tables))[0]
     except UndefinedError:  # a confounder that explains everything
@@ -58,10 +60,10 @@ def shuffled_networks(
     right: Sequence[Representation],
     tables: Mapping[Kernel, InnerProducts],
     units: Units,
-    permutations: int,
+    numbers: Sequence[int],
     seed: int,
 ) -> Iterator[tuple[Sequence[Representation], dict[Kernel, InnerProducts]]]:
-    """The right networks with inputs shuffled, and the inner products of each with the left ones."""
+    """The right networks in the shuffles of some numbers, and the inner products of each with the left ones."""
     confounder = measure.options.get("confounder")
     if confounder is not None:
         if units.clustered or units.memory:
@@ -70,14 +72,41 @@ def shuffled_networks(
                 "input by input. Show one input of every cluster."
             )
         null = ConfounderNull(confounder, units.within)
-        rng = np.random.default_rng(seed)
-        for _ in range(permutations):
+        for number in numbers:
+            rng = np.random.default_rng([seed, number])
             yield [null.shuffle(rep, rng) for rep in right], {}
         return
     device = right[0].values.device
     units.check_orders()
-    for order in units.orders(permutations, seed):
-        yield permuted_networks(measure.kernels, tables, left, right, torch.from_numpy(order).to(device))
+    selected = set(numbers)
+    for number, order in enumerate(units.orders(max(numbers, default=-1) + 1, seed)):
+        if number in selected:
+            yield permuted_networks(measure.kernels, tables, left, right, torch.from_numpy(order).to(device))
+
+
+@dataclass(frozen=True)
+class Shuffles:
+    """Inputs of the second network of every pair in a random order."""
+
+    units: Units
+    permutations: int
+    seed: int
+
+    @property
+    def count(self) -> int:
+        """How many there are: of a series, no more than it has shifts."""
+        return min(self.permutations, self.units.count - 1) if self.units.memory else self.permutations
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """All that a shuffle depends on beside its number."""
+        return "shuffles", self.units, self.seed
+
+    def tables(self, base: Base, numbers: Sequence[int]) -> Iterator[Array]:
+        """Scores of all pairs in some of the shuffles."""
+        networks = shuffled_networks(base.measure, base.reps, base.reps, base.tables, self.units, numbers, self.seed)
+        for others, shared in networks:
+            yield score_table(base.measure, base.reps, others, shared)
 
 
 class ConfounderNull:

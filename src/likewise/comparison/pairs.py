@@ -7,7 +7,8 @@ inner products of n x n matrices read tables that are filled for many pairs in o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -103,6 +104,40 @@ def score_table(
     if measure.info.identity is not None:
         np.fill_diagonal(values, measure.info.identity)
     return values
+
+
+class Base:
+    """Networks whose inputs are shuffled or left out, and what their own scores leave for that to take by index."""
+
+    def __init__(self, reps: list[Representation], measure: Measure) -> None:
+        self.reps, self.measure = reps, measure
+        self._tables: dict[Kernel, InnerProducts] = {}
+
+    @cached_property
+    def values(self) -> Array:
+        """Scores of all pairs, (m, m)."""
+        return score_table(self.measure, self.reps, self.reps, self._tables)
+
+    @property
+    def tables(self) -> dict[Kernel, InnerProducts]:
+        """The inner products that the scores were made of."""
+        _ = self.values.shape
+        return self._tables
+
+
+class Draws(Protocol):
+    """Ways to shuffle inputs or to leave some out, numbered from 0."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """All that a draw depends on beside its number."""
+
+    def tables(self, base: Base, numbers: Sequence[int]) -> Iterator[Array]:
+        """Scores of all pairs, (m, m), in each of some draws; numbers rise."""
 
 
 def unordered_pairs(todo: Array) -> Array:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from likewise._base.machine import one_thread
-from likewise._base.progress import Progress
 from likewise.comparison.arguments import Call, as_views, check_count, prepare
-from likewise.comparison.null import null_draws, shuffled_networks
-from likewise.comparison.pairs import attempt, representations, score_table
+from likewise.comparison.draws import Resources, draw_scores
+from likewise.comparison.null import Shuffles, null_draws
+from likewise.comparison.pairs import Base, attempt, representations
 from likewise.comparison.units import Units, units_of
 from likewise.errors import InputError, LikewiseError, UndefinedError
 from likewise.matrices.score import Score, verdict_sentence
@@ -28,7 +28,6 @@ from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import ENOUGH, SEVERAL, Calibration, pooled_note
 from likewise.measures.facts import SCALE, Info
 from likewise.measures.function import Measure
-from likewise.measures.numerics.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
@@ -36,6 +35,7 @@ from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations
 
 PERMUTATIONS = 99  # of a verdict
+SHUFFLING = "shuffling"
 WORK = 2e7  # multiplications of a score, by the cost its measure declares, up to which showing it shuffles
 
 
@@ -94,13 +94,16 @@ def calibrate(
     views, bound = prepare(call, seed)
     units = units_of(views, bound, within=within, clusters=clusters, series=series)
     count = permutations if bound.info.paired else 0
-    values, nulls = _null_table(views, bound, count, seed, parse_memory(memory), call.show.progress, units)
+    run = Resources(parse_memory(memory), progress=call.show.progress)
+    base = Base(representations(views, run.limit), bound)
+    with one_thread(for_inputs=tuple(views)):
+        values = base.values
+    nulls = draw_scores(base, Shuffles(units, count, seed), run, SHUFFLING)
     grids: dict[str, Any] = calibration_grids(values, nulls, bound)
     facts: dict[str, Any] = {"measure": bound.key, **null_facts(len(nulls) or count, units, grids["p"], bound)}
     if call.two:
         if np.isnan(values[0, 1]):
-            first, second = representations(views, parse_memory(memory))
-            raise UndefinedError(attempt(bound, Pair(first, second))[1])
+            raise UndefinedError(attempt(bound, Pair(*base.reps))[1])
         grids = {name: float(grid[0, 1]) for name, grid in grids.items()}
         return Calibration(value=float(values[0, 1]), **grids, **facts)
     return Calibration(value=values, names=tuple(v.name for v in views), **grids, **facts)
@@ -195,9 +198,9 @@ def calibrate_matrices(
     matrices: Mapping[str, SimilarityMatrix],
     views: list[Activations],
     measures: list[Measure],
+    run: Resources,
     *,
     seed: int,
-    limit: int,
     permutations: int = 200,
     **together: Any,
 ) -> dict[str, SimilarityMatrix]:
@@ -211,34 +214,14 @@ def calibrate_matrices(
         matrix = matrices[measure.key]
         count = permutations if measure.info.paired else 0
         try:
-            nulls = _null_table(views, measure, count, seed, limit, True, units)[1]
+            base = Base(representations(views, run.limit), measure)
+            nulls = draw_scores(base, Shuffles(units, count, seed), run, SHUFFLING)
         except UndefinedError:  # a confounder that explains everything
             nulls = np.empty(0)
         grids = calibration_grids(matrix.values, nulls, measure)
         about = {**matrix.about, **null_facts(len(nulls) or count, units, grids["p"], measure)}
         calibrated[measure.key] = replace(matrix, extra=grids, about=about)
     return calibrated
-
-
-def _null_table(
-    views: list[Activations],
-    measure: Measure,
-    permutations: int,
-    seed: int,
-    limit: int,
-    progress: bool,
-    units: Units,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (m, m), and scores with the second network shuffled (permutations, m, m)."""
-    reps = representations(views, limit)
-    tables: dict[Kernel, InnerProducts] = {}
-    nulls = []
-    with Progress(permutations, "shuffling", show=progress) as bar, one_thread(for_inputs=tuple(views)):
-        values = score_table(measure, reps, reps, tables)
-        for others, shared in shuffled_networks(measure, reps, reps, tables, units, permutations, seed):
-            nulls.append(score_table(measure, reps, others, shared))
-            bar.advance()
-    return values, np.array(nulls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import torch
 
 import likewise
 from likewise import measures
-from likewise.comparison.draws import Resources
 from likewise.comparison.null import ConfounderNull, null_draws
+from likewise.comparison.schedule import Resources
 from likewise.comparison.significance import calibrate_matrices
 from likewise.comparison.units import Units
 from likewise.errors import InputError, UndefinedError

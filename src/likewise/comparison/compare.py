@@ -13,9 +13,8 @@ from typing import Any, Literal, overload
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, seeded
-from likewise.comparison.draws import Resources
 from likewise.comparison.intervals import interval_matrices
-from likewise.comparison.schedule import Job, measure_pair, score_all
+from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief

@@ -17,8 +17,8 @@ import torch
 
 from likewise._base.machine import one_thread
 from likewise.comparison.arguments import Call, check_count, prepare
-from likewise.comparison.draws import Resources, draw_scores
 from likewise.comparison.pairs import Base, attempt, representations, score_table
+from likewise.comparison.schedule import Resources, draw_scores
 from likewise.comparison.units import STRETCHES, Units, units_of
 from likewise.errors import InputError, UndefinedError, brief
 from likewise.matrices.similarity import SimilarityMatrix

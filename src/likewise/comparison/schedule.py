@@ -3,6 +3,9 @@
 Measures that are inner products of n x n matrices are filled for all pairs in one pass; the rest goes pair by pair,
 several at a time, each on one thread. Scores are in arrays: with many networks, an object per pair would outweigh
 the views. In a store, the key of a score is a hash of all that it depends on.
+
+Scores on shuffled inputs, or where some are left out, run and are kept in the same places. One order of the inputs
+serves all pairs, so a block is a few draws of all of them: an array in a store, from which a killed run resumes.
 """
 
 from __future__ import annotations
@@ -11,18 +14,23 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from likewise import __version__
 from likewise._base.arrays import Array
 from likewise._base.hashing import digest, value_digest
-from likewise._base.machine import single_threaded
+from likewise._base.machine import one_thread, single_threaded
 from likewise._base.progress import Progress, warn
-from likewise.comparison.blocks import score_in_workers
+from likewise.comparison.blocks import Files, draw_in_workers, score_in_workers
 from likewise.comparison.pairs import (
+    Base,
+    Draws,
     Item,
     Outcome,
     items_of,
@@ -42,9 +50,12 @@ from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 from likewise.views.cache import VIEWS, put_view
-from likewise.work.engines import Engine, Local
+from likewise.work.engines import Engine, Local, WorkerDied
 from likewise.work.store import Store
 
+DRAWS = "draws"  # the artifacts of a store
+SCORES = 500  # about as many in a block
+VERSION = "1"  # of how inputs are drawn
 MANY = 1000  # inputs from which what follows from one network is worth the start of threads
 
 
@@ -286,3 +297,83 @@ def _tiled(pairs: Array, networks: Sequence[Representation]) -> Iterator[tuple[i
     """Pairs by tiles of networks, so that what was moved to disk comes back seldom."""
     side = max(1, len(groups_in_memory(networks)[0]) // 2)
     return ((int(i), int(j)) for i, j in tile_order(pairs, side))
+
+
+# --- shuffled inputs, and some left out --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where work runs, what it may hold in memory, where results and the files of views are, whether progress shows."""
+
+    limit: int
+    engine: Engine | None = None
+    store: Store | None = None
+    files: Sequence[Files] = ()
+    progress: bool = True
+
+
+def draw_scores(base: Base, draws: Draws, run: Resources, label: str) -> Array:
+    """Scores of all pairs in every draw, (draws, m, m); NaN where a score is undefined."""
+    m, kept = len(base.reps), _Kept(base, draws, run.store)
+    step = max(1, 2 * SCORES // (m * m))
+    blocks = [range(start, min(start + step, draws.count)) for start in range(0, draws.count, step)]
+    scores, missing = np.full((draws.count, m, m), np.nan), []
+    with Progress(draws.count, label, show=run.progress) as bar:
+        for numbers in blocks:
+            tables = kept.find(numbers)
+            if tables is None:
+                missing.append(numbers)
+            else:
+                scores[numbers.start : numbers.stop] = tables
+                bar.advance(len(numbers))
+        for numbers, result in _results(base, draws, missing, run):
+            if isinstance(result, WorkerDied):
+                warn(f"{base.measure.key} gave no score in {label}: {result.reason}", FailedMeasureWarning)
+            else:
+                scores[numbers.start : numbers.stop] = result
+                kept.put(numbers, result)
+            bar.advance(len(numbers))
+    return scores
+
+
+def _results(
+    base: Base, draws: Draws, blocks: Sequence[range], run: Resources
+) -> Iterator[tuple[range, Array | WorkerDied]]:
+    if not blocks:
+        return
+    if run.engine is not None and not isinstance(run.engine, Local):
+        yield from draw_in_workers(base, draws, blocks, run.engine, limit=run.limit, files=run.files)
+        return
+    with one_thread(for_inputs=tuple(rep.view for rep in base.reps)):
+        tables = draws.tables(base, [number for numbers in blocks for number in numbers])
+        for numbers in blocks:
+            yield numbers, np.array(list(islice(tables, len(numbers))))
+
+
+class _Kept:
+    """The blocks of draws in a store, where there is one."""
+
+    def __init__(self, base: Base, draws: Draws, store: Store | None) -> None:
+        self._artifacts = None if store is None else store.artifacts(DRAWS)
+        self._base = base
+        if store is not None:
+            views = [view_key(rep.view, base.measure) for rep in base.reps]
+            self._facts = [*views, measure_key(base.measure), value_digest(draws.facts), VERSION]
+
+    def _key(self, numbers: range) -> str:
+        return digest([" ".join([*self._facts, str(numbers)])])
+
+    def find(self, numbers: range) -> Array | None:
+        tensors = None if self._artifacts is None else self._artifacts.find(self._key(numbers))
+        return None if tensors is None else tensors["scores"].numpy()
+
+    def put(self, numbers: range, scores: Array) -> None:
+        """Keep a block; one where a score failed that the networks themselves have is drawn again."""
+        if self._artifacts is None:
+            return
+        missing = np.isnan(scores).any(axis=0) & ~np.eye(len(self._base.reps), dtype=bool)
+        if missing.any() and not np.isnan(self._base.values[missing]).all():
+            return
+        facts = {"measure": self._base.measure.key, "draws": str(numbers)}
+        self._artifacts.put(self._key(numbers), {"scores": torch.from_numpy(scores)}, facts)

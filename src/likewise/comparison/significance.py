@@ -18,9 +18,9 @@ import numpy as np
 
 from likewise._base.machine import one_thread
 from likewise.comparison.arguments import Call, as_views, check_count, prepare
-from likewise.comparison.draws import Resources, draw_scores
 from likewise.comparison.null import Shuffles, null_draws
 from likewise.comparison.pairs import Base, attempt, representations
+from likewise.comparison.schedule import Resources, draw_scores
 from likewise.comparison.units import Units, units_of
 from likewise.errors import InputError, LikewiseError, UndefinedError
 from likewise.matrices.score import Score, verdict_sentence

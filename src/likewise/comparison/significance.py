@@ -103,7 +103,7 @@ def calibrate(
     facts: dict[str, Any] = {"measure": bound.key, **null_facts(len(nulls) or count, units, grids["p"], bound)}
     if call.two:
         if np.isnan(values[0, 1]):
-            raise UndefinedError(attempt(bound, Pair(*base.reps))[1])
+            raise UndefinedError(attempt(bound, Pair(base.reps[0], base.reps[1]))[1])
         grids = {name: float(grid[0, 1]) for name, grid in grids.items()}
         return Calibration(value=float(values[0, 1]), **grids, **facts)
     return Calibration(value=values, names=tuple(v.name for v in views), **grids, **facts)

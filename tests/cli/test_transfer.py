@@ -59,7 +59,7 @@ def test_the_plan_of_the_paper_lists_its_networks_and_what_they_would_cost() -> 
     printed = invoke(transfer, "--preset", "paper", "--plan")
     lines = printed.splitlines()
     assert len(lines) == 1 + 69 + 2
-    assert lines[1].split()[0] == "timm:nfnet_l0"
+    assert lines[1].split()[0] == "timm:nfnet_l0.ra2_in1k"
     # 69 networks, 5,000 images: 50 steps each, clean images and 69 sets of examples
     assert "69 networks: 17,250,000 steps of attacks, 24,150,000 forward passes, " in lines[-1]
     assert lines[-1].endswith(" GB of examples. Nothing was run.")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from likewise._base.optional import prepare_torchvision
 from likewise.transfer import plan, preset
 from tests.conftest import refused
 from tests.transfer.helpers import Convolved, digits, trained
@@ -57,3 +58,18 @@ def test_the_papers_networks_are_all_there_and_of_its_sizes() -> None:
 )
 def test_a_plan_of_nothing_is_refused(name: str | None, given: None, sentence: str) -> None:
     assert refused(lambda: plan(given, preset=name)) == sentence
+
+
+def test_networks_of_the_paper_have_its_weights_and_those_that_are_gone_are_named_before_any_work() -> None:
+    prepare_torchvision()
+    timm = pytest.importorskip("timm")
+    with pytest.warns(UserWarning) as told:
+        names = preset("paper", available=True)
+    assert str(told[0].message) == (
+        f"timm {timm.__version__} does not know 'timm:gluon_xception65' of the preset 'paper': 68 of 69 networks are left."
+    )
+    assert len(names) == 68
+    assert all(timm.is_model_pretrained(name.removeprefix("timm:")) for name in names)
+    # bare names mean other weights today: trained on more images, by another recipe, by torchvision
+    assert {"timm:convnext_tiny.fb_in1k", "timm:seresnet50.ra2_in1k", "timm:regnetx_320.pycls_in1k"} <= set(names)
+    assert {"timm:nest_tiny_jx.goog_in1k", "timm:resnet101c.gluon_in1k"} <= set(names)  # renamed

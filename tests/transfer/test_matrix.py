@@ -14,6 +14,7 @@ import pytest
 import likewise
 from likewise.errors import StoreError, UnknownNameError
 from likewise.transfer import Answers, TransferMatrix, load, sat
+from likewise.transfer.matrix import warn_of_accuracies
 from tests.conftest import refused
 from tests.transfer.helpers import QUICK, digits, zoo
 
@@ -95,7 +96,7 @@ def test_intervals_hold_the_score_and_shrink_with_the_inputs() -> None:
     assert ((found.low <= matrix().values) & (matrix().values <= found.high)).all()
     one = matrix().interval("a", "c")
     assert (one.low, one.high) == (found.low[0, 2], found.high[0, 2])
-    assert one.method == "bootstrap of 1000 draws of the inputs"
+    assert one.method == "intervals of the two rates (Jeffreys), by their correlation over inputs"
     answers = matrix().answers
     four = Answers(answers.names, np.tile(answers.logits, (1, 4, 1)), np.tile(answers.labels, 4))
     longer = TransferMatrix.of(four, np.tile(matrix().predictions, (1, 1, 4)))
@@ -115,9 +116,68 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     for _ in range(200):
         predictions = (rng.random((2, 2, 200)) < 0.3).astype(int)
         found = TransferMatrix.of(Answers("ab", logits, np.zeros(200, dtype=int)), predictions)
-        one = found.interval("a", "b", times=200)
+        one = found.interval("a", "b")
         inside += one.low <= math.log(30) <= one.high
     assert 0.89 <= inside / 200 <= 0.99
+
+
+def of_hits(n: int, there: list[int], back: list[int], **options: bool) -> TransferMatrix:
+    """Two networks that know all of n inputs; which inputs the examples of either fool the other on."""
+    predictions = np.zeros((2, 2, n), dtype=int)
+    predictions[0, 1, there] = predictions[1, 0, back] = 1
+    logits = np.tile([1.0, 0.0], (2, n, 1))
+    return TransferMatrix.of(Answers("ab", logits, np.zeros(n, dtype=int)), predictions, options, **options)
+
+
+def test_no_hit_and_all_hits_have_intervals_of_some_width() -> None:
+    none = of_hits(55, [], []).interval("a", "b")
+    # Jeffreys: the 97.5 % quantile of Beta(0.5, 55.5) is 0.0444; the two directions may depend on each other
+    assert (none.value, none.low) == (pytest.approx(math.log(0.01)), pytest.approx(math.log(0.01)))
+    assert none.high == pytest.approx(math.log(4.44), abs=0.01)
+    every = of_hits(55, list(range(55)), list(range(55))).interval("a", "b")
+    assert (every.value, every.high) == (pytest.approx(math.log(100)), pytest.approx(math.log(100)))
+    assert every.low == pytest.approx(math.log(100 - 4.44), abs=0.001)
+
+
+def test_directions_that_fool_on_the_same_inputs_say_less_than_on_others() -> None:
+    alike, apart = (of_hits(100, list(range(10)), list(range(start, start + 10))) for start in (0, 50))
+    assert alike["a", "b"] == apart["a", "b"] == pytest.approx(math.log(10))
+    widths = [one.interval("a", "b").high - one.interval("a", "b").low for one in (alike, apart)]
+    assert widths[0] / widths[1] == pytest.approx(2**0.5, rel=0.05)
+
+
+def test_a_pair_without_a_hit_is_noted_and_smoothed_scores_count_half_a_hit() -> None:
+    few = of_hits(55, [], [])
+    assert few.notes()[1:] == [
+        "no hit in 1 of 1 pairs, such as a and b: then the score is ln 0.01, though 55 inputs allow up to 4.4 % hits "
+        "(show more, or take smoothed scores)"
+    ]
+    smoothed = of_hits(55, [], [], smoothed=True)
+    assert smoothed["a", "b"] == pytest.approx(math.log(100 * 0.5 / 111))
+    assert len(smoothed.notes()) == 1
+    assert smoothed.interval("a", "b").low <= smoothed["a", "b"] <= smoothed.interval("a", "b").high
+    assert smoothed.rates[0, 1] == 0
+
+
+def test_accuracies_of_few_inputs_decide_nothing_and_of_many_do() -> None:
+    def matrix_of(wrong: int, n: int) -> TransferMatrix:
+        logits = np.tile([1.0, 0.0], (2, n, 1))
+        logits[1, :wrong] = [0.0, 1.0]
+        return TransferMatrix.of(Answers("ab", logits, np.zeros(n, dtype=int)), np.ones((2, 2, n), dtype=int))
+
+    few, many = matrix_of(4, 64), matrix_of(400, 6400)  # 6.2 points apart
+    assert few.notes() == [
+        "64 inputs, clean accuracies from 93.8 % [85, 98] to 100.0 % [94, 100]",
+        "accuracies differ by 6.2 points, too few inputs to tell whether by more than 4, where SAT partly measures accuracy",
+    ]
+    assert many.notes() == ["6400 inputs, clean accuracies from 93.8 % [93, 94] to 100.0 % [100, 100]"]
+    warn_of_accuracies(few.answers)  # nothing is said
+    with pytest.warns(UserWarning) as told:
+        warn_of_accuracies(many.answers)
+    assert str(told[0].message) == (
+        "clean accuracies differ by 6.2 points [6, 7], from 93.8 % of 'b' to 100.0 % of 'a': with more than 4, SAT partly "
+        "measures accuracy. Compare networks of like accuracy."
+    )
 
 
 def test_an_interval_of_no_level_and_of_no_network_is_refused() -> None:
@@ -137,7 +197,7 @@ def test_arrays_that_do_not_fit_the_names_are_refused() -> None:
 
 
 def test_a_matrix_says_how_many_inputs_and_which_accuracies() -> None:
-    assert matrix().notes() == ["40 inputs, clean accuracies from 97.5 to 97.5 %"]
+    assert matrix().notes() == ["40 inputs, clean accuracies from 97.5 % [87, 100] to 97.5 % [87, 100]"]
     assert str(matrix()).startswith("TransferMatrix('sat', 3 networks), larger is more alike\n")
 
 

@@ -16,7 +16,7 @@ from likewise import attacks
 from likewise.errors import OptionError, UndefinedError, UnknownNameError
 from likewise.transfer import one_sided_score, sat, sat_score
 from likewise.transfer.examples import AttackSettings
-from likewise.transfer.scores import directed_rates, draws_of, resampled_scores, same_mistakes
+from likewise.transfer.scores import directed_rates, same_mistakes
 from tests.conftest import refused
 from tests.transfer.helpers import QUICK, Constant, digits, trained, zoo
 
@@ -96,16 +96,10 @@ def test_pairs_that_nothing_fools_have_no_same_mistakes() -> None:
     assert np.isnan(same_mistakes(np.ones((2, 4), dtype=bool), np.zeros((2, 2, 4), dtype=int), labels)).all()
 
 
-def test_resampled_scores_are_those_of_inputs_drawn_one_by_one() -> None:
-    rng = np.random.default_rng(2)
-    hits, counted = rng.integers(3, size=20), (rng.random(20) < 0.7).astype(float)
-    draws = draws_of(20, 5, seed=4)
-    assert draws.sum(axis=1).tolist() == [20] * 5
-    chosen = np.random.default_rng(4).integers(20, size=(5, 20))
-    for row, score in zip(chosen, resampled_scores(hits, counted, draws), strict=True):
-        total = sum(hits[x] for x in row if counted[x])
-        size = sum(1 for x in row if counted[x])
-        assert score == pytest.approx(math.log(max(0.01, 100 * total / (2 * size))), abs=1e-9)
+def test_a_smoothed_score_counts_half_a_hit_more() -> None:
+    # both right on inputs 0 and 1, one of four examples fools: 1.5 of 5
+    answers = ([0, 1, 2, 3], [0, 1, 2, 0], [0, 1, 0, 3], [9, 1, 9, 9], [0, 1, 9, 9])
+    assert sat_score(*answers, smoothed=True) == pytest.approx(math.log(30), abs=1e-12)
 
 
 def test_answers_of_other_inputs_and_a_least_percentage_of_zero_are_refused() -> None:

@@ -29,6 +29,7 @@ def transfer(
     attack: Annotated[str, Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
     eps: Annotated[str | None, Option(help="How far images may change, like 8/255.")] = None,
     iterations: Annotated[int | None, Option(help="Steps of the attack.")] = None,
+    smoothed: Annotated[bool, Option("--smoothed", help="Count half a hit more for every pair, for few images.")] = False,
     preset: Annotated[str | None, Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
     plan: Annotated[bool, Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
     seed: Annotated[int, Option(help="For random starts.")] = 0,
@@ -48,8 +49,8 @@ def transfer(
         return
     if show["data"] is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
-    options |= {"seed": seed, "store": out and out / "store"}
-    matrix = room.sat(networks or room.preset(str(preset)), attack=name, **options)
+    options |= {"seed": seed, "smoothed": smoothed, "store": out and out / "store"}
+    matrix = room.sat(networks or room.preset(str(preset), available=True), attack=name, **options)
     if out is not None:
         matrix.save_run(out)
         matrix.plot(out / "sat.png")

@@ -22,7 +22,6 @@ from likewise.transfer.matrix import TransferMatrix
 
 VIEWS = ("representations", "answers", "attacks", "classes", "other measures")
 _CLASSES = ("class-alignment",)
-TIMES = 400  # draws of inputs for intervals of attack transfer
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,7 @@ def _labels(matrices: Sequence[SimilarityMatrix]) -> list[str]:
 def _grid(matrix: SimilarityMatrix, label: str, networks: ReportNetworks) -> ScoreGrid:
     extra = dict(matrix.extra)
     if isinstance(matrix, TransferMatrix) and "low" not in extra:
-        intervals = matrix.intervals(times=TIMES)
+        intervals = matrix.intervals()
         extra |= {"low": intervals.low, "high": intervals.high}
     grids = {
         name: networks.align(matrix, np.asarray(extra.get(key, np.nan)))

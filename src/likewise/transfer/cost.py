@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from likewise._base.optional import prepare_torchvision, require
+from likewise._base.progress import warn
 from likewise.attacks import Attack
-from likewise.errors import InputError, did_you_mean
+from likewise.errors import InputError, did_you_mean, quoted_list
 from likewise.networks.forward import eval_mode
 from likewise.transfer.classifiers import NOT_HERE, by_name, classifier, labelled
 from likewise.transfer.examples import AttackSettings, check_attackable
@@ -23,18 +25,29 @@ PRESETS = {"paper": 5000}  # and how many images each takes
 _BYTES = 2  # per value of an example
 
 
-def preset(name: str) -> list[str]:
+def preset(name: str, *, available: bool = False) -> list[str]:
     """List the networks of a preset.
 
     Args:
-        name: "paper" for the 69 networks of SAT's paper, as timm 0.6 named them. Today's timm has one no longer,
-            gluon_xception65, whose weights it dropped.
+        name: "paper" for the 69 networks of SAT's paper, each with the weights that timm 0.6.7 had under its name.
+        available: Leave out networks that the installed timm does not know, with a warning that names them. timm 1.0 has
+            gluon_xception65 no longer.
 
     Example:
         >>> preset("paper")[:2], len(preset("paper"))
-        (['timm:nfnet_l0', 'timm:regnety_032'], 69)
+        (['timm:nfnet_l0.ra2_in1k', 'timm:regnety_032.ra_in1k'], 69)
     """
-    return [str(row["network"]) for row in _rows(name)]
+    addresses = [str(row["network"]) for row in _rows(name)]
+    if not available:
+        return addresses
+    prepare_torchvision()
+    timm = require("timm", extra="vision", to=f"load the networks of the preset {name!r}")
+    names = {*timm.list_models(), *timm.list_pretrained()}
+    missing = [address for address in addresses if address.removeprefix("timm:") not in names]
+    if missing:
+        rest = f"{len(addresses) - len(missing)} of {len(addresses)} networks are left"
+        warn(f"timm {timm.__version__} does not know {quoted_list(missing)} of the preset {name!r}: {rest}.")
+    return [address for address in addresses if address not in missing]
 
 
 def plan(

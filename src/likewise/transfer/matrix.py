@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,11 +17,13 @@ from likewise._base.progress import warn
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import position
+from likewise.matrices.shares import difference, mean_of_two, wilson
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 from likewise.transfer.logits import Answers
-from likewise.transfer.scores import NONE_RIGHT, directed_rates, draws_of, resampled_scores, same_mistakes, score_of
+from likewise.transfer.scores import LEAST, NONE_RIGHT, directed_rates, percent_of_pair, same_mistakes, score_of
 
+METHOD = "intervals of the two rates (Jeffreys), by their correlation over inputs"
 CLOSE = 0.04  # differences of accuracy beyond which scores partly measure them
 MATRIX, ANSWERS, FRAME = "sat.safetensors", "answers.safetensors", "sat.csv"
 
@@ -74,17 +76,27 @@ class TransferMatrix(SimilarityMatrix):
             )
 
     @classmethod
-    def of(cls, answers: Answers, predictions: Array, about: Mapping[str, Any] | None = None) -> TransferMatrix:
+    def of(
+        cls,
+        answers: Answers,
+        predictions: Array,
+        about: Mapping[str, Any] | None = None,
+        *,
+        smoothed: bool = False,
+    ) -> TransferMatrix:
         """Compute the matrix from the answers of networks.
 
         Args:
             answers: What they answer to clean inputs.
             predictions: What network j answers to the example made from i for every input, (m, m, n).
             about: Facts to record, such as the attack.
+            smoothed: Count half a hit more for every pair, so that few inputs without a hit do not give ln 0.01.
         """
         right, labels = answers.right, answers.labels
         rates, counts = directed_rates(right, predictions != labels)
-        percent = 50 * (rates + rates.T)
+        hits = np.rint(rates * counts)
+        with np.errstate(invalid="ignore"):
+            percent = np.where(counts > 0, percent_of_pair(hits + hits.T, counts, smoothed=smoothed), np.nan)
         names = tuple(answers.names)
         pairs = [(names[i], names[j]) for i, j in np.argwhere(counts == 0).tolist()]
         grids = {"percent": percent, "rates": rates, "counts": counts}
@@ -122,9 +134,27 @@ class TransferMatrix(SimilarityMatrix):
 
     def notes(self) -> list[str]:
         """What has to be known of the networks to read the numbers, one line each."""
-        low, high = 100 * float(self.accuracies.min()), 100 * float(self.accuracies.max())
-        line = f"{len(self.labels)} inputs, clean accuracies from {low:.1f} to {high:.1f} %"
-        return [line, *super().notes()]
+        low, high, gap, (least, _) = accuracy_gap(self.right)
+        ends = " to ".join(share_text(self.accuracies[i], len(self.labels)) for i in (low, high))
+        lines = [f"{len(self.labels)} inputs, clean accuracies from {ends}"]
+        if gap > CLOSE and least <= CLOSE:
+            lines.append(
+                f"accuracies differ by {100 * gap:.1f} points, too few inputs to tell whether by more than "
+                f"{100 * CLOSE:.0f}, where SAT partly measures accuracy"
+            )
+        return [*lines, *self._without_hits(), *super().notes()]
+
+    def _without_hits(self) -> Iterator[str]:
+        """A line on pairs that no example fools, whose score is a convention."""
+        pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(self.rates + self.rates.T == 0, 1))]
+        if pairs and not self.about.get("smoothed"):
+            i, j = min(pairs, key=lambda pair: self.counts[pair])
+            most = np.exp(self._ends(i, j, 0.95)[1])
+            yield (
+                f"no hit in {len(pairs)} of {len(self) * (len(self) - 1) // 2} pairs, such as {self.names[i]} and "
+                f"{self.names[j]}: then the score is ln {LEAST}, though {self.counts[i, j]} inputs allow up to "
+                f"{most:.1f} % hits (show more, or take smoothed scores)"
+            )
 
     def _reordered_fields(self, index: list[int], names: Sequence[str]) -> dict[str, Any]:
         """The fields beside those of a similarity matrix, for networks in another order."""
@@ -134,46 +164,39 @@ class TransferMatrix(SimilarityMatrix):
             "answers": None if self.answers is None else self.answers.subset(names),
         }
 
-    def interval(self, a: str, b: str, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
-        """Compute an interval of the score of a pair by bootstrap over the inputs.
+    def interval(self, a: str, b: str, *, level: float = 0.95) -> Interval:
+        """Compute an interval of the score of a pair over inputs, from intervals of its two rates.
 
         Args:
             a: A network.
             b: The other.
-            level: The share of draws within the interval.
-            times: How many draws.
-            seed: Draws the inputs.
+            level: The share of cases in which an interval holds the score of all such inputs.
         """
         i, j = (position(self.names, name, self.LABEL) for name in (a, b))
-        low, high = self._ends(i, j, draws_of(len(self.labels), times, seed), level)
-        method = f"bootstrap of {times} draws of the inputs"
-        return Interval(self.measure, float(self.values[i, j]), low, high, level, method=method)
+        low, high = self._ends(i, j, level)
+        return Interval(self.measure, float(self.values[i, j]), low, high, level, method=METHOD)
 
-    def intervals(self, *, level: float = 0.95, times: int = 1000, seed: int = 0) -> Interval:
-        """Compute intervals of all scores by bootstrap over the inputs, the same draws for all.
+    def intervals(self, *, level: float = 0.95) -> Interval:
+        """Compute intervals of all scores over inputs, from intervals of the two rates of every pair.
 
         Args:
-            level: The share of draws within an interval.
-            times: How many draws.
-            seed: Draws the inputs.
+            level: The share of cases in which an interval holds the score of all such inputs.
         """
-        draws = draws_of(len(self.labels), times, seed)
         low, high = np.full((2, *self.values.shape), np.nan)
         for i, j in np.argwhere(np.triu(self.counts > 0)).tolist():
-            low[i, j], high[i, j] = low[j, i], high[j, i] = self._ends(i, j, draws, level)
-        method = f"bootstrap of {times} draws of the inputs"
-        return Interval(self.measure, self.values, low, high, level, tuple(self.names), self.reasons, method=method)
+            low[i, j], high[i, j] = low[j, i], high[j, i] = self._ends(i, j, level)
+        return Interval(self.measure, self.values, low, high, level, tuple(self.names), self.reasons, method=METHOD)
 
-    def _ends(self, i: int, j: int, draws: Array, level: float) -> tuple[float, float]:
+    def _ends(self, i: int, j: int, level: float) -> tuple[float, float]:
         if not 0 < level < 1:
             raise InputError(f"level is {level}. Give a share between 0 and 1, like 0.95.")
         if not self.counts[i, j]:
             return float("nan"), float("nan")
-        both = (self.right[i] & self.right[j]).astype(np.float64)
-        fooled = (self.predictions[i, j] != self.labels).astype(np.float64)
-        scores = resampled_scores(fooled + (self.predictions[j, i] != self.labels), both, draws)
-        low, high = np.nanquantile(scores, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
+        both = self.right[i] & self.right[j]
+        one, other = (both & (self.predictions[pair] != self.labels) for pair in ((i, j), (j, i)))
+        ends = mean_of_two(one.sum(), other.sum(), (one & other).sum(), both.sum(), level)
+        low, high = score_of(100 * np.array(ends)).tolist()
+        return low, high
 
     def save_run(self, folder: str | os.PathLike[str]) -> Path:
         """Write the matrix, a frame of all pairs and the clean answers into a folder, which `load` reads.
@@ -205,13 +228,36 @@ def load(run: str | os.PathLike[str]) -> TransferMatrix:
     return replace(matrix, answers=Answers.load(Path(run) / ANSWERS))
 
 
-def warn_of_accuracies(answers: Answers) -> None:
-    """Warn if clean accuracies lie so far apart that scores partly measure them."""
-    accuracies = answers.accuracies
+def accuracy_gap(right: Array) -> tuple[int, int, float, tuple[float, float]]:
+    """The least and the most accurate network, how far they are apart, and an interval of that.
+
+    `right` (m, n) says which inputs each classifies correctly. The two were chosen among all pairs, so the interval is as
+    wide as it has to be for all of them.
+    """
+    (m, n), accuracies = right.shape, right.mean(axis=1)
     low, high = int(accuracies.argmin()), int(accuracies.argmax())
-    if accuracies[high] - accuracies[low] > CLOSE + 1e-9:
+    level = 1 - 0.05 / max(1, m * (m - 1) // 2)
+    ends = difference(accuracies[high], accuracies[low], n, level)
+    return low, high, float(accuracies[high] - accuracies[low]), ends
+
+
+def share_text(share: float, count: int) -> str:
+    """A share in percent with its 95 % interval.
+
+    >>> share_text(0.875, 64)
+    '87.5 % [77, 94]'
+    """
+    low, high = wilson(share, count)
+    return f"{100 * share:.1f} % [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def warn_of_accuracies(answers: Answers) -> None:
+    """Warn if clean accuracies lie surely so far apart that scores partly measure them."""
+    low, high, gap, (least, most) = accuracy_gap(answers.right)
+    if least > CLOSE:
+        accuracies = answers.accuracies
         warn(
-            f"clean accuracies differ by {100 * (accuracies[high] - accuracies[low]):.1f} points, from "
+            f"clean accuracies differ by {100 * gap:.1f} points [{100 * least:.0f}, {100 * most:.0f}], from "
             f"{100 * accuracies[low]:.1f} % of {answers.names[low]!r} to {100 * accuracies[high]:.1f} % of "
             f"{answers.names[high]!r}: with more than {100 * CLOSE:.0f}, SAT partly measures accuracy. "
             "Compare networks of like accuracy."

@@ -1,8 +1,8 @@
 """Similarity by attack transferability (SAT): its formulas on plain arrays, and the measure of the registry.
 
 Only inputs that both networks classify correctly count, since a network that was wrong before cannot be fooled. Scores
-are logarithms of percents, at least `LEAST` percent: the paper leaves that number open, and it never matters among
-networks that fool each other at all.
+are logarithms of percents, at least `LEAST` percent: the paper leaves that number open. It decides the score of a pair
+without a hit, which among few inputs says little of the pair: `smoothed` scores count half a hit more.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def sat(
     eps: float | None = None,
     iterations: int | None = None,
     batch_size: int = 64,
+    smoothed: bool = False,
     seed: int = 0,
 ) -> float:
     """How far what fools one network fools the other: similarity by attack transferability.
@@ -59,6 +60,7 @@ def sat(
         eps: How far inputs may be changed; 8/255 by default, for every attack.
         iterations: How many steps the attack takes; the attack's own by default, 50 for PGD.
         batch_size: How many inputs are attacked at a time.
+        smoothed: Count half a hit more, for pairs that few inputs show no hit of.
         seed: Of the random draws.
 
     Example:
@@ -79,7 +81,7 @@ def sat(
     session.attack(dict.fromkeys([a, b]))
     classes = session.predictions(dict.fromkeys([(b, a), (a, b)]))
     clean = session.answers([a]).predictions[0], session.answers([b]).predictions[0]
-    return sat_score(session.data.labels.numpy(), *clean, classes[b, a], classes[a, b])
+    return sat_score(session.data.labels.numpy(), *clean, classes[b, a], classes[a, b], smoothed=smoothed)
 
 
 def _join(session: Session, rep: Representation) -> str:
@@ -89,6 +91,15 @@ def _join(session: Session, rep: Representation) -> str:
             f"sat attacks pixels between 0 and 1, and {rep.name} is shown what a transform gives. Leave out transform."
         )
     return session.add(rep.view.name or "network", rep.subject.network)
+
+
+def percent_of_pair(hits: Any, count: Any, *, smoothed: bool = False) -> Any:
+    """Hits of both directions in percent of the examples of `count` inputs; `smoothed` by half a hit more of one more.
+
+    >>> percent_of_pair(3, 6), round(percent_of_pair(0, 50, smoothed=True), 3)
+    (25.0, 0.495)
+    """
+    return 100 * (hits + 0.5) / (2 * count + 1) if smoothed else 50 * hits / count
 
 
 def score_of(percent: Any, least: float = LEAST) -> Any:
@@ -102,7 +113,9 @@ def score_of(percent: Any, least: float = LEAST) -> Any:
     return np.log(np.maximum(percent, least))
 
 
-def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any, *, eps_s: float = LEAST) -> float:
+def sat_score(
+    labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any, *, eps_s: float = LEAST, smoothed: bool = False
+) -> float:
     """Compute the similarity by attack transferability (SAT) of two networks from predicted classes.
 
     ln max(eps_s, 100 / (2 |X|) Σ over X of [a_on_b ≠ y] + [b_on_a ≠ y]), X the inputs that both classify correctly.
@@ -116,6 +129,7 @@ def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any,
         a_on_b: What A answers to the examples made from B, (n,).
         b_on_a: What B answers to the examples made from A, (n,).
         eps_s: The smallest percentage, which keeps the logarithm finite.
+        smoothed: Count half a hit more, so that few inputs without a hit do not give `ln eps_s`.
 
     Example:
         >>> round(sat_score([0, 1, 2], [0, 1, 2], [0, 1, 0], [1, 1, 2], [0, 0, 1]), 4)
@@ -123,7 +137,8 @@ def sat_score(labels: Any, clean_a: Any, clean_b: Any, a_on_b: Any, b_on_a: Any,
     """
     y, a, b, on_b, on_a = _columns(labels, clean_a, clean_b, a_on_b, b_on_a)
     both = _both(a == y, b == y)
-    return float(score_of(50 * float(np.mean(on_b[both] != y[both]) + np.mean(on_a[both] != y[both])), eps_s))
+    hits = int((on_b[both] != y[both]).sum() + (on_a[both] != y[both]).sum())
+    return float(score_of(percent_of_pair(hits, int(both.sum()), smoothed=smoothed), eps_s))
 
 
 def one_sided_score(labels: Any, clean_a: Any, clean_b: Any, b_on_a: Any, *, eps_s: float = LEAST) -> float:
@@ -191,15 +206,3 @@ def same_mistakes(right: Array, predictions: Array, labels: Array) -> Array:
         both[i], alike[i] = shared.sum(axis=1), (shared & (predictions[i] == source)).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((alike + alike.T) / (both + both.T))
-
-
-def resampled_scores(hits: Array, counted: Array, draws: Array) -> Array:
-    """Scores of one pair over draws of the inputs: `hits` (n,) from 0 to 2 per input, `draws` (times, n) how often."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(score_of(50 * (draws @ (hits * counted)) / (draws @ counted)))
-
-
-def draws_of(n: int, times: int, seed: int) -> Array:
-    """How often each of n inputs is drawn, `times` times n draws with replacement."""
-    rows = np.random.default_rng(seed).integers(n, size=(times, n))
-    return np.stack([np.bincount(row, minlength=n) for row in rows]).astype(np.float64)

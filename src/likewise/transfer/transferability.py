@@ -14,6 +14,7 @@ from likewise import attacks
 from likewise.attacks import Attack
 from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.matrices.labelled import UNTRAINED
+from likewise.matrices.shares import mean_of_two
 from likewise.networks.names import untrained_networks
 from likewise.networks.training.checkpoints import addresses_by_epoch
 from likewise.transfer.classifiers import NOT_HERE, by_name, labelled, networks_and_data
@@ -31,7 +32,14 @@ BATCH = 64
 
 
 def sat(
-    networks: Any, other: Any = None, data: Any = None, *, attack: str | Attack = "pgd", seed: int = 0, **options: Any
+    networks: Any,
+    other: Any = None,
+    data: Any = None,
+    *,
+    attack: str | Attack = "pgd",
+    smoothed: bool = False,
+    seed: int = 0,
+    **options: Any,
 ) -> TransferMatrix:
     """Score how far networks are fooled by the same attacks: similarity by attack transferability (SAT).
 
@@ -42,8 +50,9 @@ def sat(
         networks: An address or a module; or a list or mapping of them.
         other: The other network, where the first argument is one.
         data: Labelled images, or their address.
-        attack: An attack or its name. `pgd` has the options of the paper by default: `eps` 8/255, 50 iterations of a
-            tenth of it, a random start.
+        attack: An attack or its name. All have `eps` 8/255 by default; `pgd` has the options of the paper, 50 iterations
+            of a tenth of `eps` from a random start.
+        smoothed: Count half a hit more for every pair: among few inputs a pair may have none, and ln 0.01 for a score.
         seed: Draws random starts.
         **options: The options of the attack, such as `eps` and `iterations`, and how networks are shown (`store`,
             `device`, `batch_size`, `progress`; see `Show`). By default 64 images are attacked at a time; another
@@ -84,7 +93,8 @@ def sat(
     about |= {"stalled": {name: count for name, count in stalled.items() if count}}
     untrained = untrained_networks(named, own_names=False)
     about |= {UNTRAINED: ", ".join(untrained)} if untrained else {}
-    return TransferMatrix.of(answers, predictions, about)
+    about |= {"smoothed": True} if smoothed else {}
+    return TransferMatrix.of(answers, predictions, about, smoothed=smoothed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +107,8 @@ class OneSided(Mapping[str, float]):
         scores: One score per other network.
         percent: Of inputs that both classify correctly, how many percent the examples fool the other on.
         counts: How many inputs both classify correctly.
+        low: The lower end of a 95 % interval of each score over inputs.
+        high: The upper end.
     """
 
     network: str
@@ -104,6 +116,8 @@ class OneSided(Mapping[str, float]):
     scores: tuple[float, ...]
     percent: tuple[float, ...]
     counts: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
 
     def __getitem__(self, name: str) -> float:
         return dict(zip(self.names, self.scores, strict=True))[name]
@@ -145,9 +159,11 @@ def one_sided(
         classes = session.predictions([(name, other) for other in others])
         answers = session.answers(networks)
     both = answers.right[0] & answers.right[1:]
-    percent = percent_of(np.stack([classes[name, other] != answers.labels for other in others]) & both, both)
-    values, counts = score_of(percent).tolist(), both.sum(axis=1).tolist()
-    return OneSided(name, tuple(others), tuple(values), tuple(percent.tolist()), tuple(counts))
+    fooled = np.stack([classes[name, other] != answers.labels for other in others]) & both
+    hits, counts = fooled.sum(axis=1), both.sum(axis=1)
+    percent, ends = percent_of(fooled, both), mean_of_two(hits, hits, hits, counts)
+    columns = (score_of(percent), percent, counts, *(score_of(100 * end) for end in ends))
+    return OneSided(name, tuple(others), *(tuple(column.tolist()) for column in columns))
 
 
 def during(
@@ -163,8 +179,8 @@ def during(
         **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
-        One row per epoch, the last of which is the network with itself. Scores are NaN where an epoch classifies none
-        of the inputs correctly.
+        One row per epoch, the last of which is the network with itself: the score `sat` with `low` and `high`, the ends of
+        a 95 % interval over inputs. Scores are NaN where an epoch classifies none of the inputs correctly.
     """
     import pandas as pd
 
@@ -177,10 +193,13 @@ def during(
         classes = session.predictions(dict.fromkeys((*((last, name) for name in epochs), *((n, last) for n in epochs))))
         answers = session.answers(epochs)
     both = answers.right & answers.right[-1]
-    fooled = {pair: (row != answers.labels).astype(int) for pair, row in classes.items()}
-    hits = np.stack([fooled[name, last] + fooled[last, name] for name in epochs])
-    percent = percent_of(hits * both, both) / 2
+    fooled = {pair: row != answers.labels for pair, row in classes.items()}
+    there = np.stack([fooled[name, last] for name in epochs]) & both
+    back = np.stack([fooled[last, name] for name in epochs]) & both
+    percent = percent_of(there.astype(int) + back, both) / 2
+    low, high = mean_of_two(there.sum(axis=1), back.sum(axis=1), (there & back).sum(axis=1), both.sum(axis=1))
     columns = {"epoch": [int(name) for name in epochs], "sat": score_of(percent), "percent": percent}
+    columns |= {"low": score_of(100 * low), "high": score_of(100 * high)}
     return pd.DataFrame(columns | {"count": both.sum(axis=1), "accuracy": answers.accuracies})
 
 

@@ -16,7 +16,16 @@ from scipy.stats import norm
 from likewise.matrices.shares import mean_of_two
 from perf.common import write_table
 
-RATES = ((0.001, 0.001), (0.003, 0.003), (0.01, 0.01), (0.03, 0.03), (0.002, 0.06), (0.1, 0.3), (0.3, 0.3), (0.97, 0.97))
+RATES = (
+    (0.001, 0.001),
+    (0.003, 0.003),
+    (0.01, 0.01),
+    (0.03, 0.03),
+    (0.002, 0.06),
+    (0.1, 0.3),
+    (0.3, 0.3),
+    (0.97, 0.97),
+)
 COUNTS, CORRELATIONS = (30, 100, 300, 1000), (0.0, 0.3, 0.6, 0.9)
 TRIALS, BOOTSTRAPPED, DRAWS = 2000, 200, 300
 

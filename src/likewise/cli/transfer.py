@@ -29,7 +29,9 @@ def transfer(
     attack: Annotated[str, Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
     eps: Annotated[str | None, Option(help="How far images may change, like 8/255.")] = None,
     iterations: Annotated[int | None, Option(help="Steps of the attack.")] = None,
-    smoothed: Annotated[bool, Option("--smoothed", help="Count half a hit more for every pair, for few images.")] = False,
+    smoothed: Annotated[
+        bool, Option("--smoothed", help="Count half a hit more for every pair, for few images.")
+    ] = False,
     preset: Annotated[str | None, Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
     plan: Annotated[bool, Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
     seed: Annotated[int, Option(help="For random starts.")] = 0,

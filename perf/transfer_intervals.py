@@ -2,8 +2,8 @@
 
 Whether the example of an input fools is drawn for both directions, each by a rate of its own; the two depend on each
 other as far as both follow from how easily the input is changed (a normal variable with the given correlation). The
-score of all inputs is ln of the mean of both rates. Beside the interval of `TransferMatrix.interval` stands the bootstrap
-over inputs that it had before.
+score of all inputs is ln of the mean of both rates. Beside the interval of `TransferMatrix.interval` stands the
+bootstrap over inputs that it had before.
 """
 
 from __future__ import annotations

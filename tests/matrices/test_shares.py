@@ -42,8 +42,9 @@ def test_the_mean_of_a_share_with_itself_has_the_interval_of_jeffreys(hits: int,
 
 
 def test_the_mean_of_two_shares_by_hand() -> None:
-    # 10 and 20 of 100, 6 in common: Jeffreys .05258 .17012 and .13079 .28628; cells 6.5 4.5 14.5 76.5, so the correlation
-    # is (6.5 76.5 - 4.5 14.5) / sqrt(11 91 21 81) = .3311; .15 - sqrt(.04742² + .06921² + 2 .3311 .04742 .06921) / 2
+    # 10 and 20 of 100, 6 in common: Jeffreys .05258 .17012 and .13079 .28628; cells 6.5 4.5 14.5 76.5, so their
+    # correlation is (6.5 76.5 - 4.5 14.5) / sqrt(11 91 21 81) = .3311;
+    # the lower end is .15 - sqrt(.04742² + .06921² + 2 .3311 .04742 .06921) / 2
     assert mean_of_two(10, 20, 6, 100) == pytest.approx((0.15 - 0.04799, 0.15 + 0.06397), abs=1e-5)
 
 

@@ -63,10 +63,11 @@ def test_a_plan_of_nothing_is_refused(name: str | None, given: None, sentence: s
 def test_networks_of_the_paper_have_its_weights_and_those_that_are_gone_are_named_before_any_work() -> None:
     prepare_torchvision()
     timm = pytest.importorskip("timm")
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="gluon") as told:
         names = preset("paper", available=True)
     assert str(told[0].message) == (
-        f"timm {timm.__version__} does not know 'timm:gluon_xception65' of the preset 'paper': 68 of 69 networks are left."
+        f"timm {timm.__version__} does not know 'timm:gluon_xception65' of the preset 'paper': 68 of 69 networks "
+        "are left."
     )
     assert len(names) == 68
     assert all(timm.is_model_pretrained(name.removeprefix("timm:")) for name in names)

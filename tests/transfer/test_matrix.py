@@ -168,15 +168,16 @@ def test_accuracies_of_few_inputs_decide_nothing_and_of_many_do() -> None:
     few, many = matrix_of(4, 64), matrix_of(400, 6400)  # 6.2 points apart
     assert few.notes() == [
         "64 inputs, clean accuracies from 93.8 % [85, 98] to 100.0 % [94, 100]",
-        "accuracies differ by 6.2 points, too few inputs to tell whether by more than 4, where SAT partly measures accuracy",
+        "accuracies differ by 6.2 points, too few inputs to tell whether by more than 4, where SAT partly measures "
+        "accuracy",
     ]
     assert many.notes() == ["6400 inputs, clean accuracies from 93.8 % [93, 94] to 100.0 % [100, 100]"]
     warn_of_accuracies(few.answers)  # nothing is said
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="differ") as told:
         warn_of_accuracies(many.answers)
     assert str(told[0].message) == (
-        "clean accuracies differ by 6.2 points [6, 7], from 93.8 % of 'b' to 100.0 % of 'a': with more than 4, SAT partly "
-        "measures accuracy. Compare networks of like accuracy."
+        "clean accuracies differ by 6.2 points [6, 7], from 93.8 % of 'b' to 100.0 % of 'a': with more than 4, SAT "
+        "partly measures accuracy. Compare networks of like accuracy."
     )
 
 

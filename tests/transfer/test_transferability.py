@@ -170,8 +170,8 @@ def test_a_wide_gap_of_accuracies_is_told() -> None:
     ends = ", ".join(f"{100 * end:.0f}" for end in difference(accuracies[0] / 100, accuracies[1] / 100, 40))
     assert str(told[0].message) == (
         f"clean accuracies differ by {accuracies[0] - accuracies[1]:.1f} points [{ends}], from {accuracies[1]:.1f} % "
-        f"of 'poor' to {accuracies[0]:.1f} % of 'good': with more than 4, SAT partly measures accuracy. Compare networks of like "
-        "accuracy."
+        f"of 'poor' to {accuracies[0]:.1f} % of 'good': with more than 4, SAT partly measures accuracy. Compare "
+        "networks of like accuracy."
     )
 
 

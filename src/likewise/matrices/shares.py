@@ -37,9 +37,9 @@ def difference(one: Any, other: Any, count: Any, level: float = 0.95) -> tuple[A
 def mean_of_two(one: Any, other: Any, both: Any, count: Any, level: float = 0.95) -> tuple[Any, Any]:
     """The ends of an interval of the mean of two shares of the same inputs, given how many inputs each holds.
 
-    Each share has the interval of Jeffreys, which holds 0 where no input counts and 1 where all do. They are put together
-    by their correlation over inputs (Zou and Donner 2008), from the table of `one`, `other` and `both` with half an input
-    more in each of its cells; where both hold the same inputs, none or all for example, it is 1.
+    Each share has the interval of Jeffreys, which holds 0 where no input counts and 1 where all do. They are put
+    together by their correlation over inputs (Zou and Donner 2008), from the table of `one`, `other` and `both` with
+    half an input more in each of its cells; where both hold the same inputs, none or all for example, it is 1.
 
     >>> [round(end, 4) for end in mean_of_two(0, 0, 0, 55)]
     [0.0, 0.0444]

@@ -30,8 +30,8 @@ def preset(name: str, *, available: bool = False) -> list[str]:
 
     Args:
         name: "paper" for the 69 networks of SAT's paper, each with the weights that timm 0.6.7 had under its name.
-        available: Leave out networks that the installed timm does not know, with a warning that names them. timm 1.0 has
-            gluon_xception65 no longer.
+        available: Leave out networks that the installed timm does not know, with a warning that names them. timm 1.0
+            has gluon_xception65 no longer.
 
     Example:
         >>> preset("paper")[:2], len(preset("paper"))

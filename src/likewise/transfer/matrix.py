@@ -231,8 +231,8 @@ def load(run: str | os.PathLike[str]) -> TransferMatrix:
 def accuracy_gap(right: Array) -> tuple[int, int, float, tuple[float, float]]:
     """The least and the most accurate network, how far they are apart, and an interval of that.
 
-    `right` (m, n) says which inputs each classifies correctly. The two were chosen among all pairs, so the interval is as
-    wide as it has to be for all of them.
+    `right` (m, n) says which inputs each classifies correctly. The two were chosen among all pairs, so the interval is
+    as wide as it has to be for all of them.
     """
     (m, n), accuracies = right.shape, right.mean(axis=1)
     low, high = int(accuracies.argmin()), int(accuracies.argmax())

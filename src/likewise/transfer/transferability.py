@@ -50,8 +50,8 @@ def sat(
         networks: An address or a module; or a list or mapping of them.
         other: The other network, where the first argument is one.
         data: Labelled images, or their address.
-        attack: An attack or its name. All have `eps` 8/255 by default; `pgd` has the options of the paper, 50 iterations
-            of a tenth of `eps` from a random start.
+        attack: An attack or its name. All have `eps` 8/255 by default; `pgd` has the options of the paper, 50
+            iterations of a tenth of `eps` from a random start.
         smoothed: Count half a hit more for every pair: among few inputs a pair may have none, and ln 0.01 for a score.
         seed: Draws random starts.
         **options: The options of the attack, such as `eps` and `iterations`, and how networks are shown (`store`,
@@ -179,8 +179,8 @@ def during(
         **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
-        One row per epoch, the last of which is the network with itself: the score `sat` with `low` and `high`, the ends of
-        a 95 % interval over inputs. Scores are NaN where an epoch classifies none of the inputs correctly.
+        One row per epoch, the last of which is the network with itself: the score `sat` with `low` and `high`, the ends
+        of a 95 % interval over inputs. Scores are NaN where an epoch classifies none of the inputs correctly.
     """
     import pandas as pd
 

@@ -96,8 +96,10 @@ def test_untrained_networks_are_named_beside_the_result_for_people_and_programs(
     words = ("compare", "zoo:lenet", "zoo:mlp", "--data", "digits:test[:40]", "--dtype", "bfloat16")
     note = "Untrained, with random weights: lenet, mlp."
     done = run(*words, "-m", "cka", "rsa", "--out", str(tmp_path / "out"))
-    assert done.stderr.splitlines() == [note]  # once for both measures
-    assert SimilarityMatrix.load(tmp_path / "out" / "matrices" / "cka").notes() == [note]
+    notes = ["accuracy: lenet 7.5 %, mlp 10.0 %", note]
+    assert done.stderr.splitlines() == notes  # once for both measures
+    assert SimilarityMatrix.load(tmp_path / "out" / "matrices" / "cka").notes() == notes
     done = run(*words, "--json")
-    assert done.stderr.splitlines() == [note]
-    assert {row["a"] for row in json.loads(done.stdout)} == {"lenet", "mlp"}
+    assert done.stderr.splitlines() == notes
+    rows = json.loads(done.stdout)
+    assert {(row["a"], row["accuracy_a"]) for row in rows} == {("lenet", 0.075), ("mlp", 0.1)}

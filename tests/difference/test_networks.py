@@ -15,6 +15,7 @@ from torch import nn
 
 import likewise
 from likewise.errors import InputError, UnknownNameError
+from likewise.networks import unwrapped
 from tests.difference.copies import digits, fitted, with_noise
 from tests.helpers import sentence
 
@@ -306,6 +307,6 @@ def test_a_copy_in_half_precision_is_close_and_changes_from_the_first_layer_on(
     found = difference(resnet, copy.deepcopy(resnet).to(dtype), "cifar10:test[:24]")
     assert (found.verdict, found.first_moved.layer, found.first_diverged) == ("close", "conv1", None)
     assert all(flip.margin < torch.finfo(dtype).eps * 8 for flip in found.flips)
-    assert found.weights.shared == len(resnet.state_dict())
+    assert found.weights.shared == len(unwrapped(resnet).state_dict())
     rounding = torch.finfo(dtype).eps / 2
     assert max(change for _, change in found.weights.changed) < rounding

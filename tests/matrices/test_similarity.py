@@ -135,10 +135,11 @@ def test_colours_span_the_range_of_the_measure_or_else_of_the_values(
 def test_untrained_networks_are_named_wherever_a_matrix_is_shown(tmp_path) -> None:
     matrix = likewise.compare(["zoo:mlp", "zoo:lenet,seed=1"], "cka", data="digits:test[:40]", progress=False)
     note = "Untrained, with random weights: mlp, lenet,seed=1."
-    assert str(matrix).splitlines()[-1] == note
+    accuracy = "accuracy: mlp 12.5 %, lenet,seed=1 7.5 %"
+    assert str(matrix).splitlines()[-2:] == [accuracy, note]
     assert note in matrix._repr_html_()
-    assert matrix.plot().axes[0].get_xlabel() == note
-    assert likewise.SimilarityMatrix.load(matrix.save(tmp_path / "m")).notes() == [note]
+    assert matrix.plot().axes[0].get_xlabel() == f"{accuracy}\n{note}"
+    assert likewise.SimilarityMatrix.load(matrix.save(tmp_path / "m")).notes() == [accuracy, note]
     several = likewise.compare(["zoo:mlp", "zoo:lenet,seed=1"], ["cka", "rsa"], data="digits:test[:40]", progress=False)
     assert str(several).splitlines()[-1] == note
     assert str(several).count("Untrained") == 1

@@ -198,7 +198,10 @@ def test_arrays_that_do_not_fit_the_names_are_refused() -> None:
 
 
 def test_a_matrix_says_how_many_inputs_and_which_accuracies() -> None:
-    assert matrix().notes() == ["40 inputs, clean accuracies from 97.5 % [87, 100] to 97.5 % [87, 100]"]
+    assert matrix().notes() == [
+        "40 inputs, clean accuracies from 97.5 % [87, 100] to 97.5 % [87, 100]",
+        "accuracy: a 97.5 %, b 97.5 %, c 97.5 %",
+    ]
     assert str(matrix()).startswith("TransferMatrix('sat', 3 networks), larger is more alike\n")
 
 

@@ -45,6 +45,7 @@ def layerwise(
     if as_json:
         values = [[None if value != value else value for value in row] for row in matrix.values]
         facts = {"rows": matrix.rows, "columns": matrix.columns, "values": values}
+        facts |= {key: matrix.about[key] for key in ("accuracies",) if key in matrix.about}
         echo(json.dumps({"measure": matrix.measure, **facts}))
     elif as_csv:
         echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)

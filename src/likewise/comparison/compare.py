@@ -18,7 +18,7 @@ from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
 from likewise.errors import InputError, brief
-from likewise.matrices.labelled import COMMITS, UNTRAINED
+from likewise.matrices.labelled import ACCURACIES, COMMITS, UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.measures.function import Measure
@@ -26,6 +26,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
+from likewise.views.activations import accuracies
 from likewise.work.engines import engine_of
 from likewise.work.store import Store, open_store
 
@@ -209,6 +210,7 @@ def _compare_many(
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
     about |= {COMMITS: commits} if commits else {}
+    about |= {ACCURACIES: right} if (right := accuracies(views)) else {}
     about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
     matrices = {m.key: job.matrix(m, about) for m in measures}
     resources = Resources(limit, engine, store, job.files, run.progress)

@@ -23,6 +23,7 @@ from likewise.data import Data, as_data
 from likewise.data.inputs import data_name, to_device
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
+from likewise.matrices.labelled import ACCURACIES
 from likewise.matrices.layers import LayerMatrix
 from likewise.measures.function import Measure
 from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
@@ -34,8 +35,10 @@ from likewise.networks.forward import transform_for
 from likewise.networks.names import address_of, named_networks, network_and_name, untrained_networks
 from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views import Activations
+from likewise.views.activations import accuracies
 from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import extract_network
+from likewise.views.layer_pass import Tally
 from likewise.views.recorder import Recorder
 from likewise.views.show import Show
 
@@ -96,7 +99,7 @@ def layerwise(
     reduction = show.reduce or ("mean" if is_text(inputs) else "flatten")
     if bound.key == STREAMED:
         size: int | None = show.batch_size or BATCH
-        values, names, reasons, recipes = _stream(
+        values, names, reasons, recipes, shares = _stream(
             sides, replace(show, data=inputs, reduce=reduction, batch_size=size), seed
         )
         saturation: Reasons = {}  # debiased CKA says something at any width
@@ -107,7 +110,9 @@ def layerwise(
             extract_network(side.net, replace(side.show, data=inputs, reduce=reduction), side.name) for side in sides
         ]
         values, names, reasons = _pairwise(views, bound, memory)
-        recipes = [next(iter(layer_views.values())).about.get("transform", "") for layer_views in views]
+        ones = [next(iter(layer_views.values())) for layer_views in views]
+        recipes = [one.about.get("transform", "") for one in ones]
+        shares = dict(accuracies({side.name: one for side, one in zip(sides, ones, strict=True)}))
         saturation = _saturation(views, bound, values)
     facts = {"reduction": reduction, "batch_size": size, "seed": seed, "precision": show.dtype}
     facts |= {"transform": "; ".join(dict.fromkeys(filter(None, recipes)))}
@@ -116,6 +121,7 @@ def layerwise(
     facts |= {"untrained": ", ".join(untrained_networks(untrained, own_names=own_names))}
     origins = (recipe(side.net) for side in sides)
     facts |= {"commit": "; ".join(origin.commit for origin in origins if origin and origin.commit)}
+    known = {name: share for name, share in shares.items() if share is not None}
     return LayerMatrix(
         sides[0].name,
         sides[-1].name,
@@ -123,7 +129,7 @@ def layerwise(
         names[-1],
         values,
         bound.key,
-        _about(inputs, **facts),
+        _about(inputs, **facts) | ({ACCURACIES: known} if known else {}),
         reasons,
         saturation,
         bound.info.larger_is,
@@ -209,13 +215,16 @@ def is_text(data: Any) -> bool:
     return isinstance(first[0] if isinstance(first, tuple) and first else first, str)
 
 
-def _stream(sides: list[_Side], show: Show, seed: int) -> tuple[np.ndarray, list[list[str]], Reasons, list[str]]:
-    """Debiased CKA of all pairs of layers, their names, why some have none, and how images were shown."""
+def _stream(
+    sides: list[_Side], show: Show, seed: int
+) -> tuple[np.ndarray, list[list[str]], Reasons, list[str], dict[str, float | None]]:
+    """Debiased CKA of all pairs of layers, their names, why some have none, how images were shown, and accuracies."""
     inputs = [transform_for(side.net, show.data, repr(side.name), side.show.transform) for side in sides]
     recorders = [Recorder(side.net, side.name, replace(side.show, reduce=show.reduce)) for side in sides]
     sums = MinibatchCKA()
     size = show.batch_size or BATCH
-    for rows, batch, number in paired_rows(recorders, inputs, size, seed, show.progress):
+    tallies = [Tally(recorder.network, data, recorder.label) for recorder, data in zip(recorders, inputs, strict=True)]
+    for rows, batch, number in paired_rows(recorders, inputs, size, seed, show.progress, tallies):
         check_rows(rows, [recorder.label for recorder in recorders], number)
         for chunk in _chunks([list(layers.values()) for layers in rows], batch, size, seed):
             sums.add(chunk[0], chunk[1] if len(chunk) > 1 else None)
@@ -232,11 +241,17 @@ def _stream(sides: list[_Side], show: Show, seed: int) -> tuple[np.ndarray, list
         if faults[0][i] or faults[1][j]
     }
     recipes = [getattr(getattr(data, "inputs", None), "recipe", "") for data in inputs]
-    return sums.values().numpy(), names, undefined, recipes
+    shares = {side.name: tally.share for side, tally in zip(sides, tallies, strict=True)}
+    return sums.values().numpy(), names, undefined, recipes, shares
 
 
 def paired_rows(
-    recorders: list[Recorder], inputs: list[Any], batch_size: int, seed: int, progress: bool
+    recorders: list[Recorder],
+    inputs: list[Any],
+    batch_size: int,
+    seed: int,
+    progress: bool,
+    tallies: Sequence[Tally] = (),
 ) -> Iterator[tuple[list[dict[str, Tensor]], Batch, int]]:
     """One pass over the layers of one or two networks: rows by layer for each, the batch, and its number."""
     total = -(-(known_length(inputs[0]) or 0) // batch_size)
@@ -245,7 +260,10 @@ def paired_rows(
         for recorder in recorders:
             stack.enter_context(recorder)
         for number, group in enumerate(_paired_batches(recorders, inputs, batch_size, seed), start=1):
-            rows = [recorder.forward(batch, number).rows for recorder, batch in zip(recorders, group, strict=True)]
+            records = [recorder.forward(batch, number) for recorder, batch in zip(recorders, group, strict=True)]
+            for tally, record, batch in zip(tallies, records, group, strict=bool(tallies)):
+                tally.add(record.answer, batch.labels)
+            rows = [record.rows for record in records]
             yield rows, group[0], number
             bar.advance()
 

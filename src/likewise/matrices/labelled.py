@@ -20,6 +20,7 @@ import numpy as np
 from likewise._base import sealed
 from likewise._base.array_files import read_npz
 from likewise._base.files import is_file, reading, write_whole
+from likewise._base.names import short_names
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
 from likewise.matrices.notebook import as_html, colours
@@ -35,6 +36,7 @@ SAFETENSORS, NPZ = ".safetensors", ".npz"
 PRINTED = 20  # rows and columns in print
 UNTRAINED = "untrained"  # among what is recorded of a matrix: names of networks without trained weights
 COMMITS = "commits"  # and by name the commits of the repositories that networks were read from
+ACCURACIES = "accuracies"  # and by name the shares of inputs that networks classify correctly, where labels say so
 _BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
 
 
@@ -65,7 +67,8 @@ class Labelled:
         """What a reader must know of the networks, one line each."""
         about = getattr(self, "about", {})
         names, commits = about.get(UNTRAINED, ""), about.get(COMMITS, {})
-        lines = [untrained_note(str(names))] if names else []
+        lines = accuracy_note(about.get(ACCURACIES, {}))
+        lines += [untrained_note(str(names))] if names else []
         return lines + [f"{name} is at commit {commit}" for name, commit in commits.items()]
 
     def marks(self) -> dict[tuple[int, int], str]:
@@ -234,6 +237,17 @@ def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
     listed = {name: json.loads(metadata[name]) for name in ("rows", "columns", "about")}
     by_pair = {name: json.loads(metadata.get(name, "[]")) for name in _BY_PAIR}
     return {"matrix": "layer matrix", **plain, **listed, **by_pair}
+
+
+def accuracy_note(accuracies: Mapping[str, float]) -> list[str]:
+    """The line that gives the accuracy of every network, none where it is not known.
+
+    >>> accuracy_note({"a": 0.5, "b": 0.9871})
+    ['accuracy: a 50.0 %, b 98.7 %']
+    """
+    names = short_names(list(accuracies))
+    shares = [f"{name} {100 * share:.1f} %" for name, share in zip(names, accuracies.values(), strict=True)]
+    return [f"accuracy: {', '.join(shares)}"] if shares else []
 
 
 def position(names: Sequence[str], name: Any, label: str) -> int:

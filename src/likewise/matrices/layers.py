@@ -52,7 +52,7 @@ class LayerMatrix(Labelled):
     columns: Sequence[str]
     values: Any
     measure: str
-    about: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
     reasons: Pairs = field(default_factory=dict)
     saturated: Pairs = field(default_factory=dict)
     larger_is: str = ""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,7 +21,18 @@ from likewise._base.names import short_names
 from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
-from likewise.matrices.labelled import COMMITS, NPZ, SAFETENSORS, Labelled, Pairs, cell, distances, leaf_order, position
+from likewise.matrices.labelled import (
+    ACCURACIES,
+    COMMITS,
+    NPZ,
+    SAFETENSORS,
+    Labelled,
+    Pairs,
+    cell,
+    distances,
+    leaf_order,
+    position,
+)
 from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import LEVEL, Bounds
 from likewise.matrices.tables import as_latex, fit_width
@@ -191,7 +203,8 @@ class SimilarityMatrix(Labelled):
                 row |= {name: float(np.asarray(grid)[i, j]) for name, grid in self.extra.items()}
                 row |= {"larger_is": self.larger_is, "reason": self.reasons.get((a, b), "")}
                 row |= {"saturated": self.saturated.get((a, b), "")}
-                commits = self.about.get(COMMITS)
+                commits, right = self.about.get(COMMITS), self.about.get(ACCURACIES)
+                row |= {"accuracy_a": right.get(a), "accuracy_b": right.get(b)} if right else {}
                 yield row | ({"commit_a": commits.get(a, ""), "commit_b": commits.get(b, "")} if commits else {})
 
     def heatmap(self, title: str | None = None) -> Heatmap:
@@ -207,7 +220,7 @@ class SimilarityMatrix(Labelled):
             larger_is=self.larger_is,
             bounds=self.bounds,
             marks=self.marks(),
-            notes=[*self.legend(), *self.notes()],
+            notes=[*self.legend(), *(shorten(line, 160, placeholder=" …") for line in self.notes())],
         )
 
 
@@ -306,13 +319,16 @@ class Comparison(Mapping[str, SimilarityMatrix]):
 
         frames = []
         for matrix in self.values():
-            words = ["larger_is", "reason", "saturated", "commit_a", "commit_b"]
+            words = ["larger_is", "reason", "saturated", "commit_a", "commit_b", "accuracy_a", "accuracy_b"]
             frame = matrix.to_frame(long=True).drop(columns=words, errors="ignore")
             frames.append(frame.iloc[[i * len(matrix) + j for i, j in _index_pairs(len(matrix), matrix.symmetric)]])
         return pd.concat(frames)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated, commits."""
+        """One row per measure and ordered pair: a, b, measure, value, larger_is, reason, saturated, and what is known.
+
+        That is the accuracies of both networks and the commits they were read from.
+        """
         import pandas as pd
 
         return pd.DataFrame([row for matrix in self.values() for row in matrix._rows()])

@@ -16,7 +16,7 @@ from likewise._base.files import is_folder, write_whole
 from likewise._base.progress import warn
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap
-from likewise.matrices.labelled import position
+from likewise.matrices.labelled import accuracy_note, position
 from likewise.matrices.shares import difference, mean_of_two, wilson
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -142,7 +142,15 @@ class TransferMatrix(SimilarityMatrix):
                 f"accuracies differ by {100 * gap:.1f} points, too few inputs to tell whether by more than "
                 f"{100 * CLOSE:.0f}, where SAT partly measures accuracy"
             )
-        return [*lines, *self._without_hits(), *super().notes()]
+        return [*lines, *accuracy_note(self._shares()), *self._without_hits(), *super().notes()]
+
+    def _shares(self) -> dict[str, float]:
+        return dict(zip(self.names, self.accuracies.tolist(), strict=True))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        shares = self._shares()
+        for row in super()._rows():
+            yield row | {"accuracy_a": shares[row["a"]], "accuracy_b": shares[row["b"]]}
 
     def _without_hits(self) -> Iterator[str]:
         """A line on pairs that no example fools, whose score is a convention."""

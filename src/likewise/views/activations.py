@@ -67,6 +67,11 @@ class Outputs:
         """The most likely class of every input, `(n,)`."""
         return self.logits.argmax(dim=1)
 
+    @property
+    def accuracy(self) -> float | None:
+        """The share of inputs whose most likely class is the true one; None without labels."""
+        return None if self.labels is None else float((self.predictions == self.labels).double().mean())
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkOnData:
@@ -394,6 +399,12 @@ def on_one_device(views: Sequence[Activations]) -> list[Activations]:
     """The views as they are where all are on one device, else on the CPU."""
     together = len({view.values.device for view in views}) == 1
     return [view if together else view.to("cpu") for view in views]
+
+
+def accuracies(views: Mapping[str, Activations]) -> dict[str, float]:
+    """The accuracy of every network whose answers are kept with labels, by name."""
+    shares = {name: view.outputs.accuracy for name, view in views.items() if view.outputs is not None}
+    return {name: share for name, share in shares.items() if share is not None}
 
 
 def check_same_probe(a: Activations, b: Activations) -> None:

@@ -109,6 +109,7 @@ def extract_networks(
     data = as_data(show.data)
     if isinstance(data, Iterator) and len(networks) > 1:
         data = read_once(data)
+    outputs = outputs or getattr(data, "labels", None) is not None  # they tell how often each network is right
     named = named_networks(networks.values()) if own_names else networks
     choices = dict(zip(networks, replace(show, data=data).per_network(named).values(), strict=True))
     views = {}

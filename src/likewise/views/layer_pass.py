@@ -84,6 +84,28 @@ class OutputClasses:
         return {UNLABELLED: reason[:_LONGEST], CLASSES: text}
 
 
+class Tally:
+    """Counts how often one network is right, batch by batch, where its answers and the labels fit together."""
+
+    def __init__(self, network: nn.Module, data: Any, label: str) -> None:
+        self._classes, self._right, self._n, self._fits = OutputClasses(network, data, label), 0, 0, True
+
+    def add(self, answer: Tensor | None, labels: Any) -> None:
+        """Count one batch."""
+        if answer is None or answer.ndim != 2 or labels is None or not self._fits:
+            self._fits = False
+            return
+        truth, _ = self._classes.labels(torch.as_tensor(labels).cpu(), *answer.shape)
+        self._fits = truth is not None
+        self._right += 0 if truth is None else int((answer.argmax(dim=1).cpu() == truth).sum())
+        self._n += len(answer)
+
+    @property
+    def share(self) -> float | None:
+        """The share of inputs it is right on, None where that is not known."""
+        return self._right / self._n if self._fits and self._n else None
+
+
 def longest_facts(network: nn.Module) -> dict[str, str]:
     """Facts as long as those of a network's outputs can become: a header cannot grow afterwards."""
     names = declared_classes(network)

@@ -148,13 +148,13 @@ def test_directions_that_fool_on_the_same_inputs_say_less_than_on_others() -> No
 
 def test_a_pair_without_a_hit_is_noted_and_smoothed_scores_count_half_a_hit() -> None:
     few = of_hits(55, [], [])
-    assert few.notes()[1:] == [
+    assert few.notes()[2:] == [
         "no hit in 1 of 1 pairs, such as a and b: then the score is ln 0.01, though 55 inputs allow up to 4.4 % hits "
         "(show more, or take smoothed scores)"
     ]
     smoothed = of_hits(55, [], [], smoothed=True)
     assert smoothed["a", "b"] == pytest.approx(math.log(100 * 0.5 / 111))
-    assert len(smoothed.notes()) == 1
+    assert len(smoothed.notes()) == 2
     assert smoothed.interval("a", "b").low <= smoothed["a", "b"] <= smoothed.interval("a", "b").high
     assert smoothed.rates[0, 1] == 0
 
@@ -170,8 +170,12 @@ def test_accuracies_of_few_inputs_decide_nothing_and_of_many_do() -> None:
         "64 inputs, clean accuracies from 93.8 % [85, 98] to 100.0 % [94, 100]",
         "accuracies differ by 6.2 points, too few inputs to tell whether by more than 4, where SAT partly measures "
         "accuracy",
+        "accuracy: a 100.0 %, b 93.8 %",
     ]
-    assert many.notes() == ["6400 inputs, clean accuracies from 93.8 % [93, 94] to 100.0 % [100, 100]"]
+    assert many.notes() == [
+        "6400 inputs, clean accuracies from 93.8 % [93, 94] to 100.0 % [100, 100]",
+        "accuracy: a 100.0 %, b 93.8 %",
+    ]
     warn_of_accuracies(few.answers)  # nothing is said
     with pytest.warns(UserWarning, match="differ") as told:
         warn_of_accuracies(many.answers)

@@ -65,6 +65,49 @@ def test_sat_is_what_a_plain_loop_over_pairs_and_images_gives() -> None:
     assert matrix.accuracies.tolist() == [0.975, 0.975, 0.975]
 
 
+PUBLISHED = {
+    "resnet20": "resnet20@{}/cifar10_resnets/resnet20",
+    "resnet32": "resnet32@{}/cifar10_resnets/resnet32",
+    "chenyaofo": "resnet20-b@{}/cifar10_models_extra/resnet20_chenyaofo",
+    "ehanw": "resnet20-b@{}/cifar10_models_extra/resnet20_ehanw",
+}
+
+
+def attacked(net: nn.Module, images: Tensor, labels: Tensor, eps: float, steps: int) -> Tensor:
+    """PGD by hand: steps of a tenth of eps from a random start, of images as made, not as stored."""
+    noise = torch.rand(images.shape, generator=torch.Generator().manual_seed(0))
+    moved = (images + (2 * noise - 1) * eps).clamp(0, 1)
+    for _ in range(steps):
+        moved.requires_grad_(True)
+        (slope,) = torch.autograd.grad(nn.functional.cross_entropy(net(moved), labels, reduction="sum"), moved)
+        moved = (moved.detach() + 0.1 * eps * slope.sign() - images).clamp(-eps, eps).add(images).clamp(0, 1)
+    return moved
+
+
+def test_published_networks_have_the_counts_of_a_plain_loop_stored_or_not(real_data: Path, tmp_path: Path) -> None:
+    data, eps, steps = likewise.dataset("cifar10:test[:24]"), 2 / 255, 2
+    nets = {
+        name: likewise.network(f"zoo:{address.format(real_data)}.safetensors") for name, address in PUBLISHED.items()
+    }
+    images, labels = data.inputs[:], data.labels
+    with torch.no_grad():
+        right = {name: net.eval()(images).argmax(dim=1) == labels for name, net in nets.items()}
+    hits, counts = np.zeros((2, 4, 4), dtype=int)
+    for i, source in enumerate(nets):
+        examples = attacked(nets[source], images, labels, eps, steps)
+        for j, target in enumerate(nets):
+            with torch.no_grad():
+                wrong = nets[target](examples).argmax(dim=1) != labels
+            hits[i, j] = int((wrong & right[source] & right[target]).sum())
+            counts[i, j] = int((right[source] & right[target]).sum())
+    for store in (None, tmp_path, tmp_path):  # made, made and stored, read
+        found = sat(nets, data, eps=eps, iterations=steps, exact=True, store=store, progress=False)
+        np.testing.assert_array_equal(found.counts, counts)
+        np.testing.assert_array_equal(np.rint(found.rates * found.counts), hits)
+    assert len({*hits[~np.eye(4, dtype=bool)].tolist()}) >= 3
+    assert hits[~np.eye(4, dtype=bool)].max() < counts.min()
+
+
 def test_the_diagonal_is_the_success_on_the_network_itself_as_measured() -> None:
     matrix = sat(zoo(), digits(), **QUICK)
     rates = np.diag(matrix.rates)

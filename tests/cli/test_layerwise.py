@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from likewise.cli.layerwise import layerwise
@@ -26,3 +27,13 @@ def test_layerwise_prints_a_table_and_writes_a_folder(address: str, tmp_path: Pa
     lines = [line.split(",") for line in invoke(layerwise, *words, "--csv").splitlines()]
     assert [line[1:] for line in lines] == [["1", "3"], *([f"{v:.4f}" for v in row] for row in matrix.values)]
     assert matrix.about["data"] == "digits:test[:200]"
+
+
+def test_layerwise_compares_the_most_alike_layers_with_chance(address: str) -> None:
+    words = (address, "zoo:mlp", "--data", "digits:test[:60]", "--calibrate")
+    text = invoke(layerwise, *words).splitlines()[-1]
+    assert text.startswith("most alike: ")
+    facts = json.loads(invoke(layerwise, *words, "--json"))
+    assert facts["maximum"]["p"] == 1 / 201
+    assert f"p = {1 / 201:.3g} from 200 shuffles" in text
+    assert len(facts["calibrated"]) == len(facts["p_search"]) == len(facts["values"]) == len(facts["rows"])

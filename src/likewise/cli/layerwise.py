@@ -23,7 +23,8 @@ def layerwise(
     data: Annotated[str, Option(help="Address of the data, such as cifar10:test[:2000].")],
     b: Annotated[str | None, Argument(help="Another network; without one, a itself.")] = None,
     measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
-    seed: Annotated[int, Option(help="Draws the order of the inputs.")] = 0,
+    calibrate: Annotated[bool, Option("--calibrate", help="Compare the most alike layers with chance.")] = False,
+    seed: Annotated[int, Option(help="Draws the order of the inputs, and shuffles.")] = 0,
     out: Annotated[Path | None, Option(help="Folder for the matrix and its picture.")] = None,
     as_csv: Annotated[bool, Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
@@ -34,7 +35,8 @@ def layerwise(
     from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
-    matrix = likewise.layerwise(a, b, data, measure=measure, seed=seed, **show_keywords(show, networks, several=True))
+    keywords = {"measure": measure, "calibrate": calibrate, "seed": seed}
+    matrix = likewise.layerwise(a, b, data, **keywords, **show_keywords(show, networks, several=True))
     if out is not None:
         for path in matrix.write(out):
             echo(str(path), err=True)
@@ -43,14 +45,17 @@ def layerwise(
     for (row, column), reason in list(matrix.saturated.items())[:3]:
         echo(f"saturated for {row}, {column}: {reason}", err=True)
     if as_json:
-        values = [[None if value != value else value for value in row] for row in matrix.values]
-        facts = {"rows": matrix.rows, "columns": matrix.columns, "values": values}
+        grids = {"values": matrix.values, **matrix.extra}
+        lists = {name: [[None if x != x else x for x in row] for row in grid.tolist()] for name, grid in grids.items()}
+        facts = {"measure": matrix.measure, "rows": matrix.rows, "columns": matrix.columns, **lists}
         facts |= {key: matrix.about[key] for key in ("accuracies",) if key in matrix.about}
-        echo(json.dumps({"measure": matrix.measure, **facts}))
+        maximum = {name: None if fact != fact else fact for name, fact in matrix.maximum.items()}
+        echo(json.dumps({**facts, "maximum": maximum} if calibrate else facts))
     elif as_csv:
         echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)
     else:
         echo(f"{matrix.measure}  (larger is {matrix.larger_is}): {matrix.a} down, {matrix.b} across")
         echo(matrix.table(".3f", get_terminal_size().columns))
+        echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
     for note in matrix.notes():
         echo(note, err=True)

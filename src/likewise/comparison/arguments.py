@@ -22,6 +22,7 @@ from likewise.work.store import Store, open_store
 
 OPTIONS = [entry.name for entry in fields(Show)]
 DEFAULT = "cka-debiased"
+PERMUTATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -249,3 +250,14 @@ def check_count(name: str, value: Any) -> None:
     """Refuse what is no whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")
+
+
+def permutations_of(calibrate: bool | int, within: Any = None) -> int:
+    """How many shuffles were asked for."""
+    if within is not None and not calibrate:
+        raise InputError("within says how inputs are shuffled. Pass calibrate=True too.")
+    if calibrate is True:
+        return PERMUTATIONS
+    if not isinstance(calibrate, int) or calibrate < 0:
+        raise InputError(f"calibrate must be True, False or a number of shuffles, got {brief(calibrate)}.")
+    return int(calibrate)

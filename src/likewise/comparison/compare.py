@@ -12,12 +12,12 @@ from typing import Any, Literal, overload
 
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
-from likewise.comparison.arguments import Call, Selection, as_views, seeded
+from likewise.comparison.arguments import Call, Selection, as_views, permutations_of, seeded
 from likewise.comparison.intervals import interval_matrices
 from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
-from likewise.errors import InputError, brief
+from likewise.errors import InputError
 from likewise.matrices.labelled import ACCURACIES, COMMITS, UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -29,9 +29,6 @@ from likewise.views import Activations, Reduction
 from likewise.views.activations import accuracies
 from likewise.work.engines import engine_of
 from likewise.work.store import Store, open_store
-
-PERMUTATIONS = 200
-
 
 Many = Mapping[str, Any] | list[Any] | tuple[Any, ...]
 One = str | Measure | Callable[..., float] | None
@@ -140,17 +137,6 @@ class Run:
     together: Mapping[str, Any]  # clusters and series: which inputs belong together
     untrained: tuple[str, ...] = ()
     intervals: bool = False
-
-
-def permutations_of(calibrate: bool | int, within: Any) -> int:
-    """How many shuffles were asked for."""
-    if within is not None and not calibrate:
-        raise InputError("within says how inputs are shuffled. Pass calibrate=True too.")
-    if calibrate is True:
-        return PERMUTATIONS
-    if not isinstance(calibrate, int) or calibrate < 0:
-        raise InputError(f"calibrate must be True, False or a number of shuffles, got {brief(calibrate)}.")
-    return int(calibrate)
 
 
 def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: Store | None) -> Score:

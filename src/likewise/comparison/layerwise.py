@@ -17,14 +17,17 @@ from torch import Tensor, nn
 
 from likewise import __version__
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import seeded, with_options
+from likewise.comparison.arguments import permutations_of, seeded, with_options
+from likewise.comparison.null import layer_nulls
 from likewise.comparison.pairs import score_items
+from likewise.comparison.significance import calibrate_layers
 from likewise.data import Data, as_data
 from likewise.data.inputs import data_name, to_device
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.matrices.labelled import ACCURACIES
 from likewise.matrices.layers import LayerMatrix
+from likewise.matrices.uncertainty import NO_NULL
 from likewise.measures.function import Measure
 from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.registry import select
@@ -40,6 +43,7 @@ from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import extract_network
 from likewise.views.layer_pass import Tally
 from likewise.views.recorder import Recorder
+from likewise.views.reduction import BY_POSITION
 from likewise.views.show import Show
 
 STREAMED = "cka-debiased"
@@ -54,6 +58,7 @@ def layerwise(
     *,
     measure: Any = None,
     layers: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = "blocks",
+    calibrate: bool | int = False,
     seed: int = 0,
     memory: str | int | None = None,
     **options: Any,
@@ -71,7 +76,10 @@ def layerwise(
         data: What both are shown, such as "cifar10:test[:2000]".
         measure: A name such as "cka", a key or a measure. By default "cka-debiased".
         layers: Names, globs, "all" or "blocks"; or by network, as in `{"gpt2": "h.*", "llama": "layers.*"}`.
-        seed: Draws the order of the inputs.
+        calibrate: Compare scores, and the most alike layers of all, with those of shuffled inputs: `extra` and
+            `maximum` of the matrix. A number asks for that many shuffles instead of 200; those of "cka-debiased" are
+            within batches.
+        seed: Draws the order of the inputs, and shuffles.
         memory: The most that a measure other than "cka-debiased" may hold at a time, such as "4GB".
         **options: The measure's own options, and how networks are shown (see `Show`). By default `reduce` is "flatten",
             and "mean" for texts, since they differ in length; `batch_size` is 512 for "cka-debiased".
@@ -92,6 +100,9 @@ def layerwise(
         raise InputError(_without_data(b))
     networks = _two_networks(a, b)
     bound = _one_measure(with_options(layerwise, STREAMED if measure is None else measure, rest), seed)
+    shuffles = permutations_of(calibrate)
+    if shuffles:
+        _check_null(networks, bound)
     if bound.key == STREAMED and show.store is not None:
         raise InputError(f"{STREAMED} is computed batch by batch and keeps no activations. Leave store out.")
     inputs = as_data(data)
@@ -99,8 +110,8 @@ def layerwise(
     reduction = show.reduce or ("mean" if is_text(inputs) else "flatten")
     if bound.key == STREAMED:
         size: int | None = show.batch_size or BATCH
-        values, names, reasons, recipes, shares = _stream(
-            sides, replace(show, data=inputs, reduce=reduction, batch_size=size), seed
+        values, nulls, names, reasons, recipes, shares = _stream(
+            sides, replace(show, data=inputs, reduce=reduction, batch_size=size), seed, shuffles
         )
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
@@ -110,6 +121,8 @@ def layerwise(
             extract_network(side.net, replace(side.show, data=inputs, reduce=reduction), side.name) for side in sides
         ]
         values, names, reasons = _pairwise(views, bound, memory)
+        both = [list(layer_views.values()) for layer_views in views]
+        nulls = layer_nulls(both, bound, shuffles, seed, parse_memory(memory)) if shuffles else None
         ones = [next(iter(layer_views.values())) for layer_views in views]
         recipes = [one.about.get("transform", "") for one in ones]
         shares = dict(accuracies({side.name: one for side, one in zip(sides, ones, strict=True)}))
@@ -122,6 +135,10 @@ def layerwise(
     origins = (recipe(side.net) for side in sides)
     facts |= {"commit": "; ".join(origin.commit for origin in origins if origin and origin.commit)}
     known = {name: share for name, share in shares.items() if share is not None}
+    extra, maximum = ({}, {}) if nulls is None else calibrate_layers(values, nulls, bound)
+    if maximum:
+        row, column = maximum.pop("index")
+        maximum = {"row": names[0][row], "column": names[-1][column], **maximum}
     return LayerMatrix(
         sides[0].name,
         sides[-1].name,
@@ -134,6 +151,8 @@ def layerwise(
         saturation,
         bound.info.larger_is,
         bound.info.bounds,
+        extra,
+        maximum,
     )
 
 
@@ -181,6 +200,13 @@ def _sides(named: list[tuple[str | None, Any]], inputs: Any, show: Show) -> list
     return sides
 
 
+def _check_null(networks: list[Any], measure: Measure) -> None:
+    if len(networks) < 2:
+        raise InputError("layers of one network are always alike. Leave calibrate out, or name another network.")
+    if not measure.info.paired:
+        raise InputError(f"{measure.key} has no null: {NO_NULL} Leave calibrate out, or choose another measure.")
+
+
 def _as_list(layers: Any) -> list[str]:
     return ["blocks"] if layers is None else [layers] if isinstance(layers, str) else list(layers)
 
@@ -216,18 +242,22 @@ def is_text(data: Any) -> bool:
 
 
 def _stream(
-    sides: list[_Side], show: Show, seed: int
-) -> tuple[np.ndarray, list[list[str]], Reasons, list[str], dict[str, float | None]]:
-    """Debiased CKA of all pairs of layers, their names, why some have none, how images were shown, and accuracies."""
+    sides: list[_Side], show: Show, seed: int, shuffles: int
+) -> tuple[np.ndarray, np.ndarray | None, list[list[str]], Reasons, list[str], dict[str, float | None]]:
+    """Debiased CKA of all pairs of layers, its null, layers, why some have none, how images were shown, accuracies."""
+    by_position = show.reduce in BY_POSITION
+    if shuffles and by_position and is_text(show.data):
+        raise InputError("texts have unequally many tokens, which cannot change places. Choose reduce='mean'.")
     inputs = [transform_for(side.net, show.data, repr(side.name), side.show.transform) for side in sides]
     recorders = [Recorder(side.net, side.name, replace(side.show, reduce=show.reduce)) for side in sides]
-    sums = MinibatchCKA()
+    sums = MinibatchCKA(shuffles, seed)
     size = show.batch_size or BATCH
     tallies = [Tally(recorder.network, data, recorder.label) for recorder, data in zip(recorders, inputs, strict=True)]
     for rows, batch, number in paired_rows(recorders, inputs, size, seed, show.progress, tallies):
         check_rows(rows, [recorder.label for recorder in recorders], number)
         for chunk in _chunks([list(layers.values()) for layers in rows], batch, size, seed):
-            sums.add(chunk[0], chunk[1] if len(chunk) > 1 else None)
+            each = len(chunk[0][0]) // batch.size if by_position else 1
+            sums.add(chunk[0], chunk[1] if len(chunk) > 1 else None, rows_per_input=each)
     names = [recorder.layers for recorder in recorders]
     ends = zip([recorders[0], recorders[-1]], [names[0], names[-1]], sums.faults(), strict=True)
     faults = [
@@ -242,7 +272,8 @@ def _stream(
     }
     recipes = [getattr(getattr(data, "inputs", None), "recipe", "") for data in inputs]
     shares = {side.name: tally.share for side, tally in zip(sides, tallies, strict=True)}
-    return sums.values().numpy(), names, undefined, recipes, shares
+    nulls = sums.nulls().numpy() if shuffles else None
+    return sums.values().numpy(), nulls, names, undefined, recipes, shares
 
 
 def paired_rows(

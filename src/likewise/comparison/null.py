@@ -12,6 +12,7 @@ coordinates of the space that the explained part leaves over, with random signs,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import Array
-from likewise.comparison.pairs import Base, attempt, score_table
+from likewise.comparison.pairs import Base, attempt, score_items, score_table
 from likewise.comparison.units import Units, units_of
 from likewise.errors import UndefinedError
 from likewise.measures.function import Measure
@@ -30,6 +31,7 @@ from likewise.measures.numerics.kernels import InnerProducts, Kernel
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.resampling import permuted_networks
+from likewise.measures.workspace import Workspace
 from likewise.views import Activations
 
 SHARE = 0.8  # of the space of functions on the inputs that the confounder may explain
@@ -107,6 +109,23 @@ class Shuffles:
         networks = shuffled_networks(base.measure, base.reps, base.reps, base.tables, self.units, numbers, self.seed)
         for others, shared in networks:
             yield score_table(base.measure, base.reps, others, shared)
+
+
+def layer_nulls(
+    views: Sequence[Sequence[Activations]], measure: Measure, permutations: int, seed: int, limit: int
+) -> Array:
+    """Scores of all layers of one network with those of another, whose inputs are shuffled for all layers alike."""
+    workspace = Workspace(limit, networks=sum(map(len, views)), resampled=True)
+    left, right = ([Representation(view, workspace) for view in side] for side in views)
+    units = units_of([view for side in views for view in side], measure)
+    tables: dict[Kernel, InnerProducts] = {}
+    items = [(0, i, j) for i in range(len(left)) for j in range(len(right))]
+    deque(score_items(items, [measure], left, right, tables), maxlen=0)  # what shuffles take by index
+    scores = []
+    for others, shared in shuffled_networks(measure, left, right, tables, units, range(permutations), seed):
+        row = [result.value for _, result in score_items(items, [measure], left, others, shared)]
+        scores.append(np.reshape(row, (len(left), len(right))))
+    return np.array(scores)
 
 
 class ConfounderNull:

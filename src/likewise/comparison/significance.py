@@ -113,36 +113,70 @@ def calibration_grids(values: np.ndarray, nulls: np.ndarray, measure: Measure) -
     """Null mean, quantile, calibrated score and p from scores and their nulls (permutations first)."""
     if not measure.info.paired or not len(nulls):
         return {name: np.full_like(values, np.nan) for name in Calibration.FIELDS[1:]}
-    sign = 1.0 if measure.info.similarity else -1.0
-    best = measure.info.identity
-    if best is None:
-        best = measure.info.bounds[1 if measure.info.similarity else 0]
-    with warnings.catch_warnings():  # a pair without any null has NaN for one
-        warnings.simplefilter("ignore", RuntimeWarning)
-        threshold = sign * np.nanquantile(sign * nulls, 0.95, axis=0)
-        average = np.nanmean(nulls, axis=0)
-        scale = np.fmax(np.abs(values), np.nanmax(np.abs(nulls), axis=0))
-    if SCALE in measure.info.invariant_to:
-        scale = np.fmax(scale, 1.0)
-    slack = 1e-9 * scale  # a shuffle that changes nothing counts
-    if best is None:
-        score = np.full_like(values, np.nan)
-    else:
-        room = sign * (best - threshold)
-        gain = np.maximum(0.0, sign * (values - threshold))
-        score = np.where(room > slack, gain / np.where(room > slack, room, 1.0), 0.0)
-        score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
-    symmetric = measure.info.symmetric
+    sign, symmetric = 1.0 if measure.info.similarity else -1.0, measure.info.symmetric
+    slack = rounding(values, nulls, measure)
     grids = {
-        "null_mean": average,
-        "null_quantile": threshold,
-        "calibrated": score,
+        **null_levels(values, nulls, measure),
         "p": share_beyond(sign * values, sign * nulls, slack, symmetric=symmetric),
         "p_less": share_beyond(-sign * values, -sign * nulls, slack, symmetric=symmetric),
     }
     for grid in grids.values():
         np.fill_diagonal(grid, np.nan)  # a network against itself has no null
     return grids | {"q": false_discovery(grids["p"], symmetric=symmetric)}
+
+
+def rounding(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> np.ndarray:
+    """How far a shuffle that changes nothing may be from a score."""
+    scale = np.fmax(np.abs(values), np.fmax.reduce(np.abs(nulls), axis=0))
+    return 1e-9 * (np.fmax(scale, 1.0) if SCALE in measure.info.invariant_to else scale)
+
+
+def null_levels(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict[str, np.ndarray]:
+    """Null mean, quantile and calibrated score, from scores of any shape and their nulls (permutations first)."""
+    sign, best = 1.0 if measure.info.similarity else -1.0, measure.info.identity
+    if best is None:
+        best = measure.info.bounds[1 if measure.info.similarity else 0]
+    with warnings.catch_warnings():  # a pair without any null has NaN for one
+        warnings.simplefilter("ignore", RuntimeWarning)
+        threshold = sign * np.nanquantile(sign * nulls, 0.95, axis=0)
+        average = np.nanmean(nulls, axis=0)
+    if best is None:
+        score = np.full_like(values, np.nan)
+    else:
+        room, slack = sign * (best - threshold), rounding(values, nulls, measure)
+        gain = np.maximum(0.0, sign * (values - threshold))
+        score = np.where(room > slack, gain / np.where(room > slack, room, 1.0), 0.0)
+        score = np.where(np.isnan(values + threshold), np.nan, np.minimum(score, 1.0))
+    return {"null_mean": average, "null_quantile": threshold, "calibrated": score}
+
+
+def calibrate_layers(
+    values: np.ndarray, nulls: np.ndarray, measure: Measure
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Grids of scores over layers of two networks compared with chance, and the same of the most alike pair.
+
+    `nulls` (permutations first) have one order of the inputs for all layers, so that the most alike pair of every
+    shuffle is what a search over all of them finds by chance (Groeger et al. 2026, arXiv:2602.14486). `p_search` is the
+    share of shuffles whose most alike pair is at least as alike as this one.
+    """
+    sign, slack = 1.0 if measure.info.similarity else -1.0, rounding(values, nulls, measure)
+    defined = ~np.isnan(values)
+    most = sign * np.fmax.reduce((sign * nulls).reshape(len(nulls), -1), axis=1)
+    p, p_search = (
+        np.where(
+            defined,
+            (1 + (sign * draws >= sign * values - slack).sum(axis=0)) / (1 + (~np.isnan(draws)).sum(axis=0)),
+            np.nan,
+        )
+        for draws in (nulls, most[:, None, None])
+    )
+    grids = {**null_levels(values, nulls, measure), "p": p, "p_search": p_search}
+    if not defined.any():
+        return grids, {}
+    at = tuple(int(i) for i in np.unravel_index(np.nanargmax(sign * values), values.shape))
+    levels = null_levels(values[at][None], most[:, None], measure)
+    numbers = {"value": float(values[at]), **{name: float(level[0]) for name, level in levels.items()}}
+    return grids, {"index": at, **numbers, "p": float(p_search[at]), "permutations": len(nulls)}
 
 
 def null_facts(permutations: int, units: Units, p: np.ndarray, measure: Measure) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from likewise._base.files import make_folder, write_whole
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import Labelled, Pairs
-from likewise.matrices.score import Bounds
+from likewise.matrices.score import LEVEL, Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,9 @@ class LayerMatrix(Labelled):
         saturated: Why any layers of these widths would get the score, by (row, column); marked with † or a cross.
         larger_is: What a larger value says: "more alike", "less alike", or empty where unknown.
         bounds: The range of the measure, None where it has no end.
+        extra: More arrays of that shape by name, such as "calibrated" and "p".
+        maximum: The most alike layers compared with the most alike ones of shuffled inputs: `row`, `column`, `value`,
+            `null_mean`, `null_quantile`, `calibrated`, `p` and the number of `permutations`.
 
     Example:
         >>> LayerMatrix("a", "b", ["x"], ["y", "z"], [[1.0, 0.5]], "cka").to_frame().loc["x", "z"]
@@ -57,6 +60,8 @@ class LayerMatrix(Labelled):
     saturated: Pairs = field(default_factory=dict)
     larger_is: str = ""
     bounds: Bounds = (None, None)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    maximum: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
@@ -76,6 +81,19 @@ class LayerMatrix(Labelled):
     def to_frame(self) -> pd.DataFrame:
         """A frame: layers of a down, layers of b across."""
         return super().to_frame().rename_axis(index=self.a, columns=self.b)
+
+    def legend(self) -> list[str]:
+        """One line per mark that is in use, and one on the most alike layers where they were compared with chance."""
+        if not self.maximum:
+            return super().legend()
+        most, verdict = self.maximum, "" if self.maximum["p"] <= LEVEL else "no "
+        return [
+            *super().legend(),
+            f"most alike: {most['row']} and {most['column']}, {most['value']:.4g}, {verdict}more than chance over all "
+            f"{self.values.size} pairs of layers: the most alike of shuffled inputs have {most['null_mean']:.4g} "
+            f"(95 %: {most['null_quantile']:.4g}); calibrated {most['calibrated']:.4g}, p = {most['p']:.3g} "
+            f"from {most['permutations']} shuffles",
+        ]
 
     def heatmap(self, title: str | None = None) -> Heatmap:
         """The matrix as a heat map: a's layers upwards, b's to the right.

@@ -40,15 +40,22 @@ class Side(NamedTuple):
 
 
 class MinibatchCKA:
-    """Sums of HSIC1 over batches: between layers of two networks, and of each layer with itself."""
+    """Sums of HSIC1 over batches: between layers of two networks, and of each layer with itself.
 
-    def __init__(self) -> None:
+    Args:
+        shuffles: How many times inputs of the second network are also shuffled, within batches, for all layers alike.
+        seed: Draws the shuffles.
+    """
+
+    def __init__(self, shuffles: int = 0, seed: int = 0) -> None:
         self.n = 0
+        self._shuffles, self._seed = shuffles, seed
+        self._null: Tensor | float = 0.0
         self._cross: Tensor | None = None
         self._sums: list[np.ndarray] = []
         self._eps: list[list[float]] = []
 
-    def add(self, a: Iterable[Tensor], b: Iterable[Tensor] | None) -> None:
+    def add(self, a: Iterable[Tensor], b: Iterable[Tensor] | None, *, rows_per_input: int = 1) -> None:
         """One batch: rows of every layer of `a` and of `b`, the same inputs in the same order."""
         left = Side.of(a)
         right = left if b is None else Side.of(b)
@@ -62,8 +69,21 @@ class MinibatchCKA:
         else:
             self._cross += cross
             self._sums = [total + new for total, new in zip(self._sums, sums, strict=True)]
+        if self._shuffles:
+            self._null = self._null + self._shuffled(left.grams, other, rows_per_input) * weight
         self._eps = [left.eps, right.eps]
         self.n += n
+
+    def _shuffled(self, left: Tensor, right: Tensor, rows_per_input: int) -> Tensor:
+        """HSIC1(a, b) times its divisor with the inputs of `b` in other orders, `(shuffles, layers, layers)`."""
+        rng = np.random.default_rng([self._seed, self.n])
+        rows = torch.arange(left.shape[-1], device=left.device).reshape(-1, rows_per_input)
+        products = []
+        for _ in range(self._shuffles):
+            order = rows[torch.from_numpy(rng.permutation(len(rows))).to(left.device)].flatten()
+            moved = right.index_select(1, order).index_select(2, order)
+            products.append((left.flatten(1) @ moved.flatten(1).T).cpu())
+        return torch.stack(products)
 
     @property
     def cross(self) -> Tensor:
@@ -82,7 +102,14 @@ class MinibatchCKA:
 
         NaN where a layer has nothing to compare: `faults` says why.
         """
-        cross, (left, right) = self.cross, (torch.from_numpy(side[:, 0]).sqrt() for side in self.self_sums)
+        return self._ratios(self.cross)
+
+    def nulls(self) -> Tensor:
+        """The same of shuffled inputs, `(shuffles, layers of a, layers of b)`."""
+        return self._ratios(torch.as_tensor(self._null))
+
+    def _ratios(self, cross: Tensor) -> Tensor:
+        left, right = (torch.from_numpy(side[:, 0]).sqrt() for side in self.self_sums)
         sound = [torch.tensor([not fault for fault in side]) for side in self.faults()]
         return torch.where(sound[0][:, None] & sound[1][None, :], cross / (left[:, None] * right[None, :]), torch.nan)
 

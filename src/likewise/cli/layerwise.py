@@ -35,8 +35,8 @@ def layerwise(
     from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
-    keywords = {"measure": measure, "calibrate": calibrate, "seed": seed}
-    matrix = likewise.layerwise(a, b, data, **keywords, **show_keywords(show, networks, several=True))
+    options = show_keywords(show, networks, several=True)
+    matrix = likewise.layerwise(a, b, data, measure=measure, calibrate=calibrate, seed=seed, **options)
     if out is not None:
         for path in matrix.write(out):
             echo(str(path), err=True)

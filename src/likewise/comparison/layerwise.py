@@ -121,8 +121,7 @@ def layerwise(
             extract_network(side.net, replace(side.show, data=inputs, reduce=reduction), side.name) for side in sides
         ]
         values, names, reasons = _pairwise(views, bound, memory)
-        both = [list(layer_views.values()) for layer_views in views]
-        nulls = layer_nulls(both, bound, shuffles, seed, parse_memory(memory)) if shuffles else None
+        nulls = layer_nulls(views, bound, shuffles, seed, parse_memory(memory)) if shuffles else None
         ones = [next(iter(layer_views.values())) for layer_views in views]
         recipes = [one.about.get("transform", "") for one in ones]
         shares = dict(accuracies({side.name: one for side, one in zip(sides, ones, strict=True)}))
@@ -135,10 +134,6 @@ def layerwise(
     origins = (recipe(side.net) for side in sides)
     facts |= {"commit": "; ".join(origin.commit for origin in origins if origin and origin.commit)}
     known = {name: share for name, share in shares.items() if share is not None}
-    extra, maximum = ({}, {}) if nulls is None else calibrate_layers(values, nulls, bound)
-    if maximum:
-        row, column = maximum.pop("index")
-        maximum = {"row": names[0][row], "column": names[-1][column], **maximum}
     return LayerMatrix(
         sides[0].name,
         sides[-1].name,
@@ -151,8 +146,7 @@ def layerwise(
         saturation,
         bound.info.larger_is,
         bound.info.bounds,
-        extra,
-        maximum,
+        *calibrate_layers(values, nulls, bound, names),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -151,7 +151,7 @@ def null_levels(values: np.ndarray, nulls: np.ndarray, measure: Measure) -> dict
 
 
 def calibrate_layers(
-    values: np.ndarray, nulls: np.ndarray, measure: Measure
+    values: np.ndarray, nulls: np.ndarray | None, measure: Measure, names: Sequence[Sequence[str]]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Grids of scores over layers of two networks compared with chance, and the same of the most alike pair.
 
@@ -159,6 +159,8 @@ def calibrate_layers(
     shuffle is what a search over all of them finds by chance (Groeger et al. 2026, arXiv:2602.14486). `p_search` is the
     share of shuffles whose most alike pair is at least as alike as this one.
     """
+    if nulls is None:
+        return {}, {}
     sign, slack = 1.0 if measure.info.similarity else -1.0, rounding(values, nulls, measure)
     defined = ~np.isnan(values)
     most = sign * np.fmax.reduce((sign * nulls).reshape(len(nulls), -1), axis=1)
@@ -173,10 +175,11 @@ def calibrate_layers(
     grids = {**null_levels(values, nulls, measure), "p": p, "p_search": p_search}
     if not defined.any():
         return grids, {}
-    at = tuple(int(i) for i in np.unravel_index(np.nanargmax(sign * values), values.shape))
-    levels = null_levels(values[at][None], most[:, None], measure)
-    numbers = {"value": float(values[at]), **{name: float(level[0]) for name, level in levels.items()}}
-    return grids, {"index": at, **numbers, "p": float(p_search[at]), "permutations": len(nulls)}
+    row, column = (int(i) for i in np.unravel_index(np.nanargmax(sign * values), values.shape))
+    levels = null_levels(values[row, column][None], most[:, None], measure)
+    numbers = {"value": float(values[row, column]), **{name: float(level[0]) for name, level in levels.items()}}
+    numbers |= {"p": float(p_search[row, column]), "permutations": len(nulls)}
+    return grids, {"row": names[0][row], "column": names[-1][column], **numbers}
 
 
 def null_facts(permutations: int, units: Units, p: np.ndarray, measure: Measure) -> dict[str, Any]:

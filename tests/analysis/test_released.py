@@ -23,7 +23,7 @@ def released() -> likewise.SimilarityMatrix:
 
 @cache
 def families() -> analysis.Clusters:
-    return analysis.clusters(released(), 10)
+    return analysis.clusters(released(), 10, method="spectral")
 
 
 @cache
@@ -44,9 +44,10 @@ def test_the_mean_over_pairs_is_that_of_the_released_matrix() -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_ten_families_are_those_of_the_paper(seed: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
-    found = analysis.clusters(released(), 10, seed=seed)
+    found = analysis.clusters(released(), 10, method="spectral", seed=seed)
     assert metrics.adjusted_rand_score(published()[list(found.names)], found.labels) >= 0.90
-    assert found.stability >= 0.9
+    assert 0.7 < found.stability < 0.9  # with a fifth of the networks left out
+    assert found.p < 0.01
 
 
 def test_keywords_of_two_families_are_those_of_the_paper() -> None:

@@ -46,7 +46,9 @@ def test_the_least_alike_of_another_family_is_advised(larger_is: str) -> None:
     found = analysis.pick_teacher("n0", given, families=FAMILIES)
     assert (found.teacher, found.student, found.rule) == ("n3", "n0", "least alike of another family")
     assert list(found.candidates.index) == ["n3", "n4", "n2", "n1"]
-    assert analysis.pick_teacher("n0", given).teacher == "n3"  # families as found
+    without = analysis.pick_teacher("n0", given)
+    assert (without.teacher, without.rule) == ("n3", "least alike")
+    assert without.reasons[0].startswith("the least alike of 4 candidates: made ")
 
 
 def test_within_its_own_family_the_most_alike_is_advised() -> None:
@@ -59,21 +61,28 @@ def test_within_its_own_family_the_most_alike_is_advised() -> None:
 
 
 def test_a_teacher_far_below_the_best_does_not_come_into_question() -> None:
-    found = analysis.pick_teacher("n0", matrix(ALIKE), families=FAMILIES, answers=right_on(ACCURACIES))
+    found = analysis.pick_teacher("n0", matrix(ALIKE), families=FAMILIES, answers=right_on(ACCURACIES, n=1000))
     assert found.teacher == "n4"
     assert found.candidates.considered.to_dict() == {"n4": True, "n2": True, "n1": True, "n3": False}
     assert found.reasons[:3] == (
         "of another family than 'n0', and the least alike of 2 candidates: made 2.2, from 2.2 to 2.5 "
         "(larger is more alike)",
         "families as given",
-        "accuracy 88.00%, the best teacher has 90.00%; 1 more than 4 points below it left out",
+        "accuracy 88.0 % [86, 90] on 1000 inputs, the best teacher has 90.0 % [88, 92]; 1 surely more than 4 "
+        "points below it left out",
     )
+
+
+def test_a_teacher_is_left_out_only_where_its_inputs_suffice_to_say_so() -> None:
+    few = analysis.pick_teacher("n0", matrix(ALIKE), families=FAMILIES, answers=right_on(ACCURACIES, n=50))
+    assert few.teacher == "n3"  # 80 % of 50 inputs may be 86 %
+    assert few.candidates.considered.all()
 
 
 def test_how_weak_the_evidence_is_is_said() -> None:
     found = analysis.pick_teacher("n0", matrix(ALIKE))
     assert found.reasons[1:] == (
-        "families as found in the matrix",
+        "no families were found, so that all candidates count as of other families",
         "accuracies are not known: a teacher that is much worse would not be noticed (answers=)",
         "weak evidence: over 25 teachers of one student, its accuracy correlated -0.51 with similarity for teachers of "
         "other families (p 0.03), +0.70 within its family (p 0.08), -0.32 over all (p 0.12)",
@@ -84,7 +93,7 @@ def test_how_weak_the_evidence_is_is_said() -> None:
 
 def test_outcomes_tell_the_regret_beside_accurate_and_random_teachers() -> None:
     found = analysis.pick_teacher(
-        "n0", matrix(ALIKE), families=FAMILIES, answers=right_on(ACCURACIES), outcomes=OUTCOMES
+        "n0", matrix(ALIKE), families=FAMILIES, answers=right_on(ACCURACIES, n=1000), outcomes=OUTCOMES
     )
     trial = found.held_out
     assert trial is not None

@@ -45,7 +45,7 @@ tries = {
     "hf": lambda: likewise.network("hf:gpt2"),
     "bert": lambda: likewise.network("zoo:bert-tiny"),
     "gcn": lambda: likewise.network("zoo:gcn", features=4),
-    "clusters": lambda: likewise.analysis.clusters(matrix["cka"]),
+    "clusters": lambda: likewise.analysis.clusters(matrix["cka"], 2, method="spectral"),
     "lightning": lambda: likewise.Inspector(digits).lightning(),
     "parquet": lambda: likewise.dataset("table.parquet"),
     "dask": lambda: likewise.compare({"a": x, "b": y}, "cka", engine="dask", progress=False),

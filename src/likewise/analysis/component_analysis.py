@@ -22,7 +22,8 @@ from likewise._base.arrays import Array
 from likewise._base.files import reading
 from likewise._base.optional import require
 from likewise.analysis.architecture import READERS
-from likewise.analysis.families import Clusters, affinities, pairs, sklearn
+from likewise.analysis.families import Clusters, affinities, sklearn
+from likewise.analysis.family_evidence import pairs
 from likewise.analysis.structure import layers
 from likewise.analysis.trace import record_pass
 from likewise.errors import ForwardError, InputError, brief, did_you_mean

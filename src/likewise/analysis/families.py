@@ -1,17 +1,16 @@
-"""Families of networks by spectral clustering, and maps of all networks.
+"""Families of networks, how sure they are, and maps of all networks.
 
-The affinities A, with a diagonal of 0, are scaled to D^-1/2 A D^-1/2, D the sums of their rows. Its eigenvectors
-of the largest eigenvalues after the first, which only says how alike a network is to all others, are the features
-of the networks, and k-means finds the families in them. Real matrices have little structure and many local
-minima: k-means starts a hundred times. Families of two networks are too small to be distinguished from noise.
+Families are cut from the tree of average linkage, which is right from two networks on; `family_evidence` says
+whether there are any. The paper on attack transfer clusters in spectral features: the affinities A, with a diagonal
+of 0, are scaled to D^-1/2 A D^-1/2, D the sums of their rows, and k-means finds families in its eigenvectors of the
+largest eigenvalues after the first. That needs many networks: of three it separates the alike pair.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,36 +18,55 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise._base.names import short_names
 from likewise._base.optional import Library
+from likewise.analysis.family_evidence import (
+    DRAWS,
+    LEAST,
+    cut,
+    drawn_again,
+    family_p,
+    grouped,
+    pairs,
+    rand_index,
+    separation,
+)
 from likewise.errors import InputError
 from likewise.matrices.heatmap import draw_heatmap, finish
+from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STARTS, SEEDS, MOST = 100, 5, 10  # of k-means; for the stability; families that "auto" tries
+STARTS = 100  # of k-means: real matrices have little structure and many local minima
+SHARE = 0.8  # of the networks, left for stability
 NAMED = 40  # networks up to which a map has room for their names
 Map = Literal["tsne", "mds", "spectral"]
+Method = Literal["average", "spectral"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Clusters:
     """Families of networks.
 
     Attributes:
         names: The networks.
         labels: The family of each network, numbered from 0, the largest first.
-        features: The spectral features that families were found in, (networks, k).
-        stability: How far other starts of k-means agree, as mean adjusted Rand index: 1 if always the same, 0 if no
-            more than chance.
+        features: The spectral features of the networks, (networks, k).
+        stability: How far the families of some of the networks agree with these, as mean adjusted Rand index: 1 if
+            they are always the same, 0 if no more than chance; NaN for one family and where too few networks are left.
+        input_stability: The same for scores of inputs drawn anew, where the matrix holds what each input gave, or
+            intervals; else NaN.
+        p: The share of zoos without families that separate as well; NaN for fewer than five networks.
         matrix: The matrix that families were found in.
     """
 
     names: tuple[str, ...]
     labels: tuple[int, ...]
-    features: Array = field(repr=False)
+    features: Array
     stability: float
-    matrix: SimilarityMatrix = field(repr=False)
+    input_stability: float
+    p: float
+    matrix: SimilarityMatrix
 
     @property
     def k(self) -> int:
@@ -65,6 +83,41 @@ class Clusters:
         """
         return [[n for n, label in zip(self.names, self.labels, strict=True) if label == g] for g in range(self.k)]
 
+    def __repr__(self) -> str:
+        count = f"{self.k} families" if self.k > 1 else "one family"
+        return f"Clusters({count} of {len(self.names)} networks by {self.matrix.measure!r}, p = {self.p:.2g})"
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict, *(f"{self.title(g)}: {', '.join(m)}" for g, m in enumerate(self.groups()))])
+
+    @property
+    def verdict(self) -> str:
+        """How many families there are and how sure they are, in a sentence."""
+        measure = f"{self.matrix.measure} (larger is {self.matrix.larger_is})"
+        count = f"{self.k} families" if self.k > 1 else "one family"
+        words = [f"{count} of {len(self.names)} networks by {measure}"]
+        if self.p != self.p:
+            words.append(f"fewer than {LEAST} networks are too few to tell whether there are several families")
+        else:
+            more = "more" if self.p <= LEVEL else "not more"
+            words.append(f"scores are {more} grouped than without families (p = {self.p:.2g})")
+        agree = {"networks left out": self.stability, "inputs drawn anew": self.input_stability}
+        shares = [f"{share:.2f} with {change}" for change, share in agree.items() if share == share]
+        words += [f"families agree to {', '.join(shares)} (adjusted Rand index)"] if shares else []
+        return "; ".join(words)
+
+    def title(self, label: int) -> str:
+        """What a group of networks is called: a family only if its members are more alike than to others.
+
+        Args:
+            label: The family.
+        """
+        if self.labels.count(label) == 1:
+            return f"family {label}, alone"
+        alike = _alike(self.matrix.reordered(self.names), 1)
+        named = grouped(alike, np.array(self.labels) == label)
+        return f"family {label}" if named else "no family, no more alike than to others"
+
     def spread(self, label: int) -> dict[str, float | None]:
         """The mean scores of a family.
 
@@ -72,13 +125,13 @@ class Clusters:
             label: The family.
 
         Returns:
-            The mean score `within` it, None for one network alone, and `to_others`.
+            The mean score `within` it, None for one network alone, and `to_others`, None if there are none.
         """
-        values = symmetric_scores(self.matrix.reordered(self.names))
+        values = symmetric_scores(self.matrix.reordered(self.names), 1)
         members = np.array(self.labels) == label
-        inner = pairs(values[np.ix_(members, members)])
-        outer = values[np.ix_(members, ~members)]
-        return {"within": float(inner.mean()) if inner.size else None, "to_others": float(outer.mean())}
+        inner, outer = pairs(values[np.ix_(members, members)]), values[np.ix_(members, ~members)]
+        means = {"within": inner, "to_others": outer}
+        return {name: float(scores.mean()) if scores.size else None for name, scores in means.items()}
 
     def without(self, name: str) -> Clusters:
         """The same families without one network.
@@ -110,29 +163,94 @@ def clusters(
     matrix: SimilarityMatrix,
     k: int | Literal["auto"] = "auto",
     *,
+    method: Method = "average",
     seed: int = 0,
     starts: int = STARTS,
-    seeds: int = SEEDS,
 ) -> Clusters:
     """Find families of alike networks.
 
     Args:
-        matrix: Any similarity matrix of three networks or more.
-        k: How many families; "auto" takes the number that separates them best (by silhouette, up to 10).
-        seed: Draws the starts of k-means.
+        matrix: Any similarity matrix of two networks or more.
+        k: How many families. "auto" takes the number that separates best where scores are more grouped than in zoos
+            without families (p of at most 0.05), and else finds one family, as it does of fewer than five networks.
+        method: "average" linkage, or "spectral" clustering with the settings of the paper on attack transfer, for many
+            networks in even families.
+        seed: Draws the null, what is left out, and the starts of k-means.
         starts: How often k-means starts.
-        seeds: How many seeds the stability is measured over.
+
+    Raises:
+        InputError: A pair has no score, or there are fewer networks than families.
+
+    Example:
+        >>> alike = [[1, 0.7, 0.1], [0.7, 1, 0.2], [0.1, 0.2, 1]]
+        >>> clusters(SimilarityMatrix(list("abc"), alike), 2).groups()
+        [['a', 'b'], ['c']]
     """
-    values = affinities(matrix)
-    most = len(values) - 1
-    if k != "auto" and not 2 <= k <= most:
-        raise InputError(f"{len(values)} networks cannot be put into {k} families. Choose 2 to {most}.")
-    labels = _best(values, matrix, seed, starts) if k == "auto" else _labels(values, k, seed, starts)
-    others = [labels, *(_labels(values, max(labels) + 1, seed + i, starts) for i in range(1, seeds))]
-    rand = sklearn("metrics").adjusted_rand_score
-    stability = float(np.mean([rand(a, b) for a, b in combinations(others, 2)])) if seeds > 1 else float("nan")
-    features = spectral(values, max(labels) + 1)
-    return Clusters(tuple(matrix.names), tuple(labels), features, stability, matrix)
+    alike = _alike(matrix)
+    few, most = (1, len(alike)) if method == "average" else (2, len(alike) - 1)
+    if method not in ("average", "spectral"):
+        raise InputError(f"no method named {method!r}. Choose 'average' or 'spectral'.")
+    if k != "auto" and not few <= k <= most:
+        raise InputError(f"{len(alike)} networks cannot be put into {k} families. Choose {few} to {most}.")
+    finder = _Finder(method, seed, starts)
+    p = family_p(alike, seed=seed)
+    labels = finder.best(alike, p) if k == "auto" else finder.labels(alike, k)
+    features = spectral(affinities(matrix, 1), max(labels) + 1)
+    finder = replace(finder, starts=min(starts, 10))
+    left_out, again = finder.without_networks(alike, labels), finder.other_inputs(matrix, labels)
+    return Clusters(tuple(matrix.names), tuple(labels), features, left_out, again, p, matrix)
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """Finds families by one method, and again with something left out."""
+
+    method: Method
+    seed: int
+    starts: int
+
+    def labels(self, alike: Array, k: int) -> list[int]:
+        """The family of each network, in the order of their size, then of their first network."""
+        if self.method == "average":
+            labels = cut(separation(alike)[0], k)
+        else:
+            means = sklearn("cluster").KMeans(k, n_init=self.starts, random_state=self.seed)
+            labels = means.fit_predict(spectral(_from_zero(alike), k)).tolist()
+        order = sorted(set(labels), key=lambda label: (-labels.count(label), labels.index(label)))
+        return [order.index(label) for label in labels]
+
+    def best(self, alike: Array, p: float) -> list[int]:
+        """The families that separate best, all of them more alike within than to others; one without evidence."""
+        one = [0] * len(alike)
+        if not p <= LEVEL:
+            return one
+        separations = separation(alike)[1]
+        for k in (2 + np.argsort(-separations, kind="stable")).tolist():
+            labels = self.labels(alike, k)
+            if all(grouped(alike, np.array(labels) == label) for label in range(k)):
+                return labels
+        return one
+
+    def without_networks(self, alike: Array, labels: Sequence[int]) -> float:
+        """How far families of fewer networks agree: each left out in turn, or a fifth of them twenty times."""
+        m, draw = len(alike), np.random.default_rng(self.seed)
+        size = min(m - 1, round(SHARE * m))
+        rows = [np.delete(np.arange(m), i) for i in range(m)]
+        if size < m - 1:
+            rows = [np.sort(draw.permutation(m)[:size]) for _ in range(DRAWS)]
+        return self._agreement([(alike[np.ix_(row, row)], np.array(labels)[row]) for row in rows])
+
+    def other_inputs(self, matrix: SimilarityMatrix, labels: Sequence[int]) -> float:
+        """How far families agree over inputs drawn anew; NaN where the matrix says nothing of them."""
+        return self._agreement([(again, np.array(labels)) for again in drawn_again(matrix, self.seed)])
+
+    def _agreement(self, changed: Sequence[tuple[Array, Array]]) -> float:
+        scores = []
+        for alike, labels in changed:
+            k = len(set(labels.tolist()))
+            if 1 < k < len(labels) and np.isfinite(pairs(alike)).all():
+                scores.append(rand_index(labels, np.array(self.labels(alike, k))))
+        return float(np.mean(scores)) if scores else float("nan")
 
 
 def family_labels(families: Clusters | Mapping[str, Any], names: Sequence[str]) -> Array:
@@ -158,16 +276,17 @@ def embed(matrix: SimilarityMatrix, how: Map = "tsne", *, seed: int = 0) -> Arra
 
     Args:
         matrix: Any similarity matrix.
-        how: "tsne", "mds" (classical scaling) or "spectral".
+        how: "tsne", "mds" (classical scaling) or "spectral"; classical scaling also serves where t-SNE has fewer than
+            four networks.
         seed: Draws the start of t-SNE.
 
     Returns:
         Two coordinates per network, (networks, 2).
     """
-    values = affinities(matrix)
+    values = affinities(matrix, 2)
     if how == "spectral":
         return spectral(values, 2)
-    if how == "mds":
+    if how == "mds" or (how == "tsne" and len(values) < 4):
         return _classical(matrix.distances())
     if how == "tsne":
         near = min(30.0, (len(values) - 1) / 3)
@@ -184,38 +303,28 @@ def _classical(apart: Array) -> Array:
     return np.asarray(vectors[:, :-3:-1] * np.sqrt(sizes[:-3:-1].clip(min=0)))
 
 
-def _labels(values: Array, k: int, seed: int, starts: int = STARTS) -> list[int]:
-    """k-means in the spectral features; families in the order of their size, then of their first network."""
-    means = sklearn("cluster").KMeans(k, n_init=starts, random_state=seed)
-    labels = means.fit_predict(spectral(values, k)).tolist()
-    order = sorted(set(labels), key=lambda label: (-labels.count(label), labels.index(label)))
-    return [order.index(label) for label in labels]
-
-
-def _best(values: Array, matrix: SimilarityMatrix, seed: int, starts: int) -> list[int]:
-    apart = matrix.distances()
-    tried = [_labels(values, k, seed, starts) for k in range(2, min(MOST, len(values) - 1) + 1)]
-    quality = [sklearn("metrics").silhouette_score(apart, labels, metric="precomputed") for labels in tried]
-    return tried[int(np.argmax(quality))]
-
-
 def plot_families(
-    families: Clusters, path: str | os.PathLike[str] | None = None, *, how: Map = "tsne", seed: int = 0
+    families: Clusters | SimilarityMatrix,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    how: Map = "tsne",
+    seed: int = 0,
 ) -> Figure:
     """Draw the matrix sorted by family beside a map on which alike networks are near.
 
     Args:
-        families: The families.
+        families: The families, or a matrix to find them in.
         path: Where to save the figure.
         how: The map, as in `embed`.
         seed: Draws the start of t-SNE.
     """
     from matplotlib.figure import Figure
 
+    families = clusters(families, seed=seed) if isinstance(families, SimilarityMatrix) else families
     groups = families.groups()
     matrix = families.matrix.reordered([name for group in groups for name in group])
     starts = np.cumsum([0, *map(len, groups)]).tolist()
-    borders = [(starts[i], starts[i + 1], f"family {i}") for i in range(len(groups))]
+    borders = [(starts[i], starts[i + 1], families.title(i)) for i in range(len(groups))]
     off = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix.values)  # the diagonal would take all the colours
     heatmap = replace(matrix.heatmap(), values=off, groups=borders, notes=matrix.legend(), bounds=(None, None))
     width, height = heatmap.size
@@ -225,40 +334,41 @@ def plot_families(
     points = dict(zip(families.matrix.names, embed(families.matrix, how, seed=seed), strict=True))
     for i, group in enumerate(groups):
         x, y = np.array([points[name] for name in group]).T
-        right.scatter(x, y, color=f"C{i % 10}", marker="osD^v"[i // 10 % 5], label=f"family {i}", s=30)
+        right.scatter(x, y, color=f"C{i % 10}", marker="osD^v"[i // 10 % 5], label=families.title(i), s=30)
         names = short_names(group) if len(points) <= NAMED else []
         for name, *point in zip(names, x, y, strict=False):
             right.annotate(name, point, fontsize=6, xytext=(3, 3), textcoords="offset points")
-    right.set_title(f"map ({how}), stability {families.stability:.2f}", fontsize=10)
+    stable = "" if families.stability != families.stability else f", stability {families.stability:.2f}"
+    right.set_title(f"map ({how}){stable}", fontsize=10)
     right.set(xticks=[], yticks=[])
     right.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return finish(figure, path)
 
 
-def affinities(matrix: SimilarityMatrix) -> Array:
+def affinities(matrix: SimilarityMatrix, least: int = 3) -> Array:
     """How alike each two networks are, at least 0, symmetric; the diagonal, which says little, is 0.
 
     Negative scores are shifted to start at 0; a distance counts by how far below the largest it is.
     """
-    values = symmetric_scores(matrix)
-    away = ~np.eye(len(values), dtype=bool)
-    if matrix.larger_is == "less alike":
-        values = values[away].max() - values
-    else:
-        values = values - min(0.0, float(values[away].min()))
-    return np.where(away, values, 0.0)
+    return _from_zero(_alike(matrix, least))
 
 
-def pairs(values: Array) -> Array:
-    """The values above the diagonal, one per pair."""
-    return values[np.triu_indices(len(values), 1)]
+def _alike(matrix: SimilarityMatrix, least: int = 2) -> Array:
+    """The scores, symmetric, larger for more alike networks."""
+    return symmetric_scores(matrix, least) * (1 if matrix.larger_is == "more alike" else -1)
 
 
-def symmetric_scores(matrix: SimilarityMatrix) -> Array:
+def _from_zero(alike: Array) -> Array:
+    """Scores with a diagonal of 0, shifted to start at 0 where one is negative."""
+    return np.where(np.eye(len(alike), dtype=bool), 0.0, alike - pairs(alike).min(initial=0.0))
+
+
+def symmetric_scores(matrix: SimilarityMatrix, least: int = 3) -> Array:
     """The values, symmetric; a matrix with too few networks or with pairs without a finite score is refused."""
     values = np.asarray(matrix.values, dtype=np.float64)
-    if len(values) < 3:
-        raise InputError(f"{matrix!r} has {len(values)} networks, too few to compare pairs. Give three or more.")
+    if len(values) < least:
+        words, needed = f"{len(values)} network{'s' * (len(values) != 1)}", ("one", "two", "three")[least - 1]
+        raise InputError(f"{matrix!r} has {words}, too few to compare pairs. Give {needed} or more.")
     undefined = np.argwhere(~np.isfinite(values) & ~np.eye(len(values), dtype=bool))
     if len(undefined):
         i, j = undefined[0]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from likewise._base.arrays import Array
-from likewise.analysis.families import pairs
+from likewise.analysis.family_evidence import pairs
 from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 

@@ -20,7 +20,8 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise._base.progress import Progress
 from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of, with_ends
-from likewise.analysis.families import pairs, symmetric_scores
+from likewise.analysis.families import symmetric_scores
+from likewise.analysis.family_evidence import pairs
 from likewise.errors import InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval

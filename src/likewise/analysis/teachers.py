@@ -3,7 +3,7 @@
 25 teachers of one student (DeiT-Ti, hard distillation, ImageNet) are all the evidence there is for the advice: a
 teacher of another family, and of these the least alike. Within the student's own family, alike teachers did better. The
 accuracy of teachers, all within three points, predicted nothing; nothing is known of teachers further apart, so those
-far below the best are left out.
+that are surely far below the best are left out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from likewise.analysis.matrix_agreement import p_value
 from likewise.analysis.picks import Trial, make_trial, matched
 from likewise.errors import InputError
 from likewise.matrices.labelled import position
+from likewise.matrices.shares import far_below
 from likewise.matrices.similarity import SimilarityMatrix
+from likewise.transfer.matrix import CLOSE, share_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.transfer.logits import Answers
 
-CLOSE = 0.04  # how far below the most accurate teacher one may be
 PERMUTATIONS = 9999
 PUBLISHED = {  # correlation with the student's accuracy, and its p
     "all": (-0.32, 0.12),
@@ -95,14 +96,16 @@ def pick_teacher(
         teachers: The networks to choose from, by default all others.
         families: The family of each network by name (the base architecture is what the advice was found with), by
             default those found in the matrix.
-        answers: What networks answer, so that teachers more than 4 points less accurate than the best are left out.
+        answers: What networks answer, so that teachers surely more than 4 points less accurate than the best, by 95 %
+            intervals, are left out.
         outcomes: The accuracies of students by the name of their teacher, or their answers.
-        seed: Draws the starts of k-means.
+        seed: Draws the null of the families.
     """
     table = _candidates(student, matrix, teachers, families, answers, seed)
     first = table.iloc[0]
     rule = "most alike of its own family" if first["same_family"] else "least alike of another family"
-    reasons = [*_reasons(student, matrix, table, families_given=families is not None), WEAK]
+    rule = rule if table.attrs["families"] else "least alike"
+    reasons = [*_reasons(student, matrix, table), WEAK]
     if outcomes is None:
         return TeacherPick(str(table.index[0]), student, rule, (*reasons, UNTRIED), table)
     tried, right = _tried(student, matrix, table, outcomes)
@@ -127,7 +130,7 @@ def teacher_correlations(
         outcomes: The accuracies of students by the name of their teacher, or their answers.
         families: The family of each network by name, by default those found in the matrix.
         answers: What networks answer, for the accuracies of teachers.
-        seed: Draws permutations and the starts of k-means.
+        seed: Draws permutations and the null of the families.
 
     Returns:
         One row for all teachers, those of the student's family, those of others, and for the teachers' accuracy: the
@@ -165,17 +168,23 @@ def _candidates(
     index, names = position(matrix.names, student, "network"), _teachers(student, matrix, teachers)
     rows = [position(matrix.names, name, "network") for name in names]
     alike = _row(matrix, index, rows)
-    if families is None:
-        families = clusters(matrix, seed=seed) if len(matrix) > 2 else {name: name for name in matrix.names}
+    families = clusters(matrix, seed=seed) if families is None else families
+    origin = "families as given"
+    if isinstance(families, Clusters):
+        several, measure = families.k > 1, families.matrix.measure or "similarity"
+        origin = f"families as found by {measure}" if several else ""
+        families = families if several else {name: name for name in families.names}  # without any, all are others
     labels = family_labels(families, [student, *names])
-    accuracy = np.full(len(names), np.nan)
+    accuracy, below = np.full(len(names), np.nan), np.zeros(len(names), dtype=bool)
     if answers is not None:
         answers = matched(matrix, answers)
         _check_others(student, names, answers)
         accuracy = answers.accuracies[rows]
+        below = far_below(accuracy.max(), accuracy, answers.n, CLOSE)
     columns = {"similarity": alike, "same_family": labels[1:] == labels[0], "accuracy": accuracy}
     table = pd.DataFrame(columns, index=pd.Index(names, name="teacher"))
-    table["considered"] = ~(accuracy < np.nanmax(accuracy, initial=-np.inf) - CLOSE - 1e-9)
+    table["considered"] = ~below
+    table.attrs |= {"inputs": 0 if answers is None else answers.n, "families": origin}
     sign = 1 if matrix.larger_is == "more alike" else -1
     preference = np.where(table["same_family"], -sign * alike, sign * alike)
     order = np.lexsort([preference, table["same_family"].to_numpy(), ~table["considered"].to_numpy()])
@@ -220,7 +229,8 @@ def _check_others(student: str, names: Sequence[str], answers: Answers) -> None:
             )
 
 
-def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame, *, families_given: bool) -> list[str]:
+def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame) -> list[str]:
+    families, inputs = table.attrs["families"], table.attrs["inputs"]
     first, measure = table.iloc[0], matrix.measure or "similarity"
     kin = table[table["considered"] & (table["same_family"] == first["same_family"])]
     if first["same_family"]:
@@ -228,18 +238,16 @@ def _reasons(student: str, matrix: SimilarityMatrix, table: pd.DataFrame, *, fam
     else:
         whose, order = f"of another family than {student!r}", "least"
     whose += f", and the {order} alike of {len(kin)} candidates" if len(kin) > 1 else ", and the only candidate"
+    whose = whose if families else whose.partition(", and ")[2]
     spread = f", from {kin['similarity'].min():.3g} to {kin['similarity'].max():.3g}" if len(kin) > 1 else ""
     words = f"{whose}: {measure} {first['similarity']:.3g}{spread} (larger is {matrix.larger_is})"
-    source = "families as given" if families_given else "families as found in the matrix"
+    source = families or "no families were found, so that all candidates count as of other families"
     if np.isnan(first["accuracy"]):
         return [words, source, "accuracies are not known: a teacher that is much worse would not be noticed (answers=)"]
     out = int((~table["considered"]).sum())
-    left = f"; {out} more than {100 * CLOSE:.0f} points below it left out" if out else ""
-    return [
-        words,
-        source,
-        f"accuracy {first['accuracy']:.2%}, the best teacher has {table['accuracy'].max():.2%}{left}",
-    ]
+    left = f"; {out} surely more than {100 * CLOSE:.0f} points below it left out" if out else ""
+    own, best = (share_text(accuracy, inputs) for accuracy in (first["accuracy"], table["accuracy"].max()))
+    return [words, source, f"accuracy {own} on {inputs} inputs, the best teacher has {best}{left}"]
 
 
 def _tried(

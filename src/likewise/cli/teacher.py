@@ -17,7 +17,7 @@ def teacher(
     families: Annotated[Path | None, Option(help="CSV of networks and families; by default those found.")] = None,
     outcomes: Annotated[Path | None, Option(help="CSV of teachers and accuracies of their students: regret.")] = None,
     distance: Annotated[bool, Option("--distance", help="A larger number in a CSV is less alike.")] = False,
-    seed: Annotated[int, Option(help="Draws the starts of k-means.")] = 0,
+    seed: Annotated[int, Option(help="Draws the null of the families.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Advise a teacher for a student. It is of another family, and unlike it."""

@@ -64,6 +64,26 @@ def _jeffreys(hits: Any, count: Any, level: float) -> Any:
     return np.stack([np.where(hits == 0, 0.0, low), np.where(hits == count, 1.0, high)])
 
 
+def far_below(top: float, shares: Any, count: Any, within: float) -> Any:
+    """Which of several shares are surely more than `within` below `top`, one of them: held over all pairs of them."""
+    shares = np.asarray(shares, dtype=np.float64)
+    level = 1 - 0.05 / max(1, len(shares) * (len(shares) - 1) // 2)
+    return difference(top, shares, count, level)[0] > within
+
+
+def comparable(shares: Any, count: Any, within: float) -> Any:
+    """Which shares are like each other: the largest group without one that is surely further below its largest.
+
+    >>> comparable([0.98, 0.97, 0.1], 100, 0.04).tolist()
+    [True, True, False]
+    """
+    shares = np.asarray(shares, dtype=np.float64)
+    groups = [(shares <= top) & ~far_below(top, shares, count, within) for top in shares]
+    if not groups:
+        return np.zeros(0, dtype=bool)
+    return groups[max(range(len(groups)), key=lambda i: (groups[i].sum(), shares[i]))]
+
+
 def _numbers(low: Any, high: Any) -> tuple[Any, Any]:
     """Arrays as they are, numbers as floats."""
     return (low, high) if np.ndim(low) else (float(low), float(high))

@@ -137,7 +137,7 @@ def _networks(networks: ReportNetworks) -> list[dict[str, Any]]:
 
 
 def _families(networks: ReportNetworks) -> list[dict[str, Any]]:
-    if networks.families is None:
+    if networks.families is None or networks.families.clusters.k == 1:
         return []
     groups = networks.families.clusters.groups()
     words = networks.families.keywords or [[]] * len(groups)

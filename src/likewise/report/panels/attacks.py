@@ -29,17 +29,20 @@ def panel(material: Material) -> Panel | None:
         return None
     matrix = material.runs.transfers[0]
     matrix = matrix.reordered([name for name in networks.names if name in matrix.names])
-    ensemble, teacher = _ensemble(matrix), _teacher(matrix)
+    fair = matrix.reordered([name for name in matrix.names if name not in networks.outside])
+    ensemble, teacher = _ensemble(fair), _teacher(fair, networks)
     about = matrix.about
     attack = ", ".join(f"{key} {about[key]}" for key in ("attack", "eps", "iterations") if key in about)
-    fooled = np.diag(matrix.rates)
-    strongest = matrix.names[int(np.nanargmin(fooled))] if np.isfinite(fooled).any() else "none"
+    fooled = np.diag(fair.rates)
+    strongest = ""
+    if np.isfinite(fooled).any():
+        name = fair.names[int(np.nanargmin(fooled))]
+        strongest = f" {name} is fooled least by its own examples ({np.nanmin(fooled):.0%})."
     rough = int((matrix.counts < ROUGH).sum()) - int((np.diag(matrix.counts) < ROUGH).sum())
     return Panel(
         "attacks",
         "Does what fools one network fool another?",
-        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}. {strongest} is fooled "
-        f"least by its own examples ({np.nanmin(fooled):.0%}).",
+        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}.{strongest}",
         "A cell is the share of inputs, among those both networks classify correctly, on which the example made from "
         "the row fools the column. The diagonal is how often an attack fools the network it was made for. Bright "
         "columns are easily fooled by any examples, bright rows make examples that transfer. Examples transfer between "
@@ -58,7 +61,7 @@ def panel(material: Material) -> Panel | None:
         if rough
         else (),
         ("rates", "own", "picks"),
-        (*_most_robust(matrix), *_most_transfer(matrix), *_ensemble_finding(ensemble), *_teacher_finding(teacher)),
+        (*_most_robust(fair), *_most_transfer(fair), *_ensemble_finding(ensemble), *_teacher_finding(teacher)),
     )
 
 
@@ -100,16 +103,22 @@ def _most_transfer(matrix: TransferMatrix) -> Iterator[Finding]:
     median = float(np.median([value for value, *_ in pairs]))
     inputs = int(matrix.counts[i, j])
     count = 2 * inputs  # examples of either network
-    low, high = wilson(rate, count)
     p = min(1.0, len(pairs) * binomtest(round(rate * count), count, median, alternative="greater").pvalue)
+    names, directed = (matrix.names[i], matrix.names[j]), (matrix.rates[i, j], matrix.rates[j, i])
+    one, other = (f"{float(share):.0%} {_ends(float(share), inputs)}" for share in directed)
     yield tested(
-        f"{matrix.names[i]} and {matrix.names[j]} are most often fooled by the same attacks: what fools one fools the "
-        f"other on {rate:.0%} [{low:.0%}, {high:.0%}] of {inputs} inputs; for the median pair it is {median:.0%}.",
+        f"{names[0]} and {names[1]} are most often fooled by the same attacks: of {inputs} inputs, what is made from "
+        f"{names[0]} fools {names[1]} on {one}, and the other way round on {other}; the median pair has {median:.0%}.",
         f"If this pair were like the median one: p = {p:.2g}, corrected for {len(pairs)} pairs.",
         "attacks",
         p <= LEVEL,
         f"whether any pair is fooled by the same attacks more often than others (n = {inputs})",
     )
+
+
+def _ends(rate: float, count: int) -> str:
+    low, high = wilson(rate, count)
+    return f"[{low:.0%}, {high:.0%}]"
 
 
 def _scored_with_all(matrix: TransferMatrix) -> TransferMatrix | None:
@@ -143,14 +152,16 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
     yield Finding(text, evidence, "attacks", significant)
 
 
-def _teacher(matrix: TransferMatrix) -> TeacherPick | None:
+def _teacher(matrix: TransferMatrix, networks: ReportNetworks) -> TeacherPick | None:
     """A teacher for the weakest network that is right on more than half."""
     candidates = _scored_with_all(matrix)
     if candidates is None or len(candidates) < 4:
         return None
     sound = np.where(candidates.accuracies > 0.5, candidates.accuracies, np.inf)
     try:
-        return pick_teacher(candidates.names[int(sound.argmin())], candidates, answers=candidates.answers)
+        families = None if networks.families is None else networks.families.clusters  # one set of them per report
+        student = candidates.names[int(sound.argmin())]
+        return pick_teacher(student, candidates, families=families, answers=candidates.answers)
     except LikewiseError:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -53,7 +53,7 @@ def panel(material: Material) -> Panel | None:
     scores, views, names = material.scores, material.views, material.networks.names
     if len(scores) < 2 or len(names) < 3:
         return None
-    correlations, gaps = rank_agreement(scores), _gaps(views, names)
+    correlations, gaps = rank_agreement(scores), _gaps(views, names, material.networks.outside)
     answer = f"{counted(len(views), 'view')}: {', '.join(view.name for view in views)}."
     if correlations is not None:
         q = correlations["q"][np.triu_indices(len(scores), 1)]
@@ -91,10 +91,10 @@ def panel(material: Material) -> Panel | None:
     )
 
 
-def _gaps(views: Sequence[ViewRanks], names: Sequence[str]) -> list[Gap]:
-    """The pairs on which views disagree, the widest first."""
+def _gaps(views: Sequence[ViewRanks], names: Sequence[str], outside: Collection[str] = ()) -> list[Gap]:
+    """The pairs on which views disagree, the widest first; of networks `outside` nothing else is to be expected."""
     gaps = []
-    for i, j in combinations(range(len(names)), 2):
+    for i, j in combinations([i for i, name in enumerate(names) if name not in outside], 2):
         ranks = sorted((float(view.ranks[i, j]), k) for k, view in enumerate(views) if np.isfinite(view.ranks[i, j]))
         if len(ranks) < 2:
             continue

@@ -14,10 +14,10 @@ from likewise.matrices.score import LEVEL, range_text, untrained_note
 from likewise.report.families import ReportNetworks
 from likewise.report.grids import ScoreGrid
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack
+from likewise.transfer.matrix import CLOSE
 
 Pair = tuple[int, int]
 FEW_INPUTS = 100
-CLOSE = 0.04  # accuracies further apart than this mostly decide what some measures say
 GRIDS = ("values", "ranks", "null", "q", "low", "high")
 
 
@@ -97,6 +97,11 @@ def _warnings(networks: ReportNetworks, scores: Sequence[ScoreGrid]) -> Iterator
             f"Accuracies are {high - low:.0f} points apart, from {low:.0f} to {high:.0f} %: answers and attack "
             "transfer partly reflect accuracy."
         )
+    if networks.outside:
+        yield (
+            f"Left out of findings on attacks and on where views disagree, since their accuracy is surely more than "
+            f"{100 * CLOSE:.0f} points away: {', '.join(sorted(networks.outside))}."
+        )
 
 
 def _outlier(material: Material) -> Iterator[Finding]:
@@ -107,6 +112,9 @@ def _outlier(material: Material) -> Iterator[Finding]:
         return
     picks = [_least_alike(view.ranks, 1.0) for view in views]
     outlier = max(set(picks), key=picks.count)
+    families = material.networks.families
+    if families is not None and families.clusters.k > 1 and [names[outlier]] in families.clusters.groups():
+        return  # that it is a family of its own is said already
     agree = picks.count(outlier)
     p = min(1.0, m * sum(comb(count, k) * (1 / m) ** k * (1 - 1 / m) ** (count - k) for k in range(agree, count + 1)))
     measures = [score for score in material.scores if np.isfinite(score.alike).any()]

@@ -9,7 +9,6 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.analysis.families import embed
 from likewise.errors import LikewiseError
-from likewise.matrices.score import LEVEL
 from likewise.report.families import Families, ReportNetworks
 from likewise.report.grids import ScoreGrid
 from likewise.report.panels.panel import Finding, Material, Panel, pack, rounded
@@ -24,14 +23,15 @@ def panel(material: Material) -> Panel | None:
     stress = maps[0]["mds"]["stress"]
     answer = f"By {maps[0]['label']}, distances on the map differ from the true ones by {100 * stress:.0f} % (stress)."
     if families is not None:
-        answer = f"{families.clusters.k} families by {families.clusters.matrix.measure}. {answer}"
+        count = f"{families.clusters.k} families" if families.clusters.k > 1 else "One family"
+        answer = f"{count} by {families.clusters.matrix.measure}. {answer}"
     return Panel(
         "map",
         "Where do the networks lie?",
         answer,
         "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; "
-        "stress says how badly: below 10 % the map can be trusted, above 20 % look at the matrix instead. Spectral is "
-        "the map in which families are found. Colours and marks are families, everywhere in this report.",
+        "stress says how badly: below 10 % the map can be trusted, above 20 % look at the matrix instead. Families are "
+        "found in the matrix, not on a map. Colours and marks are families, everywhere in this report.",
         {"maps": maps},
         () if stress < 0.2 else (f"Two dimensions fit these distances badly (stress {100 * stress:.0f} %).",),
         ("map",),
@@ -61,23 +61,20 @@ def _stress(distances: Array, xy: Array) -> float:
 
 
 def _finding(families: Families) -> Finding:
-    groups, measure = families.clusters.groups(), families.clusters.matrix.measure
-    stable = (
-        f"random subsets of the networks agree with an adjusted Rand index of {families.stability:.2f} (chance 0)"
-        if families.stability == families.stability
-        else "too few networks for random subsets of them"
-    )
-    significant = families.p <= LEVEL
+    clusters = families.clusters
+    groups, measure = clusters.groups(), clusters.matrix.measure
     members = "; ".join(map(_members, groups[:4])) + (f"; {len(groups) - 4} more" if len(groups) > 4 else "")
     text = f"There are {len(groups)} families by {measure}: {members}."
-    if not significant:
-        text = (
-            f"Not enough data to say whether the {len(groups)} families by {measure} are more than chance "
-            f"(n = {len(families.clusters.names)})."
-        )
-    evidence = f"p = {families.p:.2g} compared with the same scores in random places; {stable}."
-    return Finding(text, evidence, "map", significant)
+    if clusters.k == 1:
+        text = f"Not enough data to say that the {len(clusters.names)} networks are of several families by {measure}."
+    shares = {"networks left out": clusters.stability, "inputs drawn anew": clusters.input_stability}
+    stable = [f"{share:.2f} with {change}" for change, share in shares.items() if share == share]
+    agree = f"; families agree to {', '.join(stable)} (adjusted Rand index, chance 0)" if stable else ""
+    evidence = f"p = {clusters.p:.2g} compared with scores of networks without families{agree}."
+    return Finding(text, evidence, "map", clusters.k > 1)
 
 
 def _members(names: list[str], most: int = 5) -> str:
+    if len(names) == 1:
+        return f"{names[0]} alone"
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

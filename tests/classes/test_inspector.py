@@ -334,6 +334,13 @@ def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path)
     assert done.history[1]["validation_accuracy"] == pytest.approx(live.curves()["accuracy"].loc[2])
 
 
+def test_the_attack_of_the_inspector_is_that_of_its_paper_and_an_option_changes_itself_alone() -> None:
+    paper = {"eps": 0.05, "step": 0.001, "iterations": 2}
+    assert Inspector(3).attack == paper
+    assert Inspector(3, attack={"eps": 0.1}).attack == paper | {"eps": 0.1}
+    assert Inspector(3, attack={"relative_step": 0.1}).attack == paper | {"step": None, "relative_step": 0.1}
+
+
 def test_only_every_second_epoch_is_looked_at() -> None:
     live = Inspector(likewise.dataset("digits:test"), every_n_epochs=2)
     train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05, callbacks=[live])

@@ -44,6 +44,12 @@ def test_a_run_leaves_a_folder_with_the_numbers_of_the_public_call(nets: list[st
     assert len(list((tmp_path / "run" / "store" / "adversarial").iterdir())) == 2 + 1  # and clean images
 
 
+def test_smoothed_scores_are_those_of_the_public_call(nets: list[str]) -> None:
+    rows = json.loads(invoke(transfer, *nets, *DATA, *QUICK, "--smoothed", "--json"))
+    expected = sat(nets, "digits:test[:30]", eps=40 / 255, iterations=3, smoothed=True, progress=False)
+    assert [row["value"] for row in rows] == pytest.approx(expected.values.flatten().tolist())
+
+
 def test_options_of_an_attack_stand_behind_its_name(nets: list[str]) -> None:
     rows = json.loads(
         invoke(transfer, *nets, *DATA, "--attack", "mi-fgsm,eps=40/255,iterations=3,decay=0.5", "--plan", "--json")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import beta
 from torch import Tensor, nn
 
 import likewise
@@ -324,6 +325,10 @@ def test_a_new_network_is_held_against_a_zoo_by_one_attack(tmp_path: Path) -> No
     assert row.network == "a"
     assert dict(row) == {name: pytest.approx(math.log(100 * whole.rates[0, j])) for j, name in ((1, "b"), (2, "c"))}
     assert row.counts == (whole.counts[0, 1], whole.counts[0, 2])
+    hits = [round(float(whole.rates[0, j] * whole.counts[0, j])) for j in (1, 2)]
+    for position, (hit, count) in enumerate(zip(hits, row.counts, strict=True)):  # the interval of Jeffreys
+        ends = np.log(100 * beta.ppf([0.025, 0.975], hit + 0.5, count - hit + 0.5))
+        assert (row.low[position], row.high[position]) == pytest.approx(tuple(ends), abs=1e-9)
     assert len(list((tmp_path / "adversarial").iterdir())) == 1 + 1  # and its clean images
 
 
@@ -359,6 +364,8 @@ def test_every_epoch_of_a_training_is_held_against_the_last(tmp_path: Path) -> N
     with pytest.warns(UserWarning, match="clean accuracies differ"):
         whole = sat({path.stem: str(path) for path in files}, digits(), batch_size=16, **QUICK)
     np.testing.assert_allclose(frame["sat"], whole.values[:, 3])
+    np.testing.assert_allclose(frame["low"], whole.intervals().low[:, 3])
+    np.testing.assert_allclose(frame["high"], whole.intervals().high[:, 3])
     np.testing.assert_array_equal(frame["count"], whole.counts[:, 3])
     np.testing.assert_array_equal(frame["accuracy"], whole.accuracies)
 

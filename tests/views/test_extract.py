@@ -549,3 +549,26 @@ def test_a_device_that_is_not_there_is_refused(device: str) -> None:
 
 def test_a_network_of_the_zoo_is_built_for_the_data_it_is_shown() -> None:
     assert shown("zoo:mlp", "digits:test[:20]").n == 20
+
+
+def test_a_network_for_another_size_says_which_and_the_remedy_works() -> None:
+    net = nn.Sequential(nn.Conv2d(1, 2, 5, stride=4), nn.Flatten(), nn.Linear(98, 3))  # 7 × 7 after 32
+    with pytest.raises(ForwardError) as caught:
+        extract(net, "digits:test[:4]", layers="0", reduce="mean", name="mine")
+    assert str(caught.value).endswith("It takes images of 32 × 32: add ',size=32' to the address of the data.")
+    assert extract(net, "digits:test[:4],size=32", layers="0", reduce="mean").shape == (4, 2)
+
+
+def test_an_error_that_is_not_of_the_size_names_no_size() -> None:
+    class Picky(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 2, 3)
+
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            if images.any():
+                raise RuntimeError("no")
+            return self.conv(images).mean(dim=(2, 3))
+
+    with pytest.raises(ForwardError, match="Check that the network takes inputs of this shape and type.$"):
+        extract(Picky(), "digits:test[:4]", layers="conv", reduce="mean")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -38,6 +39,7 @@ _EXAMPLES = {
     "sounds": "a network of sounds, such as hf:facebook/wav2vec2-base",
 }
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+_SIZES = (32, 28, 64, 96, 128, 224, 299)  # of images that networks are made for
 _HALF = (torch.float16, torch.bfloat16)
 _LIBRARIES: dict[str, InputKind] = {"timm": "image", "torchvision": "image", "torch_geometric": "graph"}
 
@@ -283,9 +285,28 @@ def explained(net: nn.Module, inputs: Any) -> Iterator[None]:
             raise ForwardError(f"{name} does not fit in memory with this batch. Lower batch_size.") from error
         described = type(inputs).__name__ if shape is None else f"inputs of shape {tuple(shape)}"
         raise ForwardError(
-            f"{name} failed on {described}: {type(error).__name__}: {first_line(error)}. Check that the network takes "
-            "inputs of this shape and type."
+            f"{name} failed on {described}: {type(error).__name__}: {first_line(error)}. {shape_remedy(net, inputs)}"
         ) from error
+
+
+def shape_remedy(net: nn.Module, inputs: Any) -> str:
+    """What to do about inputs that a network fails on: of images, the size that it takes, where it is a usual one."""
+    if isinstance(inputs, Tensor) and inputs.ndim == 4 and inputs.is_floating_point():
+        hooks = [(part, part._forward_hooks, part._forward_pre_hooks) for part in net.modules()]
+        try:
+            for part, *_ in hooks:
+                part._forward_hooks, part._forward_pre_hooks = OrderedDict(), OrderedDict()
+            for size in (None, *_SIZES):  # first their own: an error that is not of the size has another remedy
+                shape = inputs.shape[2:] if size is None else (size, size)
+                with suppress(Exception), torch.no_grad():
+                    net(inputs.new_zeros(2, inputs.shape[1], *shape))
+                    if size is None:
+                        break
+                    return f"It takes images of {size} × {size}: add ',size={size}' to the address of the data."
+        finally:
+            for part, after, before in hooks:
+                part._forward_hooks, part._forward_pre_hooks = after, before
+    return "Check that the network takes inputs of this shape and type."
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
 from likewise.errors import ForwardError, InputError, LikewiseError, brief, first_line
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import call
+from likewise.networks.forward import call, shape_remedy
 from likewise.networks.inputs.normalisation import unwrapped
 
 READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take
@@ -164,8 +164,8 @@ def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label:
         first, last = batch.start, batch.start + batch.size - 1
         raise ForwardError(
             f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
-            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {first_line(error)}. Check that "
-            "the network takes inputs of this shape and type."
+            f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {first_line(error)}. "
+            f"{shape_remedy(network, inputs)}"
         ) from error
 
 

@@ -244,8 +244,8 @@ def test_images_of_another_size_than_trained_weights_take_are_refused_in_trainin
     data = likewise.data.Data("small", "image", torch.rand(6, 3, 32, 32), [0, 1, 2] * 2, ("a", "b", "c"))
     assert refused(lambda: likewise.train(f"hf:{tmp_path},pretrained=true", data, epochs=1, lr=0.01), ForwardError) == (
         "LevitForImageClassification failed on inputs of shape (6, 3, 32, 32): RuntimeError: The size of tensor a (4) "
-        "must match the size of tensor b (16) at non-singleton dimension 3. Check that the network takes inputs of "
-        "this shape and type."
+        "must match the size of tensor b (16) at non-singleton dimension 3. It takes images of 64 × 64: add "
+        "',size=64' to the address of the data."
     )
     assert likewise.train(f"hf:{tmp_path},pretrained=false", data, epochs=1, lr=0.01).history[0]["epoch"] == 1
 

@@ -570,5 +570,5 @@ def test_an_error_that_is_not_of_the_size_names_no_size() -> None:
                 raise RuntimeError("no")
             return self.conv(images).mean(dim=(2, 3))
 
-    with pytest.raises(ForwardError, match="Check that the network takes inputs of this shape and type.$"):
+    with pytest.raises(ForwardError, match=r"Check that the network takes inputs of this shape and type\.$"):
         extract(Picky(), "digits:test[:4]", layers="conv", reduce="mean")

@@ -44,8 +44,8 @@ def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = Non
     if known or noted(net, "normalisation") or not _are_images(data) or input_kind(net) not in (None, "image"):
         return
     images, labels = next(data[_spread(len(data))].batches(TRIED))
-    if not isinstance(images, Tensor) or float(images.min()) < 0 or float(images.max()) > 1:
-        return  # normalised already, by whoever made the data
+    if not isinstance(images, Tensor):
+        return
     note(net, "normalisation", "unknown")
     start = f"nothing says how images are normalised for {label}"
     tried = {} if labels is None else _right_answers(net, data, images, labels, device)
@@ -53,18 +53,28 @@ def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = Non
         warn(f"{start}: they are shown as [0, 1]. {_REMEDY}")
         return
     (_, plain), *others = tried.items()
-    share = f"{float(plain.float().mean()):.1%} of {len(plain)} of them"
-    (mean, std), best = max(others, key=lambda entry: int(entry[1].sum()))
-    if _chance(plain, best) * len(others) > LEVEL:
-        better = "and by no usual normalisation more often than by chance"
-        warn(f"{start}: they are shown as [0, 1]. It is right on {share}, {better}. {_REMEDY}")
+    share = f"{_percent(plain)} of {len(plain)} of them"
+    better = [entry for entry in others if _chance(plain, entry[1]) * len(others) <= LEVEL]
+    if not better:
+        chance = "and by no usual normalisation more often than by chance"
+        warn(f"{start}: they are shown as [0, 1]. It is right on {share}, {chance}. {_REMEDY}")
         return
-    typed = f"mean={_text(mean)},std={_text(std)}"
+    (mean, std), best = max(better, key=lambda entry: int(entry[1].sum()))
+    alike = [
+        f"{_typed(*values)} ({_percent(right)})"
+        for values, right in better
+        if right is not best and _chance(right, best) > LEVEL
+    ]
+    equal = f" (and hardly less often by {' or '.join(alike)})" if alike else ""
     warn(
-        f"{start}. It is shown [0, 1] and is right on {share}; normalised by {typed} it would be on "
-        f"{float(best.float().mean()):.1%}. Add ',{typed}' to its address, or say --mean {_text(mean)} --std "
+        f"{start}. It is shown [0, 1] and is right on {share}; normalised by {_typed(mean, std)} it would be on "
+        f"{_percent(best)}{equal}. Add ',{_typed(mean, std)}' to its address, or say --mean {_text(mean)} --std "
         f"{_text(std)} (in Python mean=, std=)."
     )
+
+
+def _percent(right: Tensor) -> str:
+    return f"{float(right.double().mean()):.1%}"
 
 
 def _are_images(data: Any) -> bool:
@@ -113,6 +123,10 @@ def _chance(plain: Tensor, other: Tensor) -> float:
 
     lost, gained = int((plain & ~other).sum()), int((other & ~plain).sum())
     return float(binomtest(gained, lost + gained, 0.5, "greater").pvalue) if gained else 1.0
+
+
+def _typed(mean: Sequence[float], std: Sequence[float]) -> str:
+    return f"mean={_text(mean)},std={_text(std)}"
 
 
 def _text(values: Sequence[float]) -> str:

@@ -1,0 +1,273 @@
+"""Checkpoints as one finds them: each is right at once, or a sentence names the remedy, which works when typed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+import likewise
+from likewise.errors import InputError, LikewiseError
+from likewise.networks import Normalised, unwrapped
+from likewise.networks.unknown_normalisation import TRIED
+
+DATA = "digits:test"
+NETS = '''
+import torch
+from torch import nn
+
+class Tutorial(nn.Module):
+    """As the tutorials have it: two convolutions, a pool, two linear layers."""
+    def __init__(self, size=8):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 6, 3, padding=1), nn.Conv2d(6, 12, 3, padding=1)
+        self.pool = nn.MaxPool2d(2)
+        self.fc1, self.fc2 = nn.Linear(12 * (size // 4) ** 2, 32), nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = self.pool(torch.relu(self.conv1(x)))
+        x = torch.flatten(self.pool(torch.relu(self.conv2(x))), 1)
+        return self.fc2(torch.relu(self.fc1(x)))
+
+class Large(Tutorial):
+    def __init__(self):
+        super().__init__(size=32)
+
+def mlp(width=32):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 10))
+
+def normed():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10)
+    )
+
+def in_bytes(image):
+    import numpy
+    return torch.from_numpy(numpy.asarray(image).astype("float32"))[None] - 40.0
+'''
+Transform = Callable[[Tensor], Tensor]
+
+
+def by(mean: float, std: float) -> Transform:
+    return lambda images: (images - mean) / std
+
+
+@cache
+def digits(split: str, size: int = 8) -> tuple[Tensor, Tensor]:
+    data = likewise.dataset(f"digits:{split},size={size}" if size != 8 else f"digits:{split}")
+    return data.inputs[:], data.labels
+
+
+def fit(net: nn.Module, transform: Transform, size: int = 8, steps: int = 120) -> tuple[nn.Module, float]:
+    """The network trained on transformed digits, and how often it is right on others."""
+    images, labels = digits("train", size)
+    images = transform(images)
+    optimiser = torch.optim.Adam(net.parameters(), 5e-3)
+    order = torch.randint(0, len(images), (steps, 48), generator=torch.Generator().manual_seed(1))
+    for rows in order:
+        optimiser.zero_grad()
+        functional.cross_entropy(net(images[rows]), labels[rows]).backward()
+        optimiser.step()
+    net.eval()
+    images, labels = digits("test", size)
+    with torch.no_grad():
+        return net, float((net(transform(images)).argmax(dim=1) == labels).float().mean())
+
+
+def accuracy(network: Any, data: str = DATA) -> tuple[float, list[str]]:
+    """How often a network is right as it is shown, and what was said about that."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        view = likewise.extract(network, data, layers="logits", progress=False)
+    return float(view.outputs.accuracy), [str(entry.message) for entry in told]
+
+
+@pytest.fixture
+def nets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    Path("nets.py").write_text(NETS)
+    torch.manual_seed(0)
+    return lambda name: likewise.network(f"nets.py:{name}")
+
+
+def wrapped(state: dict[str, Tensor]) -> dict[str, Any]:
+    return {"state_dict": {f"module.{key}": value for key, value in state.items()}, "epoch": 9, "best": 0.9}
+
+
+FOUND = [
+    ("Tutorial", (0.5, 0.5), lambda state: state, "cifar_net.pth"),
+    ("mlp", (0.5, 0.5), wrapped, "checkpoint.pth.tar"),
+    ("normed", (0.5, 0.5), lambda state: {"model_state_dict": state}, "normed.pt"),
+    ("Tutorial", (0.3053, 0.3762), lambda state: state, "by_data.pth"),  # mean and deviation of the data itself
+    ("normed", (0.3053, 0.3762), lambda state: state, "normed_by_data.safetensors"),
+    ("mlp,width=24", (0.5, 0.5), lambda state: state, "mlp.safetensors"),
+]
+
+
+@pytest.mark.parametrize(("name", "normalisation", "form", "file"), FOUND, ids=[entry[3] for entry in FOUND])
+def test_a_normalised_checkpoint_names_its_remedy_which_works(
+    nets: Any, name: str, normalisation: tuple[float, float], form: Any, file: str
+) -> None:
+    net, right = fit(nets(name), by(*normalisation))
+    save_file(net.state_dict(), file) if file.endswith("safetensors") else torch.save(form(net.state_dict()), file)
+    address = f"nets.py:{name}@{file}"
+    low, (sentence,) = accuracy(address)
+    found = re.search(r"Add '(,mean=[^']*)' to its address, or say --mean (\S+) --std (\S+)", sentence)
+    assert found is not None, (low, right, sentence)
+    assert sentence.startswith(
+        f"nothing says how images are normalised for {address!r}. It is shown [0, 1] and is right on "
+    )
+    assert f"of {TRIED} of them" in sentence
+    for typed in (f"{address}{found[1]}", f"nets.py:{name}{found[1]}@{file}"):
+        assert accuracy(typed) == (pytest.approx(right, abs=0.03), [])
+    assert right > low
+
+
+def test_a_checkpoint_trained_on_plain_images_is_right_and_what_is_not_known_is_said(nets: Any) -> None:
+    net, right = fit(nets("Tutorial"), by(0, 1))
+    torch.save(net.state_dict(), "plain.pth")
+    share, (sentence,) = accuracy("nets.py:Tutorial@plain.pth")
+    assert share == pytest.approx(right)
+    assert re.fullmatch(
+        r"nothing says how images are normalised for 'nets.py:Tutorial@plain.pth': they are shown as \[0, 1\]. It is "
+        r"right on \d+\.\d% of 200 of them, and by no usual normalisation more often than by chance. Where it was "
+        r"trained otherwise, add ',mean=0.5,std=0.5' or ',transform=FILE.py:function' to its address, or say "
+        r"--mean, --std or --transform \(in Python mean=, std=, transform=\); mean 0 and std 1 confirm \[0, 1\].",
+        sentence,
+    )
+    assert accuracy("nets.py:Tutorial@plain.pth,mean=0,std=1") == (pytest.approx(right), [])
+
+
+def test_a_checkpoint_of_an_unusual_convention_takes_a_transform_of_its_file(nets: Any) -> None:
+    net, right = fit(nets("Tutorial"), lambda images: (images * 255).round() - 40)
+    torch.save(net.state_dict(), "bytes.pth")
+    low, (sentence,) = accuracy("nets.py:Tutorial@bytes.pth")
+    assert ",transform=FILE.py:function' to its address" in sentence or "Add ',mean=" in sentence
+    assert accuracy("nets.py:Tutorial,transform=nets.py:in_bytes@bytes.pth") == (pytest.approx(right, abs=0.01), [])
+    assert accuracy("nets.py:Tutorial@bytes.pth,transform=nets.py:in_bytes")[0] > low
+
+
+def test_a_checkpoint_for_another_size_names_both_remedies_one_after_the_other(nets: Any) -> None:
+    net, right = fit(nets("Large"), by(0.5, 0.5), size=32, steps=60)
+    torch.save(net.state_dict(), "large.pth")
+    with pytest.raises(LikewiseError, match="add ',size=32' to the address of the data"):
+        accuracy("nets.py:Large@large.pth")
+    low, (sentence,) = accuracy("nets.py:Large@large.pth", f"{DATA},size=32")
+    assert "mean=0.5,std=0.5" in sentence
+    share, told = accuracy("nets.py:Large@large.pth,mean=0.5,std=0.5", f"{DATA},size=32")
+    assert (share, told) == (pytest.approx(right, abs=0.02), [])
+    assert share > low
+
+
+def test_a_pickled_network_and_weights_of_another_are_refused_with_the_remedy(nets: Any) -> None:
+    torch.save(nets("mlp"), "whole.pth")
+    with pytest.raises(InputError, match=r"safetensors\.torch\.save_file"):
+        accuracy("nets.py:mlp@whole.pth")
+    save_file(nets("mlp").state_dict(), "whole.safetensors")  # as it says
+    assert 0 <= accuracy("nets.py:mlp@whole.safetensors")[0] <= 1
+    with pytest.raises(InputError, match="Name the architecture they were made for"):
+        accuracy("nets.py:Tutorial@whole.safetensors")
+
+
+@pytest.mark.parametrize("saved", ["wrapper", "data parallel", "safetensors", "inside"])
+def test_weights_of_a_zoo_network_keep_their_normalisation(nets: Any, saved: str, tmp_path: Path) -> None:
+    done = likewise.train("zoo:lenet", "digits:train", epochs=2, lr=0.05, out=tmp_path / "run", progress=False)
+    right, told = accuracy(done.net)
+    assert told == []
+    assert accuracy(str(tmp_path / "run")) == (right, [])
+    parts = {"wrapper": done.net, "data parallel": nn.DataParallel(done.net), "inside": unwrapped(done.net)}
+    state = parts.get(saved, done.net).state_dict()
+    file = "v.safetensors" if saved == "safetensors" else "v.pt"
+    save_file(state, file) if saved == "safetensors" else torch.save(state, file)
+    address = f"zoo:lenet@{file}"
+    share, told = accuracy(address)
+    if saved == "inside":  # the network without what normalises around it
+        assert share < right
+        address += re.search(r"Add '(,mean=[^']*)'", told[0])[1]
+        share, told = accuracy(address)
+        assert share == pytest.approx(right, abs=0.02)
+    else:
+        assert share == right
+        change = likewise.diff(done.net, address, DATA, transfer=False, progress=False)
+        assert (change.verdict, len(change.flips)) == ("identical", 0)
+    assert told == []
+
+
+def test_a_state_dict_without_normalisation_leaves_a_network_its_own() -> None:
+    net = Normalised(nn.Conv2d(1, 1, 1), [0.25], [0.5])
+    older = {name: value for name, value in net.state_dict().items() if name.startswith("net.")}
+    other = Normalised(nn.Conv2d(1, 1, 1), [0.75], [0.5])
+    other.load_state_dict(older)
+    assert other.mean.item() == 0.75
+    assert torch.equal(other.net.weight, net.net.weight)
+    other.load_state_dict(net.state_dict())
+    assert float(other.mean) == 0.25
+
+
+def test_it_is_said_once_per_network_and_changes_no_number(nets: Any) -> None:
+    net, _ = fit(nets("Tutorial"), by(0.5, 0.5), steps=60)
+    images = digits("test")[0]
+    expected, state = net(images), torch.random.get_rng_state()
+    assert len(accuracy(net)[1]) == 1
+    assert accuracy(net)[1] == []
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.equal(net(images), expected)
+
+
+def test_a_network_that_says_how_it_is_shown_is_left_alone(nets: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        likewise.extract(nets("mlp"), digits("test")[0], layers="1")  # tensors are shown as whoever made them wants
+        likewise.extract(nets("mlp"), DATA, layers="1", mean=0, std=1)
+        likewise.extract("zoo:mlp", DATA)
+
+
+def test_options_for_all_networks_leave_those_of_an_address(nets: Any) -> None:
+    net, right = fit(nets("Tutorial"), by(0.5, 0.5))
+    torch.save(net.state_dict(), "half.pth")
+    networks = {"a": "nets.py:Tutorial@half.pth", "b": "nets.py:Tutorial@half.pth,mean=0.5,std=0.5", "c": net}
+    matrix = likewise.compare(networks, data=DATA, mean="1/2", std=(0.5,), progress=False)
+    assert list(matrix.about["accuracies"].values()) == pytest.approx([right] * 3)
+    matrix = likewise.compare(networks, data=DATA, mean=0, std=1, progress=False)
+    low = matrix.about["accuracies"]["a"]
+    assert list(matrix.about["accuracies"].values()) == pytest.approx([low, right, low])
+    matrix = likewise.compare(networks, data=DATA, mean={"a": 0.5}, std={"a": 0.5}, progress=False)
+    assert list(matrix.about["accuracies"].values()) == pytest.approx([right, right, low])
+    matrix = likewise.compare(networks, data=DATA, transform="nets.py:in_bytes", progress=False)
+    assert matrix.about["accuracies"]["b"] == pytest.approx(right)
+    layers = likewise.layerwise(networks["a"], data=DATA, mean=0.5, std=0.5, progress=False)
+    assert layers.about["accuracies"] == {"nets.py:Tutorial@half.pth": pytest.approx(right)}
+    scores = likewise.transfer.answers(networks, DATA, mean=0.5, std=0.5, progress=False)
+    assert scores.accuracies.tolist() == pytest.approx([right] * 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("mean=0.5", "mean does not say how images are normalised. Give mean and std, or transform alone."),
+        (
+            "mean=0.5,std=0.5,transform=a.py:f",
+            "mean and std and transform does not say how images are normalised. Give mean and std, or transform alone.",
+        ),
+        ("mean=0.5,std=0", "std is 0. Give a number above 0, or one per channel, as in std=0.5."),
+        ("mean=high,std=1", "mean is 'high'. Give a number, or one per channel, as in mean=0.5."),
+        ("transform=f", "transform is 'f'. Give a function of a PIL image that gives a tensor, or FILE.py:function."),
+        (
+            "transform=nets.py:in_byte",
+            "nets.py has no function 'in_byte'. Did you mean 'in_bytes'? It should turn a PIL image into a tensor.",
+        ),
+    ],
+)
+def test_what_does_not_say_how_images_are_shown_is_refused(nets: Any, options: str, sentence: str) -> None:
+    with pytest.raises(LikewiseError) as error:
+        likewise.network(f"nets.py:mlp,{options}")
+    assert str(error.value) == sentence

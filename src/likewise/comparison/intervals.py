@@ -34,6 +34,7 @@ from likewise.views import Activations
 GROUPS = 25
 LEAST = 8
 BLOCK = 2.0  # length of the stretches of a series, by how long it takes to forget
+EVEN = 0.25  # as many equal inputs as would weigh the same, by their number: with fewer, intervals are too narrow
 ENOUGH = 8  # inputs that a score rests on: with fewer, 95 % intervals held the truth in 84 or 91 % of trials
 
 
@@ -227,7 +228,8 @@ def _spread(values: np.ndarray, moved: np.ndarray, split: Groups, share: float) 
     """
     singles, pairs = moved[: split.count], moved[split.count :]
     n, size = split.units.count, split.members.shape[1]
-    jackknife = (n - size) ** 2 / (n * size) * singles.var(axis=0, ddof=1)
+    cut = size / (size - split.units.memory / 2)  # where stretches end, steps that go together are parted
+    jackknife = cut * (n - size) ** 2 / (n * size) * singles.var(axis=0, ddof=1)
     together = pairs - singles - np.roll(singles, -1, axis=0) + values
     count = n / size
     joint = count * (count - 1) / 2 * together.var(axis=0, ddof=1)
@@ -296,6 +298,8 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
                 f"{measure.key} has no interval: it rests on {count} of the {split.n} inputs, {which}. An interval "
                 f"needs {ENOUGH}. Show the networks more inputs."
             )
+    if why := heavy_tails(pair, measure, value, split.units):
+        return why
     for rest, score in zip(split.remaining(), draws, strict=True):
         index = torch.from_numpy(rest).to(pair.a.values.device)
         if np.isnan(score):
@@ -319,3 +323,32 @@ def no_interval(pair: Pair, measure: Measure, value: float, draws: np.ndarray, s
             "more inputs."
         )
     return ""
+
+
+def heavy_tails(pair: Pair, measure: Measure, value: float, units: Units) -> str:
+    """Why a few inputs weigh too much for an interval, or nothing.
+
+    What large inputs would do that are not among these does not show in leaving out those that are. A measure that
+    looks at the directions of rows alone does not mind: its score stays where all have one length.
+    """
+    if measure.info.on != "representation":
+        return ""
+    for rep in (pair.a, pair.b):
+        squares = rep.centred.square().sum(dim=1).cpu().double().numpy()
+        weights = np.bincount(units.of_input, squares) / squares.sum()
+        count = 1 / float((weights**2).sum())
+        if count < EVEN * units.count:
+            break
+    else:
+        return ""
+    rows = [torch.nn.functional.normalize(side.values, dim=1) for side in (pair.a, pair.b)]
+    x, y = (Representation(Activations(values)) for values in rows)
+    score = attempt(measure, Pair(x, y))[0]
+    if abs(score - value) <= 1e-5 * max(1.0, abs(value)):
+        return ""
+    what, owned = "clusters" if units.clustered else "inputs", f"{weights.max():.0%} of the squared activations"
+    return (
+        f"{measure.key} has no interval: the largest of the {units.count} {what} owns {owned} of {rep.view.label}, and "
+        f"all weigh as much as {count:.0f} equal ones. Scale every row to length 1, or choose a measure of directions "
+        "alone, such as 'rsa' or 'mutual-knn'."
+    )

@@ -18,7 +18,9 @@ from torch import Tensor, nn
 
 from likewise._base.machine import on_precise_device
 from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_rows
+from likewise.difference.counterparts import counterparts
 from likewise.measures.numerics.minibatch import MinibatchCKA
+from likewise.networks.anatomy.adapters import adapted_layers
 from likewise.networks.forward import transform_for
 from likewise.views.layers import Layer, layers
 from likewise.views.recorder import Recorder
@@ -54,9 +56,11 @@ def layer_changes(
 ) -> list[LayerChange]:
     """Every layer that both networks have; of networks of different kinds, each block with the most similar one."""
     data, show = shows[0].data, shows[0]
-    listed = [layers(net, data, name=name) for name, net in nets.items()]
-    calls = [{(layer.name, layer.shape) for layer in side} for side in listed]
-    if 4 * len(calls[0] & calls[1]) < 3 * max(map(len, calls)):
+    listed = [_without_adapters(net, layers(net, data, name=name)) for name, net in nets.items()]
+    same = counterparts(*([layer.name for layer in side] for side in listed))
+    shapes = [{layer.name: layer.shape for layer in side} for side in listed]
+    shared = sum(shapes[0][name] == shapes[1][other] for other, name in same.items())
+    if 4 * shared < 3 * max(map(len, listed)):
         return _nearest(nets, shows, selected or "blocks", seed)
     reduction = show.reduce or ("mean" if is_text(data) else "flatten")
     inputs = [
@@ -72,11 +76,18 @@ def layer_changes(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\d+ layers of .* are left out")  # none of them was asked for
         for rows, _, number in paired_rows(recorders, inputs, size, seed, show.progress):
-            common = [{name: side[name] for name in rows[0] if name in rows[1]} for side in rows]
+            renamed = {same[name]: values for name, values in rows[1].items() if name in same}
+            common = [{name: side[name] for name in rows[0] if name in renamed} for side in (rows[0], renamed)]
             check_rows(common, [recorder.label for recorder in recorders], number)
             for name in common[0]:
                 sums.add(name, common[0][name], common[1][name])
     return sums.changes({layer.name for layer in listed[0] if layer.block})
+
+
+def _without_adapters(net: nn.Module, listed: Sequence[Layer]) -> list[Layer]:
+    """The layers that a network has without its adapters."""
+    around = tuple(f"{name}." for name in adapted_layers(net))
+    return [layer for layer in listed if not layer.name.startswith(around)]
 
 
 class _Sums:

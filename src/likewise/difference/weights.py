@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.machine import on_precise_device
-from likewise.networks import unwrapped
+from likewise.difference.counterparts import counterparts
+from likewise.networks.anatomy.adapters import merged_weights
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class WeightChange:
 
 def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
     """Which parameters and buffers of two networks differ."""
-    left, right = (_tensors(unwrapped(net)) for net in (a, b))
+    left, right = (_tensors(net) for net in (a, b))
+    same = counterparts(left, right)
+    right = {same.get(name, f"{name} of the other"): value for name, value in right.items()}
     common = [name for name, value in left.items() if name in right and right[name].shape == value.shape]
     changed, zeros, numbers = [], [0, 0], 0
     for name in common:
@@ -42,9 +45,10 @@ def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
 def _tensors(net: nn.Module) -> dict[str, Tensor]:
     """Weights and statistics by name; what torch packs for quantised layers is no tensor.
 
-    A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product.
+    A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product. Adapters are
+    merged.
     """
-    kept = {name: value for name, value in net.state_dict().items() if isinstance(value, Tensor) and value.numel() > 0}
+    kept = {name: value for name, value in merged_weights(net).items() if value.numel() > 0}
     weights = {}
     for name, value in kept.items():
         whole = name.removesuffix("_orig")

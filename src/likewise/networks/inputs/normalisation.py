@@ -144,7 +144,7 @@ def check_range(net: nn.Module, images: object, label: str) -> None:
 def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
     """The network inside everything that adds no layers to look at.
 
-    That is (Distributed)DataParallel, compilation by torch and `Normalised`.
+    That is (Distributed)DataParallel, compilation by torch, PEFT around a network with adapters, and `Normalised`.
 
     Args:
         net: A network.
@@ -162,8 +162,22 @@ def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
             net = compiled
         elif isinstance(net, Normalised) and not keep_normalisation:
             net = net.net
+        elif (adapted := _adapted(net)) is not None:
+            net = adapted
         else:
             return net
+
+
+def _adapted(net: nn.Module) -> nn.Module | None:
+    """The network that a wrapper of PEFT put adapters into; None where it is none, or changes the inputs instead."""
+    tuner, inside = (net._modules.get(name) for name in ("base_model", "model"))
+    if not _is_of_peft(net) or not hasattr(net, "peft_config"):
+        return None
+    return inside if tuner is None else tuner if _is_of_peft(tuner) else None
+
+
+def _is_of_peft(module: nn.Module) -> bool:
+    return any(kind.__module__.partition(".")[0] == "peft" for kind in type(module).__mro__)
 
 
 class Notes(dict[str, Any]):

@@ -96,7 +96,7 @@ class Repository:
         """What the file of a processor says, whichever it is, and where it was found; None where there is none."""
         for repository in (self, self.root):
             try:
-                return repository, getattr(kind, method)(repository.name, **repository._file_options)[0]
+                return repository, getattr(kind, method)(repository.name, **repository.file_options)[0]
             except OSError:
                 repository.check_whole(_PROCESSORS)
         return None
@@ -114,12 +114,13 @@ class Repository:
 
     def file(self, name: str) -> str | None:
         """The path of one of its files, None where it has no such file."""
-        options = {"_raise_exceptions_for_missing_entries": False, **self._file_options}
+        options = {"_raise_exceptions_for_missing_entries": False, **self.file_options}
         path: str | None = import_module("transformers").utils.cached_file(self.name, name, **options)
         return path
 
     @property
-    def _file_options(self) -> dict[str, Any]:
+    def file_options(self) -> dict[str, Any]:
+        """The options that files are read with."""
         return {name: value for name, value in self.options.items() if name != "trust_remote_code"}
 
 

@@ -1,4 +1,4 @@
-"""`hf:NAME` and `hf:FOLDER`: networks of transformers, by their name on the hub or from a folder.
+"""`hf:NAME` and `hf:FOLDER`: networks of transformers, by their name on the hub or from a folder; adapters of them.
 
 Networks that classify, detect or segment come as what their config names, everything else as its bare encoder: the
 tower or half that the inputs are for. Text networks get a `tokenize` of their own, audio networks a `from_samples`;
@@ -8,8 +8,9 @@ how images are brought to size and normalised is read from the image processor.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,12 +19,13 @@ import torch
 
 from likewise._base.optional import prepare_torchvision, require
 from likewise._base.progress import warn
-from likewise.errors import InputError, OptionError, did_you_mean, quoted_list
+from likewise.errors import InputError, MissingDataError, OptionError, did_you_mean, quoted_list
 from likewise.networks.forward import input_kind
 from likewise.networks.inputs.feature_extractors import FromExtractor, accepted_names
 from likewise.networks.inputs.subnetworks import choose_subnetwork, note, start_token, subnetworks_of, take_subnetwork
 from likewise.networks.inputs.tokenizers import FromTransformers, add_class_tokens, longest_text, takes_padding
 from likewise.networks.inputs.transforms import Transform, from_processor
+from likewise.networks.sources.adapters import Adapter, find_adapter
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.repository import Repository, brings_code, locate
 from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
@@ -93,10 +95,17 @@ class Transformers(Source):
         transformers = require("transformers", extra="language", to=f"load {request.address}")
         options = Options.of(request)
         revision = None if options.revision is None else str(options.revision)
-        repository = locate(request, revision, options.subfolder, options.trust_remote_code)
+        adapter = find_adapter(request, revision, options.subfolder)
+        if adapter is not None:  # its revision and sub-folder are not those of its base
+            request, revision = replace(request, name=adapter.base), None
+            options = replace(options, subfolder=None, classes=options.classes or adapter.classes)
+        repository = _located(request, revision, options, adapter)
         config = _config(transformers, repository, request, options)
-        kind, is_whole = _kind(transformers, config, request, options)
-        net = _make(kind, config, repository, request, options)
+        if adapter is None:
+            kind, is_whole = _kind(transformers, config, request, options)
+            net = _make(kind, config, repository, request, options)
+        else:
+            net, is_whole = _with_adapter(transformers, config, repository, request, options, adapter)
         names = () if is_whole else subnetworks_of(net)
         name = None if is_whole else choose_subnetwork(names, options.part, request.domain, request.address)
         net = net if name is None else take_subnetwork(net, name)
@@ -122,11 +131,39 @@ class Transformers(Source):
         transform = transform if options.size is None else None  # it is built for images of this size as they are
         folder = Path(request.name).expanduser()
         address = f"hf:{folder.resolve()}" if folder.is_dir() else None
+        address = address if adapter is None else adapter.address
         return Loaded(net, mean, std, transform=transform, settled=settled, commit=repository.commit, address=address)
 
     def is_elsewhere(self, name: str) -> bool:
         """An address of the web, or a path that climbs."""
         return ".." in Path(name).parts or "://" in name or name[:1] == "\\"
+
+
+def _located(request: Request, revision: str | None, options: Options, adapter: Adapter | None) -> Repository:
+    """The repository of the network, or of the base of an adapter."""
+    try:
+        return locate(request, revision, options.subfolder, options.trust_remote_code)
+    except MissingDataError as error:
+        if adapter is None:
+            raise
+        raise MissingDataError(
+            f"{request.address} is an adapter of {adapter.base!r}, which is neither a folder with a network of "
+            f"transformers nor can it be downloaded. Name the folder it is in: 'hf:PATH+{adapter.repository.name}'."
+        ) from error
+
+
+def _with_adapter(
+    transformers: Any, config: Any, repository: Repository, request: Request, options: Options, adapter: Adapter
+) -> tuple[Any, bool]:
+    """A network with its adapter, and whether it is to be taken whole; else it is without its head."""
+    with warnings.catch_warnings():
+        if adapter.classes:  # the head comes with the adapter
+            warnings.filterwarnings("ignore", message="the weights of .* lack")
+        net = _make(adapter.kind(transformers, config), config, repository, request, options)
+    if torch.get_default_device().type != "meta":  # else only its size is asked for
+        net = adapter.put_on(net)
+    is_whole = type(net).__name__.endswith(_KEPT)
+    return (net if is_whole else net.base_model), is_whole
 
 
 def _config(transformers: Any, repository: Repository, request: Request, options: Options) -> Any:

@@ -6,6 +6,8 @@ import scipy.linalg
 import scipy.stats
 
 from likewise import measures
+from likewise.errors import UndefinedError
+from likewise.measures.pair import Pair
 from tests.measures.families.oracles import X, Y, canonical, centred, network
 
 
@@ -51,3 +53,12 @@ def test_the_references_pwcca_keeps_its_digits_beside_a_large_input() -> None:
     x = rng.normal(size=(24, 8))
     x[5] *= 1e8
     assert measures.get("pwcca", variant="resi")(x, x) == pytest.approx(1, abs=1e-6)
+
+
+def test_pwcca_of_a_network_that_expresses_anything_needs_no_canonical_directions(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    wide, narrow = rng.normal(size=(20, 30)), rng.normal(size=(20, 4))
+    monkeypatch.setattr(Pair, "canonical", property(lambda pair: pytest.fail("decomposed")))
+    assert measures.pwcca(wide, narrow) == measures.pwcca(narrow, wide) == measures.pwcca(wide, 2 * wide) == 1.0
+    with pytest.raises(UndefinedError, match="is constant"):
+        measures.pwcca(wide, np.ones((20, 3)))

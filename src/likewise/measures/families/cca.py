@@ -130,6 +130,10 @@ def pwcca(pair: Pair) -> float:
         >>> f"{likewise.measures.pwcca(x, x + noise):.3f}"
         '0.720'
     """
+    for rep in (pair.a, pair.b):
+        rep.refuse_constant(closely=True)
+    if any(rep.d >= pair.n - 1 and rep.rank == pair.n - 1 for rep in (pair.a, pair.b)):
+        return 1.0  # it expresses anything on these inputs, so every correlation is 1
     left, rho, right = pair.canonical
     rep, directions = (pair.a, left) if pair.a.d <= pair.b.d else (pair.b, right)
     weights = (directions.T @ _loadings(rep)).abs().sum(dim=1)

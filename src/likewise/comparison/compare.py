@@ -26,7 +26,7 @@ from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
-from likewise.views.activations import accuracies
+from likewise.views.activations import ARITHMETIC, accuracies
 from likewise.work.engines import engine_of
 from likewise.work.store import Store, open_store
 
@@ -173,6 +173,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
         calibration=calibration,
         call=call_of(bound),
         untrained=run.untrained,
+        precision=bound.precision(a),
         judge=Judge.of(inputs, bound, run.reduce),
     )
 
@@ -198,7 +199,7 @@ def _compare_many(
     about |= {COMMITS: commits} if commits else {}
     about |= {ACCURACIES: right} if (right := accuracies(views)) else {}
     about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
-    matrices = {m.key: job.matrix(m, about) for m in measures}
+    matrices = {m.key: job.matrix(m, about | _arithmetic(m, job.views[0])) for m in measures}
     resources = Resources(limit, engine, store, job.files, run.progress)
     if run.permutations:
         null = {"permutations": run.permutations, "within": run.within, **run.together}
@@ -206,6 +207,12 @@ def _compare_many(
     if run.intervals:
         matrices = interval_matrices(matrices, job.views, measures, resources, seed=run.seed, **run.together)
     return Comparison(matrices) if selection.several else next(iter(matrices.values()))
+
+
+def _arithmetic(measure: Measure, view: Activations) -> dict[str, str]:
+    """What a matrix records of the precision of its scores: nothing where it is double."""
+    precision = measure.precision(view)
+    return {} if precision == "double" else {ARITHMETIC: precision}
 
 
 def _installed(measures: list[Measure], selection: Selection, views: Mapping[str, Activations]) -> list[Measure]:

@@ -39,6 +39,7 @@ class Score(float):
         calibration: The score compared with its null, if that was computed.
         call: What to call for a null.
         untrained: Names of those of the two that have no trained weights.
+        precision: What it was computed in: "double", or "single" where the views ask for that.
 
     Example:
         >>> import numpy as np, likewise
@@ -61,6 +62,7 @@ class Score(float):
     calibration: Calibration | None
     call: str
     untrained: tuple[str, ...]
+    precision: str
     _judge: Callable[[Score], str] | None
     _verdict: str
 
@@ -80,6 +82,7 @@ class Score(float):
         calibration: Calibration | None = None,
         call: str = "The same call with calibrate=True",
         untrained: tuple[str, ...] = (),
+        precision: str = "double",
         judge: Callable[[Score], str] | None = None,
     ) -> Score:
         score = super().__new__(cls, value)
@@ -87,7 +90,8 @@ class Score(float):
         score.identity, score.paired = identity, paired
         score.names, score.n, score.widths = names, n, widths
         score.saturated, score.calibration, score.call = saturated, calibration, call
-        score.untrained, score._judge, score._verdict = tuple(untrained), judge, ""
+        score.untrained, score.precision = tuple(untrained), precision
+        score._judge, score._verdict = judge, ""
         return score
 
     def __reduce__(self) -> Any:
@@ -98,6 +102,7 @@ class Score(float):
         itself = "" if self.identity is None else f"; {self.identity:g} with itself"
         mark = ", saturated" if self.saturated else ""
         mark += ", untrained" if self.untrained else ""
+        mark += f", {self.precision} precision" if self.precision != "double" else ""
         facts = f"{range_text(self.bounds)}, larger is {self.larger_is}{itself}{mark}"
         return f"{self.measure} = {float(self):.4g} ({facts})"
 
@@ -165,6 +170,7 @@ class Score(float):
 
         row: dict[str, Any] = {"a": self.names[0], "b": self.names[1], "measure": self.measure}
         row["value"] = float(self)
+        row |= {"precision": self.precision} if self.precision != "double" else {}
         if self.calibration is not None:
             row |= {name: float(getattr(self.calibration, name)) for name in CALIBRATED}
         return pd.DataFrame([row | {"larger_is": self.larger_is, "reason": "", "saturated": self.saturated}])

@@ -56,6 +56,7 @@ class Info:
         shapes: How the reference turns maps into rows (the variant "resi" only).
         on: What it looks at: activations, outputs, or the networks themselves.
         needs: A library that likewise does without, perhaps for some sizes only.
+        always_double: Computed in double precision whatever the views ask for: order decides, or a small rest.
         by_label: Counts inputs by their true label, so that shuffles keep to inputs of one label.
         support: How many inputs the score depends on, where they may be few, and which: an interval needs some of them.
         shared_variance: The share of what two groups of inputs change together that an interval takes off its variance.
@@ -88,6 +89,7 @@ class Info:
     shapes: Literal["spatial", "flatten"] = "spatial"
     on: Literal["representation", "outputs", "networks"] = "representation"
     needs: Library | Callable[[Sizes], Library | None] | None = None
+    always_double: bool = False
     by_label: bool = False
     support: Callable[[Pair, Mapping[str, Any]], tuple[int, str]] | None = None
     shared_variance: float = 0.2

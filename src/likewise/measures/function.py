@@ -9,6 +9,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -192,8 +193,9 @@ class Measure:
                 f"{self.key} needs at least {self.rows} rows, got {pair.n}. Show the networks more inputs"
                 + (" or lower k." if "k" in self.defaults else ".")
             )
+        pair = pair.double if self.info.always_double else pair
         try:
-            value = self._number(self.function(pair, **self.options), pair)
+            value = self._compute(pair)
         except (LinAlgError, np.linalg.LinAlgError) as error:
             reason = str(error).removeprefix("linalg.").split(".")[0]
             raise UndefinedError(
@@ -205,6 +207,24 @@ class Measure:
                 raise
             raise MeasureError(f"{self.key} failed on {pair}: {type(error).__name__}: {error}") from error
         return self._inside_bounds(value, pair)
+
+    def _compute(self, pair: Pair) -> float:
+        """The number that the function gives; in double precision where single has none, or too few digits of it."""
+        if pair.double is not pair:
+            with suppress(UndefinedError, LinAlgError, np.linalg.LinAlgError):
+                value = self._number(self.function(pair, **self.options), pair)
+                if math.isfinite(value):
+                    return value
+        return self._number(self.function(pair.double, **self.options), pair)
+
+    def precision(self, view: Activations) -> str:
+        """The precision that scores of such views are computed in: "double" or "single".
+
+        Args:
+            view: One of the views, which all have one precision.
+        """
+        follows = self.info.on == "representation" and not self.info.always_double
+        return view.precision if follows and view.precision else "double"
 
     def check_subjects(self, views: Iterable[Activations]) -> None:
         """Refuse bare activations where the measure looks at networks.
@@ -226,10 +246,10 @@ class Measure:
         if not math.isfinite(value):
             result = "0/0" if value != value else "more than a float can hold"
             raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave {result}.")
-        low, high = self.info.bounds
-        if low is not None and low - ROUNDING <= value < low:
+        (low, high), rounding = self.info.bounds, pair.close(ROUNDING)
+        if low is not None and low - rounding <= value < low:
             return float(low)
-        if high is not None and high < value <= high + ROUNDING:
+        if high is not None and high < value <= high + rounding:
             return float(high)
         return value
 

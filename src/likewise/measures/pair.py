@@ -17,7 +17,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from likewise._base.arrays import as_tensor, refuse_meta
 from likewise.errors import UndefinedError
-from likewise.measures.numerics.algebra import float32_product_norm, frobenius, svd, symmetric
+from likewise.measures.numerics.algebra import float32_product_norm, frobenius, svd, symmetric, tolerance
 from likewise.measures.numerics.kernels import InnerProducts, Kernel, Linear, fill
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Key, Workspace, quantity, swap
@@ -62,6 +62,20 @@ class Pair:
         other = Pair(self.b, self.a, self.tables)
         other._held = {key: swap(key[0].swapped, value) for key, value in self._held.items() if key[0].swapped}
         return other
+
+    @property
+    def double(self) -> Pair:
+        """The pair in double precision."""
+        same = self.a.double is self.a and self.b.double is self.b
+        return self if same else Pair(self.a.double, self.b.double, self.tables)
+
+    def close(self, in_double: float) -> float:
+        """A tolerance made for double precision, at the precision that is worked in.
+
+        Args:
+            in_double: The tolerance in double precision.
+        """
+        return self.a.close(in_double)
 
     def __repr__(self) -> str:
         return f"{self.a.name} and {self.b.name}"
@@ -268,7 +282,7 @@ def nuclear_norm(matrix: Tensor) -> float:
     """Sum of singular values, from the cheaper eigenvalues of AᵀA where that costs no digits."""
     small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
     squares = torch.linalg.eigvalsh(symmetric(small.T))
-    if float(squares[0]) > 1e-10 * float(squares[-1]):
+    if float(squares[0]) > tolerance(1e-10, matrix.dtype) * float(squares[-1]):
         return float(squares.sqrt().sum())
     return float(torch.linalg.svdvals(matrix).sum())
 

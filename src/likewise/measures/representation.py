@@ -28,7 +28,7 @@ from likewise.measures.numerics.algebra import (
     whitening,
 )
 from likewise.measures.values import CONSTANT, Values
-from likewise.measures.workspace import quantity
+from likewise.measures.workspace import Workspace, quantity
 
 
 def _basis_rows(rep: Values, spectrum: tuple[Tensor, Tensor, Tensor], index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,7 +53,16 @@ class Representation(Values):
         Args:
             exponent: The power of two.
         """
-        return Representation(self.view, self.workspace, exponent)
+        return Representation(self.view, self.workspace, exponent, self.dtype == torch.float64)
+
+    @property
+    def double(self) -> Representation:
+        """The same rows in double precision."""
+        return self if self.dtype == torch.float64 else self._double
+
+    @quantity
+    def _double(self) -> Representation:
+        return Representation(self.view, Workspace(self.workspace.limit // 2), double=True)
 
     @property
     def unscaled(self) -> Tensor:
@@ -89,6 +98,7 @@ class Representation(Values):
         if self._whitening.numel():
             squares, vectors = torch.linalg.eigh(self.covariance)
             return squares.flip(0).sqrt(), vectors.flip(1), squares.new_empty(0)
+        self.require_double()
         basis, scales, rows = svd(recentre(self.centred))
         rank = self._span.shape[1] if self._uneven_neurons else rank_of(scales, self.rounding, self.n, self.d)
         rank = min(rank, self.n - 1)
@@ -117,6 +127,7 @@ class Representation(Values):
     @quantity(permuted="rows")
     def _span(self) -> Tensor:
         """Orthonormal basis of the centred neurons, (n, rank)."""
+        self.require_double()
         if not self._uneven_neurons:
             return self.spectrum[2]
         neurons = recentre(self.centred_neurons * inverse_of(self._scales) * self._varies)
@@ -125,6 +136,7 @@ class Representation(Values):
     @quantity(permuted="rows")
     def _raw_span(self) -> Tensor:
         """Orthonormal basis of the neurons as they are, (n, rank)."""
+        self.require_double()
         if self._uneven_neurons:
             return self._column_space(self.values * inverse_of(self._scales))
         basis, sizes, _ = svd(self.compact)
@@ -367,7 +379,7 @@ class Representation(Values):
         """Mean of each row over neurons, and norm of the row without it (0 if it is constant)."""
         means = self.values.mean(dim=1)
         spread = lengths(self.values - means[:, None], 1)
-        spread[spread <= CONSTANT * self.norms] = 0
+        spread[spread <= self.close(CONSTANT) * self.norms] = 0
         return means, spread
 
     def correlation_rows(self, start: int, stop: int) -> Tensor:

@@ -34,7 +34,7 @@ class Resampled(Representation):
     """Rows of a parent by index. What it computes is its own: hundreds of them come and go."""
 
     def __init__(self, parent: Representation, index: Tensor, view: Activations) -> None:
-        super().__init__(view, parent.workspace, parent.exponent)
+        super().__init__(view, parent.workspace, parent.exponent, parent.dtype == torch.float64)
         self.parent, self.index = parent, index
         self._held: dict[Key, Any] = {}
 
@@ -60,6 +60,10 @@ class Permuted(Resampled):
 
     def at(self, exponent: int) -> Representation:
         return Permuted(self.parent.at(exponent), self.index)
+
+    @quantity
+    def _double(self) -> Representation:
+        return Permuted(self.parent.double, self.index)
 
     def _derive(self, quantity: Quantity[Any], key: Key) -> Any:
         if quantity.permuted is None:

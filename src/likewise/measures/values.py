@@ -8,6 +8,7 @@ than the probe is long is replaced by an n x n matrix with the same ones: `compa
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from likewise.errors import UndefinedError
-from likewise.measures.numerics.algebra import lengths
+from likewise.measures.numerics.algebra import lengths, tolerance
 from likewise.measures.workspace import Key, Workspace, quantity
 from likewise.views import Activations, Outputs
 from likewise.views.activations import NetworkOnData, column_means, scaled
@@ -24,10 +25,15 @@ from likewise.views.activations import NetworkOnData, column_means, scaled
 T = TypeVar("T")
 _counter = itertools.count()
 
-CONSTANT = 1e-13  # spread below this share of the norm is rounding
+CONSTANT = 1e-13  # spread below this share of the norm is rounding: means are taken off in double precision
+FAR = 1e-6  # spread below this share of the norm, around a mean that is large beside it
 MANY = 1 << 16  # entries from which single precision is worth having
 SLIGHT = 1e-12  # share of the square of the values that products in single precision do not notice
 SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within single precision
+
+
+class TooFewDigitsError(UndefinedError):
+    """Single precision leaves too few digits of a result; a measure is then computed again in double."""
 
 
 class Values:
@@ -40,12 +46,21 @@ class Values:
         view: The activations.
         workspace: What holds computed quantities; one of its own by default.
         exponent: The power of two that values are divided by; by default that of the view.
+        double: Work in double precision even where the view asks for single.
     """
 
-    def __init__(self, view: Activations, workspace: Workspace | None = None, exponent: int | None = None) -> None:
+    def __init__(
+        self,
+        view: Activations,
+        workspace: Workspace | None = None,
+        exponent: int | None = None,
+        double: bool = False,
+    ) -> None:
         self.view = view
         self.workspace = workspace or Workspace()
-        self.exponent = view.exponent if exponent is None else exponent
+        self.dtype = torch.float64 if double or view.precision != "single" else torch.float32
+        self._own_exponent = view.exponent if self.dtype == torch.float64 else _single_exponent(view)
+        self.exponent = self._own_exponent if exponent is None else exponent
         self.key = next(_counter)
         self.n, self.d = view.values.shape  # plain attributes: they are read often
 
@@ -71,19 +86,19 @@ class Values:
 
     @property
     def values(self) -> Tensor:
-        """The activations, (n, d), in the precision of the means: float64 on the CPU."""
+        """The activations, (n, d), in the precision that measures work in."""
         values = self.unconverted
-        if values.dtype == self.view.mean.dtype and not self.exponent:
+        if values.dtype == self.dtype and not self.exponent:
             return values
         return self._converted
 
     @quantity(permuted="rows")
     def _converted(self) -> Tensor:
-        values = self.view.values.to(self.view.mean.dtype)
         if not self.exponent:
-            return cast(Tensor, values)
-        at_scale = scaled(values, -self.exponent)
-        if self.exponent == self.view.exponent:
+            return cast(Tensor, self.view.values.to(self.dtype))
+        values = self.view.values.double()
+        at_scale = scaled(values, -self.exponent).to(self.dtype)
+        if self.exponent == self._own_exponent:
             self._refuse_vanished(values, at_scale)
         return at_scale
 
@@ -101,13 +116,33 @@ class Values:
     @property
     def mean(self) -> Tensor:
         """The mean activation of every neuron, (d,)."""
-        if not self.exponent:
+        if not self.exponent and self.dtype == torch.float64:
             return self.view.mean
-        return self._scaled_mean
+        return self._mean_at_scale
 
     @quantity(permuted="same")
-    def _scaled_mean(self) -> Tensor:
-        return column_means(self.values)
+    def _mean_at_scale(self) -> Tensor:
+        return self.precise_mean.to(self.dtype)
+
+    @property
+    def precise_mean(self) -> Tensor:
+        """The same in double precision."""
+        if not self.exponent:
+            return self.view.mean
+        return column_means(self.values) if self.dtype == torch.float64 else scaled(self.view.mean, -self.exponent)
+
+    def close(self, in_double: float) -> float:
+        """A tolerance made for double precision, at the precision that is worked in.
+
+        Args:
+            in_double: The tolerance in double precision.
+        """
+        return tolerance(in_double, self.dtype)
+
+    def require_double(self) -> None:
+        """Stop where a result in single precision would be a small rest of large numbers."""
+        if self.dtype != torch.float64:
+            raise TooFewDigitsError(f"single precision leaves too few digits of {self.name}. Compare in double.")
 
     @property
     def subject(self) -> NetworkOnData:
@@ -136,10 +171,10 @@ class Values:
         none = self.mean.new_empty(0, 0)
         if not self._worth_float32:
             return none
-        mean = self.mean.float()
+        mean = self.precise_mean.float()
         rows = self.unconverted - mean
         square = self.view.variation or float(torch.linalg.vector_norm(rows)) ** 2
-        rest = self.mean - mean  # what rounding left of the mean
+        rest = self.precise_mean - mean  # what rounding left of the mean
         if self.n * float(rest @ rest) > SLIGHT * square:
             rows -= rest.float()
             square = float(torch.linalg.vector_norm(rows)) ** 2
@@ -157,7 +192,7 @@ class Values:
 
     @property
     def _worth_float32(self) -> bool:
-        ordinary = not (self.wide or self.exponent)
+        ordinary = not (self.wide or self.exponent) and torch.get_float32_matmul_precision() == "highest"
         return ordinary and self.n * self.d >= MANY and self.view.values.dtype == torch.float32
 
     # --- choices among the inputs ---------------------------------------------------------------
@@ -225,7 +260,7 @@ class Values:
     @quantity(permuted="same")
     def _far(self) -> bool:
         """Whether the mean is so large beside the rest that turning both at once would cost digits."""
-        return self.norm > 1e6 * float(torch.linalg.vector_norm(self.centred_neurons))
+        return self.close(FAR) * self.norm > float(torch.linalg.vector_norm(self.centred_neurons))
 
     @quantity
     def _joint_triangle(self) -> Tensor:
@@ -239,7 +274,10 @@ class Values:
 
     def _minus_mean(self) -> Tensor:
         """The values minus column means; torch converts their precision as it subtracts."""
-        return (self.values if self.exponent else self.unconverted) - self.mean
+        if self.dtype == torch.float64:
+            return (self.values if self.exponent else self.unconverted) - self.mean
+        rows = scaled(self.unconverted.double(), -self.exponent) if self.exponent else self.unconverted
+        return (rows - self.precise_mean).to(self.dtype)  # a large mean would cost digits in single precision
 
     @property
     def centred_neurons(self) -> Tensor:
@@ -283,7 +321,7 @@ class Values:
     def _plainly_varied(self) -> bool:
         """Whether the rows are so far from the same that there is no need to look closer."""
         squares = self.float32_squares if self.uses_float32 else self.squares
-        return float(squares.sum()) > 1e-8 * self.n * float(self.mean @ self.mean)
+        return float(squares.sum()) > self.close(1e-8) * self.n * float(self.mean @ self.mean)
 
     @quantity(permuted="same")
     def _sameness(self) -> str:
@@ -332,3 +370,9 @@ class Values:
         """
         step = self.workspace.block(self.n, copies)
         return ((i, min(i + step, self.n)) for i in range(0, self.n, step))
+
+
+def _single_exponent(view: Activations) -> int:
+    """The power of two of the largest value, 0 where that is ordinary: single precision holds no large powers."""
+    exponent = math.frexp(float(view.values.abs().max()))[1]
+    return exponent if abs(exponent) > 6 else 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from likewise._base.arrays import Array, as_tensor, check_labels
 from likewise._base.hashing import digest, fingerprint
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 from likewise.views.reduction import Reduction, reduced
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ CLASSES, UNLABELLED = "classes", "unlabelled"  # what `about` records of the out
 OUTPUTS = "(outputs)"  # the layer whose rows are what the network answers
 HALF = ("float16", "bfloat16")  # kept in single precision, and remembered
 LOGITS = "the matrix of logits"
+ARITHMETIC = "arithmetic"  # where `about` records the precision that measures work in, if it is not double
+Precision = Literal["double", "single"]
 ORDINARY = 2.0**-40, 2.0**60  # sums of squares of values that may be raised to the eighth power
 
 
@@ -101,6 +103,8 @@ class Activations:
         subject: The network itself and its data, for measures that look at networks.
         clusters: Which input every row is of, `(n,)`, where rows are tokens or positions; None where every row is an
             input. Nulls and intervals shuffle and leave out whole inputs.
+        precision: What measures work in, "double" by default. "single" is faster on many GPUs, and leaves scores at
+            least three digits; what is decided by order, such as neighbours and ranks, stays in double.
         mean: The mean of every column.
         exponent: 0 but for values of an extreme scale, which measures divide by 2 to its power.
         variation: Roughly the sum of squares about the mean; 0 where that cannot be told apart from rounding, so that
@@ -123,6 +127,7 @@ class Activations:
     about: Mapping[str, Any] = field(default_factory=dict)
     subject: NetworkOnData | None = field(default=None, repr=False)
     clusters: Any = field(default=None, repr=False)
+    precision: Precision | None = None
     mean: Tensor = field(init=False, repr=False)
     exponent: int = field(init=False, repr=False)
     variation: float = field(init=False, repr=False)
@@ -134,6 +139,7 @@ class Activations:
         dtype = str(getattr(self.values, "dtype", "")).removeprefix("torch.")
         if dtype in HALF:
             object.__setattr__(self, "about", {**self.about, "dtype": dtype})
+        self._check_precision(label)
         if self.reduce is not None and values.ndim > 2:
             inputs, values = len(values), reduced(values, self.reduce, label)
             if self.clusters is None and len(values) > inputs:
@@ -157,6 +163,15 @@ class Activations:
             )
         if self.outputs is not None and self.outputs.logits.device != values.device:
             object.__setattr__(self, "outputs", Outputs(self.outputs.logits.to(values.device), self.outputs.labels))
+
+    def _check_precision(self, label: str) -> None:
+        """Keep the precision in `about` too, where files and other processes find it."""
+        precision = self.precision or self.about.get(ARITHMETIC, "double")
+        if precision not in get_args(Precision):
+            raise InputError(f"the precision of {label} must be 'double' or 'single', got {brief(precision)}.")
+        object.__setattr__(self, "precision", precision)
+        if precision != self.about.get(ARITHMETIC, "double"):
+            object.__setattr__(self, "about", {**self.about, ARITHMETIC: precision})
 
     @property
     def label(self) -> str:
@@ -206,7 +221,8 @@ class Activations:
     @cached_property
     def digest(self) -> str:
         """A hash of all a score can depend on: values, logits, labels, classes and clusters, not the name."""
-        facts = (str(self.about.get(key, "")) for key in ("dtype", CLASSES))
+        facts = [str(self.about.get(key, "")) for key in ("dtype", CLASSES)]
+        facts += ["single"] if self.precision == "single" else []
         outputs = () if self.outputs is None else (self.outputs.logits, self.outputs.labels)
         clusters = None if self.clusters is None else torch.from_numpy(self.clusters)
         tensors = [tensor for tensor in (self.values, *outputs, clusters) if tensor is not None]
@@ -396,9 +412,12 @@ def check_width(label: str, width: int, rows: Tensor) -> None:
 
 
 def on_one_device(views: Sequence[Activations]) -> list[Activations]:
-    """The views as they are where all are on one device, else on the CPU."""
+    """The views as they are where all are on one device, else on the CPU; all in single precision if some are."""
     together = len({view.values.device for view in views}) == 1
-    return [view if together else view.to("cpu") for view in views]
+    views = [view if together else view.to("cpu") for view in views]
+    if len({view.precision for view in views}) == 1:
+        return views
+    return [replace(view, precision="single", reduce=None) for view in views]
 
 
 def accuracies(views: Mapping[str, Activations]) -> dict[str, float]:

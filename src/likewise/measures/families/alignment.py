@@ -12,7 +12,7 @@ from torch import Tensor
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.numerics.algebra import inverse_of, lengths, svd, symmetric
+from likewise.measures.numerics.algebra import inverse_of, large, lengths, svd, symmetric
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
@@ -30,6 +30,7 @@ WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
 @measure(
     name="aligned-cosine",
     aliases=("AlignCos",),
+    always_double=True,
     larger_is="more alike",
     bounds=(-1, 1),
     identity=1,
@@ -157,9 +158,10 @@ def permutation_procrustes(pair: Pair) -> float:
     rows, columns = _assignment(products)
     both = a.norm**2 + b.norm**2
     square = both - 2 * float(products[rows, columns].sum())
-    if square > 1e-4 * both:
+    if square > pair.close(1e-4) * both:
         return pair.in_units(math.sqrt(square))
     # Near zero the difference above is rounding: match the neurons and look.
+    a.require_double()
     x = a.values if a.d <= b.d else a.values[:, rows]  # rows are listed in order
     y = b.values[:, columns]
     wider, matched = (a, rows) if a.d > b.d else (b, columns)
@@ -174,7 +176,7 @@ def _square(values: Tensor) -> float:
 
 def _assignment(gains: Tensor) -> tuple[Tensor, Tensor]:
     """The matching with the largest sum; what a neuron loses against its best partner leads there sooner."""
-    array = gains.cpu().numpy()
+    array = gains.cpu().double().numpy()
     if array.shape[0] > array.shape[1]:
         columns, rows = _assignment(gains.T)
         order = rows.argsort()
@@ -191,7 +193,7 @@ def _correlations(pair: Pair) -> Tensor:
     """Pearson correlations between neurons, 0 for a neuron that never varies."""
     pair.refuse_constant()
     x, y = (_inverse_spreads(rep) for rep in (pair.a, pair.b))
-    if max(float(x.max()), float(y.max())) < 1e100:
+    if max(float(x.max()), float(y.max())) < large(x.dtype):
         return x[:, None] * pair.neuron_cross * y
     # products of neurons this small would be lost
     return (pair.a.centred_neurons * x).T @ (pair.b.centred_neurons * y)
@@ -202,7 +204,7 @@ def _inverse_spreads(rep: Representation) -> Tensor:
     # some rows at a time: torch's norm down long columns is ten times slower
     sums = [rows.square().sum(dim=0) for rows in torch.split(rep.centred_neurons, 256)]
     spread = torch.stack(sums).sum(dim=0).sqrt_()
-    if float(spread.min()) < 1e-100:
+    if float(spread.min()) < 1 / large(spread.dtype):
         spread = lengths(rep.centred_neurons, dim=0)
     rounding = max(CONSTANT, rep.view.eps) * math.sqrt(rep.n) * rep.mean.abs()
     return torch.where(spread > rounding, spread, torch.inf).reciprocal()
@@ -295,11 +297,13 @@ def soft_matching(pair: Pair) -> float:
         costs = (squares[0][:, None] + squares[1] - 2 * pair.neuron_cross).clamp(min=0)
         uniform = [np.full(rep.d, 1 / rep.d) for rep in (pair.a, pair.b)]
         costs /= costs.max().clamp(min=torch.finfo(costs.dtype).tiny)  # the solver's tolerance is not relative
-        plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().numpy(), numItermax=10**7)).to(x)
+        plan = torch.from_numpy(ot.emd(*uniform, costs.cpu().double().numpy(), numItermax=10**7)).to(x)
         rows, columns = plan.nonzero(as_tuple=True)
         weights = plan[rows, columns]
-    gaps = (x[:, rows] - y[:, columns]).square().sum(dim=0)
-    return pair.in_units(math.sqrt(float(weights @ gaps)))
+    square = float(weights @ (x[:, rows] - y[:, columns]).square().sum(dim=0))
+    if square < pair.close(1e-6) * (pair.a.spread**2 / pair.a.d + pair.b.spread**2 / pair.b.d):
+        pair.a.require_double()
+    return pair.in_units(math.sqrt(square))
 
 
 @measure(
@@ -340,6 +344,7 @@ def linear_regression(pair: Pair) -> float:
     rows=lambda o: 2 * int(o["folds"]),
     limits={"folds": (2, None), "seed": (0, None)},
     shared_variance=0.0,
+    always_double=True,
     source="Schrimpf et al. 2018, doi:10.1101/407007",
 )
 def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:

@@ -76,7 +76,7 @@ def svcca(pair: Pair, *, variance: float = 0.99) -> float:
 
 def _component_count(rep: Representation, share: float) -> int:
     explained = rep.spectrum[0].square().cumsum(0)
-    return int((explained < share * explained[-1] * (1 - 1e-12)).sum()) + 1
+    return int((explained < share * explained[-1] * (1 - rep.close(1e-12))).sum()) + 1
 
 
 @svcca.variant(

@@ -57,6 +57,7 @@ def _debiased(pair: Pair) -> float:
     a, b, table = pair.a, pair.b, pair.table(Linear())
     x, y = table.unbiased(a, a), table.unbiased(b, b)
     if x < COARSE * table.dot(a, a) or y < COARSE * table.dot(b, b):
+        a.require_double()
         table = pair.table(Linear(exact=True))  # single precision might not do
         x, y = table.unbiased(a, a), table.unbiased(b, b)
     _refuse_lost(a, x, table.dot(a, a), "Show the networks more inputs.")
@@ -202,12 +203,15 @@ def cka_deconfounded(pair: Pair, *, confounder: Any) -> float:
     if not isinstance(confounder, Activations):
         confounder = Activations(confounder, name="confounder")
     third = pair_of(confounder.to(pair.a.values.device), pair.a.view).a
+    third = third.double if pair.double is pair else third
     pair.refuse_constant()
     kl, kc, lc = (
         Pair(x, y).table(Linear(exact=True)).dot(x, y) for x, y in ((pair.a, pair.b), (pair.a, third), (pair.b, third))
     )
     kk, ll, cc = pair.a.energy**2, pair.b.energy**2, third.energy**2
     left, right = kk - kc**2 / cc, ll - lc**2 / cc
-    if min(left / kk, right / ll) < 1e-9:
+    if min(left / kk, right / ll) < COARSE:
+        pair.a.require_double()
+    if min(left / kk, right / ll) < LOST:
         raise UndefinedError(f"the confounder explains all of one side of {pair}; nothing is left.")
     return (kl - kc * lc / cc) / math.sqrt(left * right)

@@ -14,13 +14,15 @@ from torch import Tensor
 
 from likewise.errors import UndefinedError
 from likewise.measures.facts import LINEAR, ROTATION, SCALE, SHIFT
-from likewise.measures.numerics.algebra import inverse_of, lengths, svd
+from likewise.measures.numerics.algebra import inverse_of, large, lengths, svd
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
 from likewise.measures.values import CONSTANT
 from likewise.measures.workspace import quantity
+
+CLOSE = 1e-3  # logarithms of eigenvalues of which single precision has too few digits
 
 
 @measure(
@@ -97,8 +99,9 @@ def gulp(pair: Pair, *, ridge: float = 0.0) -> float:
     """
     if not ridge:
         square = sum(pair.overlap.shape) - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
-        if square > 1e-6 * sum(pair.overlap.shape):
+        if square > pair.close(1e-6) * sum(pair.overlap.shape):
             return math.sqrt(square)
+    pair.a.require_double()
     # Of X = U S Vᵀ only S enters besides the overlap of the bases U: |U x Uᵀ - V y Vᵀ|.
     x, y = (_shrinkage(rep, ridge) for rep in (pair.a, pair.b))
     u, v = pair.a.principal_basis, pair.b.principal_basis
@@ -133,8 +136,10 @@ def gulp_resi(pair: Pair) -> float:
                 f"the reference's GULP is undefined for {pair}: {rep.name} has {rep.d} neurons that span "
                 f"{rep.rank} dimensions on {pair.n} inputs. Use the default variant."
             )
-    shared = float(torch.linalg.vector_norm(pair.overlap)) ** 2
-    return max(0.0, pair.a.d + pair.b.d - 2 * shared)
+    square = pair.a.d + pair.b.d - 2 * float(torch.linalg.vector_norm(pair.overlap)) ** 2
+    if square < pair.close(1e-6) * (pair.a.d + pair.b.d):
+        pair.a.require_double()
+    return max(0.0, square)
 
 
 @quantity(permuted="same")
@@ -175,14 +180,17 @@ def riemann(pair: Pair, *, shrinkage: float = 0.1) -> float:
     bases = [rep.principal_basis for rep in (pair.a, pair.b)]
     if bases[0].shape[1] + bases[1].shape[1] < pair.n:
         joint, scales, _ = svd(torch.cat(bases, dim=1))
-        joint = joint[:, scales > 1e-10 * scales[0]]
+        joint = joint[:, scales > pair.close(1e-10) * scales[0]]
         bases = [joint.T @ basis for basis in bases]
     shrunk = []
     for rep, basis in zip((pair.a, pair.b), bases, strict=True):
         factors = basis * (rep.spectrum[0] * math.sqrt(pair.n) / rep.size)
         identity = torch.eye(basis.shape[0], dtype=basis.dtype, device=basis.device)
-        shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().numpy())
-    return float(np.linalg.norm(_log_eigenvalues(*shrunk)))
+        shrunk.append(((1 - shrinkage) * factors @ factors.T + shrinkage * identity).cpu().double().numpy())
+    distance = float(np.linalg.norm(_log_eigenvalues(*shrunk)))
+    if distance < CLOSE * math.sqrt(pair.n):
+        pair.a.require_double()
+    return distance
 
 
 def _log_eigenvalues(k: np.ndarray, l: np.ndarray) -> np.ndarray:
@@ -230,7 +238,7 @@ def pnka_points(pair: Pair) -> Tensor:
     for start, stop in pair.a.blocks(4):
         k, l = pair.a.gram_rows(start, stop), pair.b.gram_rows(start, stop)
         x, y = (inverse_of(lengths(rows, dim=1))[:, None] for rows in (k, l))
-        if max(float(x.max()), float(y.max())) < 1e100:
+        if max(float(x.max()), float(y.max())) < large(k.dtype):
             cosines = (k * l).sum(dim=1) * (x * y)[:, 0]
         else:  # products of rows this small would be lost
             cosines = ((k * x) * (l * y)).sum(dim=1)

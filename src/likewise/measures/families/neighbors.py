@@ -40,6 +40,7 @@ FACTS: dict[str, Any] = {
     "identity": 1,
     "invariant_to": {ROTATION, SCALE},
     "cost": "n²·d",
+    "always_double": True,
     "rows": _rows_needed,
     "limits": {"k": (1, None)},
 }

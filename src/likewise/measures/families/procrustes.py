@@ -15,6 +15,7 @@ from likewise.measures.pair import Pair, nuclear_norm, polar
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.saturation import Sizes, either_wide, ranks
+from likewise.measures.values import CONSTANT
 
 SCHOENEMANN = "Schönemann 1966, doi:10.1007/BF02289451; Ding et al. 2021, arXiv:2108.01661"
 WILLIAMS = "Williams et al. 2021, arXiv:2110.14739"
@@ -24,9 +25,10 @@ def _procrustes(pair: Pair, a: float, b: float) -> float:
     """The least |X Q / a - Y / b| over rotations Q, X and Y centred."""
     both = (pair.a.size / a) ** 2 + (pair.b.size / b) ** 2
     square = both - 2 * pair.nuclear / (a * b)
-    if square > 1e-4 * both:
+    if square > pair.close(1e-4) * both:
         return math.sqrt(square)
     # Near zero the difference above is rounding: turn one onto the other and look.
+    pair.a.require_double()
     x, y, turn = pair.a.centred / a, pair.b.centred / b, pair.rotation
     residual = x @ turn - y if turn.shape[0] <= turn.shape[1] else x - y @ turn.T
     return float(torch.linalg.vector_norm(residual))
@@ -80,7 +82,7 @@ def procrustes_size(pair: Pair) -> float:
     """
     pair = pair.on_one_scale
     sizes = pair.a.spread, pair.b.spread
-    if min(sizes) <= 1e-13 * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
+    if min(sizes) <= CONSTANT * max(pair.a.norm, pair.b.norm):  # one side is a point: nothing to turn
         return pair.in_units(max(sizes))
     return pair.in_units(_procrustes(pair, 1.0, 1.0))
 
@@ -153,7 +155,8 @@ def _partly_whitened(rep: Representation, alpha: float) -> Tensor:
     """Singular values alpha S + 1 - alpha, up to a factor, which an angle does not notice."""
     if alpha == 1:  # nothing is added to them, so their scale is such a factor, and small ones keep their digits
         return rep.spectrum[0]
-    power = max(-1000, min(rep.exponent, 1000))
+    limit = 1000 if rep.dtype == torch.float64 else 60  # beyond, one of the two is lost beside the other
+    power = max(-limit, min(rep.exponent, limit))
     return alpha * 2.0 ** min(power, 0) * rep.spectrum[0] + (1 - alpha) * 2.0 ** -max(power, 0)
 
 
@@ -179,9 +182,10 @@ def _shape(pair: Pair, weights: list[Tensor]) -> float:
     x, y = x / x.norm(), y / y.norm()
     cross = x[:, None] * pair.principal_overlap() * y
     cosine = nuclear_norm(cross)
-    if cosine < 1 - 1e-4:
+    if cosine < 1 - pair.close(1e-4):
         return math.acos(cosine)
     # Near zero the cosine is rounding: turn one onto the other and look.
+    pair.a.require_double()
     turn, u, v = polar(cross), pair.a.principal_basis * x, pair.b.principal_basis * y
     residual = u @ turn - v if turn.shape[0] <= turn.shape[1] else u - v @ turn.T
     return 2 * math.asin(min(1.0, float(torch.linalg.vector_norm(residual)) / 2))

@@ -63,6 +63,7 @@ def distance_correlation(pair: Pair) -> float:
     cost="n²·log n",
     rows=3,
     kernels=lambda o: (CorrelationRanks(),),
+    always_double=True,
     source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008",
     shapes="flatten",
 )
@@ -107,15 +108,20 @@ def rsm_difference(pair: Pair) -> float:
     table, a, b = pair.table(Distance()), pair.a, pair.b
     both = table.dot(a, a) + table.dot(b, b)
     square = both - 2 * table.dot(a, b)
-    if square > 1e-6 * both:
+    if square > pair.close(1e-6) * both:
         return pair.in_units(math.sqrt(square))
+    a.require_double()
     exact = (a.distance_rows(i, j) - b.distance_rows(i, j) for i, j in a.blocks(3))
     length = math.sqrt(sum(float(torch.linalg.vector_norm(block)) ** 2 for block in exact))
     return pair.in_units(length)
 
 
 @rsm_difference.variant(
-    "resi", deviation="The spectral norm of D - D', not the Frobenius norm.", kernels=None, cost="n²·iterations"
+    "resi",
+    deviation="The spectral norm of D - D', not the Frobenius norm.",
+    kernels=None,
+    cost="n²·iterations",
+    always_double=True,
 )
 def rsm_difference_resi(pair: Pair) -> float:
     """The largest eigenvalue, by size, of the difference of the distance matrices.
@@ -155,7 +161,7 @@ def _difference_product(pair: Pair) -> Callable[[np.ndarray], np.ndarray]:
     a, b = pair.a, pair.b
     if a.keeps_distances and b.keeps_distances and pair.n >= 64:
         sums = _distance_sums(a)
-        if float((sums - _distance_sums(b)).norm()) > 1e-4 * float(sums.norm()):
+        if float((sums - _distance_sums(b)).norm()) > pair.close(1e-4) * float(sums.norm()):
             return lambda vector: _symmetric_product(a.distances, vector) - _symmetric_product(b.distances, vector)
     n, single = pair.n, not a.workspace.keeps_squares(pair.n)
     a.workspace.reserve(n * n * (4 if single else 8))

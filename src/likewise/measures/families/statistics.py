@@ -28,6 +28,7 @@ WANG = "Wang et al. 2022, arXiv:2012.11311"
     identity=0,
     invariant_to={ROTATION},
     paired=False,
+    always_double=True,  # a difference of two numbers that may be nearly the same
     cost="n·d",
     source=WANG,
     shapes="flatten",
@@ -54,6 +55,7 @@ def magnitude_difference(pair: Pair) -> float:
     identity=0,
     invariant_to={ROTATION, SCALE},
     paired=False,
+    always_double=True,  # a difference of two numbers that may be nearly the same
     cost="n·d",
     source=WANG,
     shapes="flatten",
@@ -74,7 +76,7 @@ def concentricity_difference(pair: Pair) -> float:
 def concentricity(rep: Representation) -> float:
     """Mean cosine of the rows with the mean row."""
     length = float(torch.linalg.vector_norm(rep.mean))
-    if rep.norm and length <= 1e-12 * rep.norm / math.sqrt(rep.n):
+    if rep.norm and length <= rep.close(1e-12) * rep.norm / math.sqrt(rep.n):
         raise UndefinedError(
             f"the mean of {rep.name} is zero up to rounding, so no row has an angle with it. "
             "Concentricity is for activations that are not centred."
@@ -91,6 +93,7 @@ def concentricity(rep: Representation) -> float:
     identity=0,
     invariant_to={ROTATION, SCALE},
     paired=False,
+    always_double=True,  # a difference of two numbers that may be nearly the same
     cost="n²·d",
     source=f"{WANG}; Wang & Isola 2020, arXiv:2005.10242",
 )

@@ -53,6 +53,7 @@ def _imd(trace: np.ndarray, other: np.ndarray, n: int) -> float:
     cost="n²·d, then n³ up to 2,000 inputs",
     rows=NEIGHBORS + 1,
     limits=IMD_LIMITS,
+    always_double=True,
     source=TSITSULIN,
 )
 def imd(pair: Pair, *, mode: str = "auto", vectors: int = 64, seed: int = 0) -> float:
@@ -200,6 +201,7 @@ def _quadrature(graph: sparse.csr_array, vectors: int, rng: np.random.Generator)
     limits={"batch": (4, None), "trials": (1, None), "seed": (0, None)},
     shared_variance=0.65,
     needs=RIPSER,
+    always_double=True,
     source="Barannikov et al. 2022, arXiv:2201.00058",
     version=3,
 )

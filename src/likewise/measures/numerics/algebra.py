@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.linalg
 import torch
@@ -10,7 +12,24 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 LARGE = 1e8  # multiplications from which numpy's symmetric product pays for the threads that it wakes
 CHUNK = 8192  # rows summed in single precision before the sum continues in double
-ILL_CONDITIONED = 1e9  # trace(S) trace(S^-1), above the condition of a covariance we trust
+ILL_CONDITIONED = 1e-9  # one over trace(S) trace(S^-1), which is above the condition of a covariance we trust
+
+
+def tolerance(in_double: float, dtype: torch.dtype) -> float:
+    """A tolerance made for double precision as another type has it: the same power of its rounding.
+
+    >>> f"{tolerance(1e-12, torch.float32):.1e}", tolerance(1e-12, torch.float64)
+    ('4.9e-06', 1e-12)
+    """
+    if dtype == torch.float64:
+        return in_double
+    power = math.log(in_double) / math.log(torch.finfo(torch.float64).eps)
+    return float(torch.finfo(dtype).eps ** power)
+
+
+def large(dtype: torch.dtype) -> float:
+    """A number whose third power a type holds."""
+    return float(torch.finfo(dtype).max ** (100 / 308))
 
 
 def symmetric(rows: Tensor) -> Tensor:
@@ -75,7 +94,7 @@ def whitening(moment: Tensor, rounding: float) -> Tensor:
         identity = torch.eye(moment.shape[0], dtype=moment.dtype, device=moment.device)
         inverse = torch.linalg.solve_triangular(triangle, identity, upper=False)
         size = float(torch.linalg.vector_norm(inverse))
-        if float(moment.trace()) * size**2 < ILL_CONDITIONED and size * rounding < 1:
+        if float(moment.trace()) * size**2 < 1 / tolerance(ILL_CONDITIONED, moment.dtype) and size * rounding < 1:
             return inverse.T.contiguous()  # products of two transposed matrices are slow
     return moment.new_empty(0)
 
@@ -99,8 +118,8 @@ def inverse_of(values: Tensor) -> Tensor:
 def lengths(vectors: Tensor, dim: int) -> Tensor:
     """Norms along an axis, also of vectors so small that their squares are lost."""
     norms = torch.linalg.vector_norm(vectors, dim=dim)
-    tiny = torch.finfo(norms.dtype).tiny
-    small = norms < tiny**0.5 * 2.0**52
+    tiny, eps = torch.finfo(norms.dtype).tiny, torch.finfo(norms.dtype).eps
+    small = norms < tiny**0.5 / eps
     if bool(small.any()):
         index = small.nonzero()[:, 0]
         few = vectors.index_select(1 - dim, index)

@@ -36,10 +36,13 @@ def median_distance(rep: Representation) -> float:
         low, later = _ranked_squares(rep, (pairs - 1) // 2)
         high = low if pairs % 2 else later
     if high <= _rounding_square(rep):
+        rep.require_double()
         raise UndefinedError(
             f"more than half of the pairs of inputs are equal in {rep.name}, so its distances "
             "have no scale. Use cka, or show the networks inputs that differ."
         )
+    if _crowded(rep, high):
+        rep.require_double()
     if _crowded(rep, high) and rep.workspace.keeps_squares(rep.n):
         lengths = torch.pdist(rep.values).sort().values
         return float(lengths[(pairs - 1) // 2] + lengths[pairs // 2]) / 2
@@ -48,7 +51,7 @@ def median_distance(rep: Representation) -> float:
 
 def _crowded(rep: Representation, square: float) -> bool:
     """Whether half of the squared distances are so small beside the rows that a product has lost digits."""
-    return square < CROWDED * 2 * float(rep.squares.median())
+    return square < rep.close(CROWDED) * 2 * float(rep.squares.median())
 
 
 def careful_squares(rep: Representation, start: int, stop: int) -> Tensor:
@@ -80,7 +83,7 @@ def _ranked_squares(rep: Representation, rank: int) -> tuple[float, float]:
         low, high = low + (bin_ - 1) * step, low + (bin_ + 2) * step
         if 8 * float(counts[max(0, bin_ - 1) : bin_ + 2].sum()) <= rep.workspace.limit // 64:
             return _between(rep, low, high, rank)
-        if step <= 1e-14 * high or high <= _rounding_square(rep):  # the rest differs by rounding only
+        if step <= rep.close(1e-14) * high or high <= _rounding_square(rep):  # the rest differs by rounding only
             last = below + int(counts[: bin_ + 2].sum()) - 1
             return high, high if rank < last else _ranked_squares(rep, rank + 1)[0]
 

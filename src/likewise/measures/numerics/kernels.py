@@ -150,7 +150,7 @@ def fill(
         kernel.prepare(rep)
     first = everyone[0]
     # allocated first: small tensors kept between large ones that come and go would fragment the heap
-    margins = {rep.key: torch.zeros(2, rep.n, dtype=rep.mean.dtype, device=rep.mean.device) for rep in everyone}
+    margins = {rep.key: torch.zeros(2, rep.n, dtype=torch.float64, device=rep.mean.device) for rep in everyone}
     products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
     for start, stop in first.blocks(2 * len(everyone)):
         blocks = [kernel.rows(rep, start, stop) for rep in everyone]
@@ -173,7 +173,7 @@ def _add_margins(margins: Tensor, block: Tensor, start: int, stop: int) -> None:
     """Add what rows from the diagonal on say of the sums of all rows and of the diagonal."""
     sums, diagonal = margins
     mirrored = block[:, stop - start :]
-    sums[start:stop] += block.sum(dim=1)
+    sums[start:stop] += block.sum(dim=1, dtype=torch.float64)
     sums[stop:] += block.new_ones(stop - start) @ mirrored
     diagonal[start:stop] = block.diagonal()
 
@@ -182,8 +182,8 @@ def _products(blocks: list[Tensor], left: int) -> Tensor:
     """Inner products of the first `left` blocks with all, without copying them into one matrix."""
     rows = [block.reshape(-1) for block in blocks]
     step = 1 << 16
-    total = torch.zeros(left, len(rows), dtype=rows[0].dtype, device=rows[0].device)
+    total = torch.zeros(left, len(rows), dtype=torch.float64, device=rows[0].device)
     for i in range(0, rows[0].numel(), step):
-        matrix = torch.stack([row[i : i + step] for row in rows])
+        matrix = torch.stack([row[i : i + step] for row in rows]).double()
         total += matrix[:left] @ matrix.T
-    return total.cpu().double()
+    return total.cpu()

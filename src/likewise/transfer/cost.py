@@ -65,7 +65,8 @@ def plan(
     Returns:
         One row per network: `steps`, forward and backward passes of the attack over all images; `passes`, forward
         passes over clean images and over the examples of all networks; `tmacs`, multiplications of all of it in 10¹²
-        (a backward pass to the images counts as one forward pass); `gb`, what its examples take on disk, in 10⁹ bytes.
+        (a backward pass to the images counts as one forward pass); `gb`, what its examples take on disk, in 10⁹ bytes,
+        beside the clean images, which are stored once for all networks that are shown the same.
 
     Example:
         >>> costs = plan(preset="paper")

@@ -142,6 +142,18 @@ def test_tables_and_matrices_follow_a_pair() -> None:
     )
 
 
+def test_results_say_what_was_shuffled_and_left_out() -> None:
+    x, y = clips(0), clips(0) + clips(1)
+    score = likewise.compare(x, y, "cka", calibrate=19, clusters=CLIPS)
+    assert "; 20 clusters of inputs shuffled give " in str(score.calibration)
+    assert score.explain().endswith("(p = 0.1 from 19 shuffles of the 20 clusters of inputs).")
+    matrix = likewise.compare({"a": x, "b": y}, "cka", calibrate=19, clusters=CLIPS)
+    assert any("from 19 shuffles of the 20 clusters of inputs" in line for line in matrix.legend())
+    assert likewise.bootstrap(x, y, clusters=CLIPS).method == "jackknife over groups of 20 clusters of inputs"
+    remembered = [Activations(values, clusters=CLIPS) for values in (x, y)]
+    assert "shuffles of the 20 clusters of inputs" in likewise.compare(*remembered, "cka").explain()
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

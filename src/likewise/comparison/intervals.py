@@ -146,6 +146,7 @@ def bootstrap(
     if call.two and reasons:
         raise UndefinedError(next(iter(reasons.values())))
     facts: dict[str, Any] = {"measure": bound.key, "level": level, "groups": split.count}
+    facts |= {"method": f"jackknife over groups of {split.units.words}"}
     if call.two:
         low, high = float(lows[0, 1]), float(highs[0, 1])
         return Interval(value=float(values[0, 1]), low=low, high=high, **facts)

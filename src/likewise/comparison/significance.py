@@ -185,7 +185,8 @@ def calibrate_layers(
 def null_facts(permutations: int, units: Units, p: np.ndarray, measure: Measure) -> dict[str, Any]:
     """What a result says of its null; a symmetric pair counts once."""
     pairs = int((~np.isnan(p)).sum()) // (2 if measure.info.symmetric else 1)
-    return {"permutations": permutations, "groups": units.groups, "null": pooled_note(permutations, pairs)}
+    facts = {"permutations": permutations, "groups": units.groups, "units": units.words}
+    return facts | {"null": pooled_note(permutations, pairs)}
 
 
 def share_beyond(values: np.ndarray, nulls: np.ndarray, slack: np.ndarray, *, symmetric: bool) -> np.ndarray:
@@ -294,7 +295,8 @@ class Judge:
             return f"Shuffled inputs give no score at {score.sizes}, so there is nothing to compare it with."
         more, less = two_sided(float(score), null, self.measure.info)
         classes = 0 if within is None else len(np.unique(within))
-        return verdict_sentence(score, more, less, float(null.mean()), int(null.size), classes)
+        units = units_of([pair.a.view, pair.b.view]).words
+        return verdict_sentence(score, more, less, float(null.mean()), int(null.size), classes, units)
 
     def _pair(self) -> Pair | None:
         """The pair, if both inputs are still there."""

@@ -60,6 +60,12 @@ class Units:
         """How many groups shuffles keep to, 0 for none."""
         return 0 if self.within is None else int(self.within.max()) + 1
 
+    @property
+    def words(self) -> str:
+        """What is shuffled and left out, for messages."""
+        what = f"{self.count} clusters of inputs" if self.clustered else "inputs"
+        return f"{what} in order of time" if self.memory else what
+
     @cached_property
     def members(self) -> list[np.ndarray]:
         order = np.argsort(self.of_input, kind="stable")

@@ -158,7 +158,9 @@ class Score(float):
             return "It does not look at single inputs, so shuffling them gives no null."
         if self.calibration is not None:
             null = self.calibration
-            return verdict_sentence(self, null.p, null.p_less, null.null_mean, null.permutations, null.groups)
+            return verdict_sentence(
+                self, null.p, null.p_less, null.null_mean, null.permutations, null.groups, null.units
+            )
         if not self._verdict:
             verdict = "" if self._judge is None else self._judge(self)
             self._verdict = verdict or f"{self.call} tells it from noise."
@@ -195,14 +197,16 @@ def range_text(bounds: Bounds) -> str:
     return f"{low} … {high}"
 
 
-def verdict_sentence(score: Score, more: float, less: float, null: float, permutations: int, groups: int) -> str:
+def verdict_sentence(
+    score: Score, more: float, less: float, null: float, permutations: int, groups: int, units: str = "inputs"
+) -> str:
     """More, less, or as alike as chance, with p, the number of shuffles and what they leave in place.
 
     `more` and `less` are the shares of shuffles that are at least as alike and at least as unlike.
     """
     p = min(1.0, 2 * min(more, less))
     shared = f"the {groups} classes" if groups else ""
-    shuffled = f"the inputs{' within classes' * bool(groups)}"
+    shuffled = f"the {units}{' within classes' * bool(groups)}"
     if "confounder=" in score.measure:
         shared = f"{shared} and the confounder" if shared else "the confounder"
         shuffled = f"what the confounder leaves of {shuffled}"

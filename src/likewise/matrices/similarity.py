@@ -153,7 +153,7 @@ class SimilarityMatrix(Labelled):
         needed = math.ceil(1 / LEVEL - 1 / max(1, count))
         return (
             f"more alike than chance: q <= {LEVEL} over {count} pairs, "
-            f"from {shuffles} shuffles of the inputs{within}"
+            f"from {shuffles} shuffles of the {self.about.get('units', 'inputs')}{within}"
             + (f"; {self.about['null']}" if self.about.get("null") else "")
             + (f"; one pair alone would need calibrate={needed}" if shuffles < needed else "")
         )

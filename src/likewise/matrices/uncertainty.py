@@ -88,6 +88,7 @@ class Calibration(_PairNumbers):
         names: What the networks are called, empty for a pair.
         permutations: How many shuffles there were: none for a measure that does not look at single inputs.
         groups: How many groups inputs were shuffled within, 0 for all inputs together.
+        units: What was shuffled: inputs, or clusters of them.
         null: How small p were found where there are several pairs.
     """
 
@@ -104,12 +105,14 @@ class Calibration(_PairNumbers):
     names: tuple[str, ...] = ()
     permutations: int = 0
     groups: int = 0
+    units: str = "inputs"
     null: str = ""
 
     def _sentence(self) -> str:
         if not self.permutations:
             return f"{self.measure} = {self.value:.4g}; {NO_NULL}"
-        noise = f"inputs shuffled within {self.groups} groups give" if self.groups else "noise gives"
+        within = f" within {self.groups} groups" if self.groups else ""
+        noise = f"{self.units} shuffled{within} give" if within or self.units != "inputs" else "noise gives"
         return (
             f"{self.measure} = {self.value:.4g}; {noise} {self.null_mean:.4g} (95 %: "
             f"{self.null_quantile:.4g}); calibrated {self.calibrated:.4g}, p = {self.p:.3g}"

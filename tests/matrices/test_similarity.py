@@ -219,6 +219,8 @@ def test_the_legend_says_when_classes_were_kept() -> None:
     few, enough = (likewise.compare(views(), "cka", calibrate=shuffles) for shuffles in (19, 20))
     assert str(few).endswith("; one pair alone would need calibrate=20")
     assert "need" not in str(enough)
+    without_null_first = likewise.compare(views(), ["imd", "cka"], calibrate=99)
+    assert str(without_null_first).splitlines()[-1] == CHANCE + POOLED
 
 
 def test_no_star_is_given_to_strangers_but_by_chance() -> None:

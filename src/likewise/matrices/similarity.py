@@ -144,13 +144,13 @@ class SimilarityMatrix(Labelled):
 
     def legend(self) -> list[str]:
         """One line per mark that is in use."""
-        return super().legend() + ([f"{ALIKE} {self._significance()}"] if "q" in self.extra else [])
+        count = int((~np.isnan(np.asarray(self.extra.get("q", np.nan)))).sum()) // (2 if self.symmetric else 1)
+        return super().legend() + ([f"{ALIKE} {self._significance(count)}"] if count else [])
 
-    def _significance(self) -> str:
-        count = int((~np.isnan(np.asarray(self.extra["q"]))).sum()) // (2 if self.symmetric else 1)
+    def _significance(self, count: int) -> str:
         groups, shuffles = (int(self.about.get(name, 0)) for name in ("groups", "permutations"))
         within = f" within {groups} classes" if groups else ""
-        needed = math.ceil(1 / LEVEL - 1 / max(1, count))
+        needed = math.ceil(1 / LEVEL - 1 / count)
         return (
             f"more alike than chance: q <= {LEVEL} over {count} pairs, "
             f"from {shuffles} shuffles of the {self.about.get('units', 'inputs')}{within}"

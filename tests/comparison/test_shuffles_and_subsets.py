@@ -6,11 +6,16 @@ from concurrent.futures import Future
 import cloudpickle
 import numpy as np
 import pytest
+import torch
 
 import likewise
 from likewise.comparison import intervals, null
 from likewise.comparison.pairs import score_table
+from likewise.measures.numerics.ranks import rank_vector
+from likewise.measures.representation import Representation
+from likewise.measures.resampling import Permuted
 from likewise.measures.workspace import Workspace
+from likewise.views import Activations
 
 RNG = np.random.default_rng(5)
 HIDDEN = RNG.normal(size=(60, 4))
@@ -117,3 +122,14 @@ def test_every_workspace_of_nulls_and_intervals_has_the_memory_limit(engine, mon
     assert len(limits) >= 3  # scores, nulls, intervals
     assert None not in limits
     assert max(limits) <= 2 * 10**7
+
+
+def test_shuffled_ranks_need_no_square_matrix() -> None:
+    workspace = Workspace(10**7, networks=2, resampled=True)
+    rep = Representation(Activations(RNG.normal(size=(420, 6))), workspace)
+    assert not workspace.keeps_squares(420)
+    order = torch.from_numpy(RNG.permutation(420))
+    whole = torch.zeros(420, 420, dtype=rank_vector(rep).dtype)
+    whole[tuple(torch.triu_indices(420, 420, 1))] = rank_vector(rep)
+    whole = (whole + whole.T)[order][:, order]
+    assert torch.equal(rank_vector(Permuted(rep, order)), whole[tuple(torch.triu_indices(420, 420, 1))])

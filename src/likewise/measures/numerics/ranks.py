@@ -38,7 +38,14 @@ class CorrelationRanks:
 
 
 def _permute(rep: Representation, ranks: Tensor, index: Tensor) -> Tensor:
-    return rank_matrix(rep)[index][:, index][_above_diagonal(rep)]
+    if rep.workspace.keeps_squares(rep.n):
+        return rank_matrix(rep)[index][:, index][_above_diagonal(rep)]
+    moved, stop = torch.empty_like(ranks), 0
+    for i in range(rep.n - 1):
+        low, high = torch.minimum(index[i], index[i + 1 :]), torch.maximum(index[i], index[i + 1 :])
+        start, stop = stop, stop + len(low)
+        moved[start:stop] = ranks[low * (2 * rep.n - low - 1) // 2 + high - low - 1]
+    return moved
 
 
 @quantity(permuted=_permute)

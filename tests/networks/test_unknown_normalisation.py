@@ -271,3 +271,32 @@ def test_what_does_not_say_how_images_are_shown_is_refused(nets: Any, options: s
     with pytest.raises(LikewiseError) as error:
         likewise.network(f"nets.py:mlp,{options}")
     assert str(error.value) == sentence
+
+
+def test_a_folder_of_a_training_takes_another_normalisation(nets: Any, tmp_path: Path) -> None:
+    likewise.train("zoo:mlp", "digits:train[:100]", epochs=1, out=tmp_path / "run", progress=False)
+    known = likewise.network(str(tmp_path / "run"))
+    for path in (tmp_path / "run", tmp_path / "run" / "weights.safetensors"):
+        net = likewise.network(f"{path},mean=0.25,std=1/4")
+        assert (net.mean.flatten().tolist(), net.std.flatten().tolist()) == ([0.25], [0.25])
+        assert torch.equal(net(torch.full((1, 1, 8, 8), 0.25)), unwrapped(known)(torch.zeros(1, 1, 8, 8)))
+    assert list(likewise.networks.names.named_networks([f"{tmp_path}/run/weights.safetensors,mean=0,std=1"])) == [
+        "weights"
+    ]
+
+
+def test_weights_saved_with_a_transform_of_a_file_ask_for_it_to_be_typed(nets: Any) -> None:
+    net = likewise.network("nets.py:mlp,transform=nets.py:in_bytes")
+    likewise.networks.save(net, "kept.safetensors")
+    with pytest.raises(InputError, match="which a file may not choose"):
+        likewise.network("nets.py:mlp@kept.safetensors")
+    again = likewise.network("nets.py:mlp,transform=nets.py:in_bytes@kept.safetensors")
+    assert accuracy(again)[0] == accuracy(net)[0]
+
+
+def test_a_transform_is_no_use_in_training(nets: Any) -> None:
+    with pytest.raises(InputError, match="is trained on data as it is, so transform means nothing"):
+        likewise.train("nets.py:mlp,transform=nets.py:in_bytes", "digits:train[:100]", epochs=1, progress=False)
+    done = likewise.train("nets.py:mlp,mean=0.5,std=0.5", "digits:train[:100]", epochs=1, progress=False)
+    assert isinstance(done.net, Normalised)
+    assert accuracy(done.net)[1] == []

@@ -19,22 +19,17 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from likewise._base.files import is_file
-from likewise._base.machine import free_memory
 from likewise._base.registry import parse_value
 from likewise.data import Data
-from likewise.data.inputs import channel_statistics
-from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, first_line, quoted_list
+from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
+from likewise.networks.building import build, sizes_from, with_weights
 from likewise.networks.class_names import classes_of_dataset, record_classes, recorded_classes
-from likewise.networks.forward import input_kind
 from likewise.networks.inputs.normalisation import (
-    Normalised,
-    NormalisedVideo,
     normalised_by,
     note,
     noted,
@@ -56,7 +51,6 @@ _FILE = re.compile(r"(?P<file>(?:(?!,\w+=).)+?\.py):(?P<rest>[^:,@]+(,[^@]*)?(@.
 SHOWING = ("mean", "std", "transform")  # options of every network: how it is shown images
 SHOWING_TEXT = r",(?:(?:mean|std)=[-+./\deE]*(?:,[-+.\d][-+./\deE]*)*|transform=[^,@=]+)"
 OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
-_MANY = 10_000  # a size from which on a network is weighed before it is built
 
 
 def find_source(prefix: str) -> Source | None:
@@ -296,7 +290,7 @@ def network(
     said = _pop_showing(typed_options)
     declared = {}
     if parts.weights is not None:
-        declared = weight_metadata.declared_options(parts, header, parts.weights, typed_options)
+        declared = weight_metadata.declared_options(parts, header, parts.weights, typed_options | said)
     pretrained = bool(typed_options.pop("pretrained", parts.weights is None and not untrained))
     seed = typed_options.pop("seed", seed)
     inputs = None if data is None else data.of_kind(parts.source.domain(parts.name))
@@ -306,15 +300,22 @@ def network(
     sizing = None if published else inputs  # published weights have their own sizes
     every_option = sizes_from(sizing, parts, pretrained) | declared | typed_options
     request = Request(parts.prefix, parts.name, every_option, pretrained, str(address), typed, domain)
-    loaded = _build(parts.source, request, seed or 0)
+    loaded = build(parts.source, request, seed or 0)
     if untrained or (header and header.get("transform") != OWN):
         loaded = replace(loaded, transform=None)  # what is trained here is trained on data as it is
+    if "transform" in said and untrained:
+        raise InputError(
+            f"{address} is trained on data as it is, so transform means nothing. Give mean and std, or leave it out."
+        )
     if "transform" in said:
         loaded = replace(loaded, mean=None, std=None, transform=from_callable(load_function(said["transform"])))
-    net = _with_weights(loaded, parts, {} if "transform" in said else header, sizing).eval()
+    net = with_weights(loaded, parts, header, sizing).eval()
+    if "transform" in said:
+        net = unwrapped(net)  # it gives images as the network inside takes them
+        every_option |= {"transform": str(getattr(said["transform"], "__name__", said["transform"]))}
+    _record(net, loaded, parts, every_option, header)
     if "mean" in said:
         net = normalised_by(net, said["mean"], said["std"])
-    _record(net, loaded, parts, every_option, header)
     return net if tokenizer is None or isinstance(tokenizer, str) else with_tokenizer(net, tokenizer)
 
 
@@ -381,7 +382,7 @@ def save(net: nn.Module, path: str | Path) -> None:
     classes = recorded_classes(net)
     if classes is not None:
         about["class_names"] = classes.to_text()
-    if transform_of(net) is not None:
+    if transform_of(net) is not None and "transform" not in about.get("options", {}):
         about["transform"] = OWN
     files.save(net, path, about=about)
 
@@ -412,86 +413,3 @@ def _declared_network(header: dict[str, Any], path: Path) -> NetworkAddress:
         raise InputError(f"{path} names a network that cannot be built: {error}") from error
     weight_metadata.check_network(address, name, path, allowed=allowed)
     return replace(address, weights=str(path))
-
-
-def _build(source: Source, request: Request, seed: int) -> Loaded:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if not source.guarded:
-            return source.build(request)
-        try:
-            if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
-                _check_size(source, request)
-            return source.build(request)
-        except (LikewiseError, ImportError, Warning):
-            raise
-        except Exception as error:  # whatever a library says to options it cannot use
-            raise InputError(
-                f"{request.address} cannot be built: {first_line(error)}. Check its name and options."
-            ) from error
-
-
-def _check_size(source: Source, request: Request) -> None:
-    """Refuse a network larger than memory, judged by one without numbers in it."""
-    with torch.device("meta"):
-        net = source.build(replace(request, pretrained=False)).net
-    values = [*net.parameters(), *net.buffers()]
-    need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
-    if need > room:
-        raise InputError(
-            f"{request.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
-            "free. Choose smaller options."
-        )
-
-
-def _with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any], data: Data | None) -> nn.Module:
-    net, mean, std = loaded.net, loaded.mean, loaded.std
-    if address.weights is not None:
-        label = f"{address.weights} for {address}"
-        state, saved = files.split_normalisation(files.read(address.weights))
-        files.fit(net, state, label=label, renames=loaded.renames)
-        own_mean, own_std = weight_metadata.declared_normalisation(header | saved, address.weights)
-        if own_mean is not None and len(own_mean) == 1:
-            return normalised_by(net, own_mean, own_std)
-        mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
-    elif (
-        data is not None
-        and data.domain == "image"
-        and mean is None
-        and loaded.transform is None
-        and input_kind(net) in (None, "image")
-    ):
-        mean, std = channel_statistics(data)
-    if mean is None or std is None:
-        return net
-    return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
-
-
-def sizes_from(data: Data | None, address: NetworkAddress, pretrained: bool) -> dict[str, Any]:
-    """The sizes that data asks of a network, as far as this one can be built with them; none without data."""
-    if data is None:
-        return {}
-    sizes: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
-    if data.domain == "image":
-        sizes |= {"channels": data.inputs.shape[1]}
-        if not (pretrained and address.source.comes_trained):  # weights are made for one size
-            sizes |= {"size": data.inputs.shape[2]}
-    if data.domain == "graph":
-        sizes |= {"features": data.inputs.graph.x.shape[1]}
-    if data.class_tokens and address.weights is None:  # else the weights decide, by their header
-        sizes |= {"class_tokens": data.class_tokens}
-    _check_domain(address, data)
-    accepted = address.source.accepts(address.name)
-    return {name: value for name, value in sizes.items() if name in accepted}
-
-
-def _check_domain(address: NetworkAddress, data: Data) -> None:
-    """Refuse data of another kind than the architecture was made for, as far as that is known."""
-    domain = address.source.domain(address.name)
-    if domain in (None, data.domain):
-        return
-    example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
-    raise InputError(
-        f"{address} takes {domain} inputs and {data.name!r} holds "
-        f"{data.domain} inputs. Choose a network for these, such as {example}."
-    )

@@ -89,7 +89,12 @@ def normalised_by(net: nn.Module, mean: Any, std: Any) -> Normalised:
     One number stands for all channels.
     """
     values = [_channel_values("mean", mean), _channel_values("std", std)]
-    inside = unwrapped(net)
+    inside, transform = unwrapped(net), transform_of(net)
+    if transform is not None and transform.whole:
+        raise InputError(
+            f"{type(inside).__name__} is shown what its own processor makes of an image, so mean and std mean nothing. "
+            "Give transform, a function from a PIL image to what it takes."
+        )
     kernel = next((part for part in inside.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))), None)
     count = max(map(len, values))
     if count == 1 and kernel is not None:

@@ -1,0 +1,106 @@
+"""The network of a parsed address: sized for data, built by its source, with weights and normalisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from likewise._base.machine import free_memory
+from likewise.data import Data
+from likewise.data.inputs import channel_statistics
+from likewise.errors import InputError, LikewiseError, first_line
+from likewise.networks import weight_metadata
+from likewise.networks import weights as files
+from likewise.networks.forward import input_kind
+from likewise.networks.inputs.normalisation import Normalised, NormalisedVideo, normalised_by
+from likewise.networks.sources.base import Loaded, NetworkAddress, Request, Source
+
+_MANY = 10_000  # a size from which on a network is weighed before it is built
+
+
+def build(source: Source, request: Request, seed: int) -> Loaded:
+    """What a source builds, with a sentence where its library cannot use the options."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if not source.guarded:
+            return source.build(request)
+        try:
+            if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
+                _check_size(source, request)
+            return source.build(request)
+        except (LikewiseError, ImportError, Warning):
+            raise
+        except Exception as error:  # whatever a library says to options it cannot use
+            raise InputError(
+                f"{request.address} cannot be built: {first_line(error)}. Check its name and options."
+            ) from error
+
+
+def _check_size(source: Source, request: Request) -> None:
+    """Refuse a network larger than memory, judged by one without numbers in it."""
+    with torch.device("meta"):
+        net = source.build(replace(request, pretrained=False)).net
+    values = [*net.parameters(), *net.buffers()]
+    need, room = sum(v.numel() * v.element_size() for v in values), free_memory()
+    if need > room:
+        raise InputError(
+            f"{request.address} would take {need / 1e9:,.0f} GB of memory, and {room / 1e9:,.0f} GB are "
+            "free. Choose smaller options."
+        )
+
+
+def with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any], data: Data | None) -> nn.Module:
+    """A network with the weights of its address and its normalisation: of the weights, its source or the data."""
+    net, mean, std = loaded.net, loaded.mean, loaded.std
+    if address.weights is not None:
+        label = f"{address.weights} for {address}"
+        state, saved = files.split_normalisation(files.read(address.weights))
+        files.fit(net, state, label=label, renames=loaded.renames)
+        own_mean, own_std = weight_metadata.declared_normalisation(header | saved, address.weights)
+        if own_mean is not None and len(own_mean) == 1:
+            return normalised_by(net, own_mean, own_std)
+        mean, std = (mean, std) if own_mean is None else (own_mean, own_std)
+    elif (
+        data is not None
+        and data.domain == "image"
+        and mean is None
+        and loaded.transform is None
+        and input_kind(net) in (None, "image")
+    ):
+        mean, std = channel_statistics(data)
+    if mean is None or std is None:
+        return net
+    return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
+
+
+def sizes_from(data: Data | None, address: NetworkAddress, pretrained: bool) -> dict[str, Any]:
+    """The sizes that data asks of a network, as far as this one can be built with them; none without data."""
+    if data is None:
+        return {}
+    sizes: dict[str, Any] = {"classes": len(data.classes)} if data.classes else {}
+    if data.domain == "image":
+        sizes |= {"channels": data.inputs.shape[1]}
+        if not (pretrained and address.source.comes_trained):  # weights are made for one size
+            sizes |= {"size": data.inputs.shape[2]}
+    if data.domain == "graph":
+        sizes |= {"features": data.inputs.graph.x.shape[1]}
+    if data.class_tokens and address.weights is None:  # else the weights decide, by their header
+        sizes |= {"class_tokens": data.class_tokens}
+    _check_domain(address, data)
+    accepted = address.source.accepts(address.name)
+    return {name: value for name, value in sizes.items() if name in accepted}
+
+
+def _check_domain(address: NetworkAddress, data: Data) -> None:
+    """Refuse data of another kind than the architecture was made for, as far as that is known."""
+    domain = address.source.domain(address.name)
+    if domain in (None, data.domain):
+        return
+    example = {"image": "zoo:resnet20", "graph": "zoo:gcn", "text": "zoo:bert-tiny"}[data.domain]
+    raise InputError(
+        f"{address} takes {domain} inputs and {data.name!r} holds "
+        f"{data.domain} inputs. Choose a network for these, such as {example}."
+    )

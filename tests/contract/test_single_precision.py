@@ -179,3 +179,10 @@ def test_faster_products_of_fewer_digits_are_not_used_unasked() -> None:
         assert not Representation(view).uses_float32
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def test_an_input_far_larger_than_all_others_leaves_sums_their_digits() -> None:
+    x, y = (values.astype(np.float32) for values in related(1500, 64, 64, rank=10))
+    x[7] = y[7] = 1e6
+    expected = likewise.compare(x.astype(np.float64), y.astype(np.float64), "cka")
+    assert likewise.compare(x, y, "cka") == pytest.approx(expected, rel=1e-9)

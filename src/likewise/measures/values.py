@@ -187,8 +187,13 @@ class Values:
 
     @property
     def uses_float32(self) -> bool:
-        """Whether `float32_centred` is not empty."""
-        return self._worth_float32 and self.float32_centred.numel() > 0
+        """Whether `float32_centred` is not empty, and sums of its rows keep their digits."""
+        return self._worth_float32 and self.float32_centred.numel() > 0 and not self._has_giant
+
+    @quantity(permuted="same")
+    def _has_giant(self) -> bool:
+        """Whether one row has a tenth of all squares, beside which the others lose digits."""
+        return bool(10 * self.float32_squares.max() > self.float32_squares.sum())
 
     @property
     def _worth_float32(self) -> bool:

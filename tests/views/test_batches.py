@@ -165,8 +165,8 @@ def test_on_a_cpu_a_part_is_as_large_as_the_largest_layer_lets_it(monkeypatch: p
     images = torch.rand(300, 3, 32, 32)
     monkeypatch.setattr(batches, "_ROOM", 20 * 8 * 32 * 32 * 4)  # what the convolution gives for 20 inputs
     found = shown(net, images, "2")
-    # 2 to find out, then batches of 256 and 44, and 2 twice to see whether it answers at random
-    assert sizes == [2] + [20] * 12 + [16] + [2, 2] + [20, 20, 4]
+    # 2 to find out, then batches of 256 and 44, after the first 20 of them 2 twice to see whether it answers at random
+    assert sizes == [2] + [20] + [2, 2] + [20] * 11 + [16] + [20, 20, 4]
     sizes.clear()
     torch.testing.assert_close(shown(net, images, "2", batch_size=256).values, found.values)
     assert sizes == [256, 2, 2, 44]  # asked for, and done

@@ -22,6 +22,7 @@ def diff(
     fail_over: Annotated[list[str] | None, Option(help="MEASURE=VALUE: exit with 1 if more. May be repeated.")] = None,
     transfer: Annotated[int | None, Option(help="Inputs to attack; 0 for none. Else 100 if images are small.")] = None,
     seed: Annotated[int, Option(help="Draws the order of the inputs and the start of attacks.")] = 0,
+    memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     out: Annotated[Path | None, Option(help="Folder for diff.md, diff.json and diff.png.")] = None,
     as_markdown: Annotated[bool, Option("--markdown", help="For a pull request.")] = False,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
@@ -40,6 +41,7 @@ def diff(
         fail_under=thresholds(fail_under, "--fail-under"),
         fail_over=thresholds(fail_over, "--fail-over"),
         seed=seed,
+        memory=memory,
         **show_keywords(show, named_networks([a, b])),
     )
     if out is not None:

@@ -25,6 +25,7 @@ def layerwise(
     measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
     calibrate: Annotated[bool, Option("--calibrate", help="Compare the most alike layers with chance.")] = False,
     seed: Annotated[int, Option(help="Draws the order of the inputs, and shuffles.")] = 0,
+    memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     out: Annotated[Path | None, Option(help="Folder for the matrix and its picture.")] = None,
     as_csv: Annotated[bool, Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
@@ -35,8 +36,8 @@ def layerwise(
     from likewise.networks.names import named_networks
 
     networks = named_networks([a] if b is None else [a, b])
-    options = show_keywords(show, networks, several=True)
-    matrix = likewise.layerwise(a, b, data, measure=measure, calibrate=calibrate, seed=seed, **options)
+    options = {"seed": seed, "memory": memory, **show_keywords(show, networks, several=True)}
+    matrix = likewise.layerwise(a, b, data, measure=measure, calibrate=calibrate, **options)
     if out is not None:
         for path in matrix.write(out):
             echo(str(path), err=True)

@@ -6,30 +6,30 @@ Every other measure takes the layers as views, from memory or mapped from a stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from likewise import __version__
-from likewise._base.progress import Progress
 from likewise.comparison.arguments import permutations_of, seeded, with_options
 from likewise.comparison.null import layer_nulls
 from likewise.comparison.pairs import score_items
 from likewise.comparison.significance import calibrate_layers
+from likewise.comparison.streaming.layer_groups import CHUNK, Limits
+from likewise.comparison.streaming.layer_rows import check_counts, check_rows, chunks, paired_rows
 from likewise.data import Data, as_data
-from likewise.data.inputs import data_name, to_device
+from likewise.data.inputs import data_name
 from likewise.data.objects import read_once
 from likewise.errors import InputError, brief
 from likewise.matrices.labelled import ACCURACIES
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.uncertainty import NO_NULL
 from likewise.measures.function import Measure
-from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
+from likewise.measures.numerics.minibatch import Grams, MinibatchCKA
 from likewise.measures.registry import select
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
@@ -39,7 +39,6 @@ from likewise.networks.names import address_of, named_networks, network_and_name
 from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views import Activations
 from likewise.views.activations import accuracies
-from likewise.views.batches import Batch, batches, known_length
 from likewise.views.extract import extract_network
 from likewise.views.layer_pass import Tally
 from likewise.views.recorder import Recorder
@@ -65,10 +64,11 @@ def layerwise(
 ) -> LayerMatrix:
     """How alike every layer of a network is to every layer of another (or of itself), on data.
 
-    `cka-debiased`, the default, is computed batch by batch in one pass over both networks: the memory needed is that of
-    one batch, and the value nears the whole-data one with the number of inputs, sooner with larger batches. Data and
-    arrays are shown in an order drawn from `seed`, since batches of one class alone would mislead; other iterables as
-    they come. Any other measure takes all activations at once, from a `store` where there is one.
+    `cka-debiased`, the default, is computed batch by batch while both networks run: the memory needed is that of all
+    layers for one batch, and at most `memory`; the value nears the whole-data one with the number of inputs, sooner
+    with larger batches. Data and arrays are shown in an order drawn from `seed`, since batches of one class alone would
+    mislead; other iterables as they come. Any other measure takes all activations at once, from a `store` where there
+    is one.
 
     Args:
         a: An address or a module; or a list or mapping of two, whose names tables and pictures then carry.
@@ -80,7 +80,8 @@ def layerwise(
             `maximum` of the matrix. A number asks for that many shuffles instead of 200; those of "cka-debiased" are
             within batches.
         seed: Draws the order of the inputs, and shuffles.
-        memory: The most that a measure other than "cka-debiased" may hold at a time, such as "4GB".
+        memory: The most to hold at a time, such as "4GB"; by default two thirds of what is free. Where the layers of
+            one batch take more, it is shown again for the rest of them: "cka-debiased" is the same, and takes longer.
         **options: The measure's own options, and how networks are shown (see `Show`). By default `reduce` is "flatten",
             and "mean" for texts, since they differ in length; `batch_size` is 512 for "cka-debiased".
 
@@ -110,9 +111,8 @@ def layerwise(
     reduction = show.reduce or ("mean" if is_text(inputs) else "flatten")
     if bound.key == STREAMED:
         size: int | None = show.batch_size or BATCH
-        values, nulls, names, reasons, recipes, shares = _stream(
-            sides, replace(show, data=inputs, reduce=reduction, batch_size=size), seed, shuffles
-        )
+        limit, batched = parse_memory(memory), replace(show, data=inputs, reduce=reduction, batch_size=size)
+        values, nulls, names, reasons, recipes, shares = _stream(sides, batched, seed, shuffles, limit)
         saturation: Reasons = {}  # debiased CKA says something at any width
     else:
         size = show.batch_size
@@ -236,22 +236,35 @@ def is_text(data: Any) -> bool:
 
 
 def _stream(
-    sides: list[_Side], show: Show, seed: int, shuffles: int
+    sides: list[_Side], show: Show, seed: int, shuffles: int, memory: int
 ) -> tuple[np.ndarray, np.ndarray | None, list[list[str]], Reasons, list[str], dict[str, float | None]]:
     """Debiased CKA of all pairs of layers, its null, layers, why some have none, how images were shown, accuracies."""
     by_position = show.reduce in BY_POSITION
     if shuffles and by_position and is_text(show.data):
         raise InputError("texts have unequally many tokens, which cannot change places. Choose reduce='mean'.")
     inputs = [transform_for(side.net, show.data, repr(side.name), side.show.transform) for side in sides]
-    recorders = [Recorder(side.net, side.name, replace(side.show, reduce=show.reduce)) for side in sides]
-    sums = MinibatchCKA(shuffles, seed)
+    recorders = [
+        Recorder(side.net, side.name, replace(side.show, reduce=show.reduce), room=memory // CHUNK) for side in sides
+    ]
+    sums, grams, counts = MinibatchCKA(shuffles, seed), list[Grams](), list[tuple[str, int]]()
     size = show.batch_size or BATCH
     tallies = [Tally(recorder.network, data, recorder.label) for recorder, data in zip(recorders, inputs, strict=True)]
-    for rows, batch, number in paired_rows(recorders, inputs, size, seed, show.progress, tallies):
-        check_rows(rows, [recorder.label for recorder in recorders], number)
-        for chunk in _chunks([list(layers.values()) for layers in rows], batch, size, seed):
-            each = len(chunk[0][0]) // batch.size if by_position else 1
-            sums.add(chunk[0], chunk[1] if len(chunk) > 1 else None, rows_per_input=each)
+    limits = Limits(memory, gram_copies=3 if shuffles else 1)  # a shuffle moves rows and columns
+    for rows, batch, number, is_last in paired_rows(recorders, inputs, size, seed, show.progress, limits, tallies):
+        counts = check_rows(rows, [recorder.label for recorder in recorders], number, counts)
+        each = counts[0][1] // batch.size if by_position else 1
+        if batch.rows is not None:  # a graph, whose nodes come at once
+            for chunk in chunks([list(layers.values()) for layers in rows], batch, size, seed):
+                sums.add(chunk[0], chunk[1] if len(chunk) > 1 else None, rows_per_input=each)
+            counts = []
+            continue
+        grams = grams or [Grams(recorder.layers) for recorder in recorders]
+        for side_grams, layers in zip(grams, rows, strict=True):
+            for name in list(layers):
+                side_grams.add(name, layers.pop(name))
+        if is_last:
+            sums.add_sides(*(side_grams.side() for side_grams in grams), rows_per_input=each)
+            grams, counts = [], []
     names = [recorder.layers for recorder in recorders]
     ends = zip([recorders[0], recorders[-1]], [names[0], names[-1]], sums.faults(), strict=True)
     faults = [
@@ -270,69 +283,11 @@ def _stream(
     return sums.values().numpy(), nulls, names, undefined, recipes, shares
 
 
-def paired_rows(
-    recorders: list[Recorder],
-    inputs: list[Any],
-    batch_size: int,
-    seed: int,
-    progress: bool,
-    tallies: Sequence[Tally] = (),
-) -> Iterator[tuple[list[dict[str, Tensor]], Batch, int]]:
-    """One pass over the layers of one or two networks: rows by layer for each, the batch, and its number."""
-    total = -(-(known_length(inputs[0]) or 0) // batch_size)
-    with ExitStack() as stack:
-        bar = stack.enter_context(Progress(total, "layer by layer", show=progress))
-        for recorder in recorders:
-            stack.enter_context(recorder)
-        for number, group in enumerate(_paired_batches(recorders, inputs, batch_size, seed), start=1):
-            records = [recorder.forward(batch, number) for recorder, batch in zip(recorders, group, strict=True)]
-            for tally, record, batch in zip(tallies, records, group, strict=bool(tallies)):
-                tally.add(record.answer, batch.labels)
-            rows = [record.rows for record in records]
-            yield rows, group[0], number
-            bar.advance()
-
-
-def _paired_batches(recorders: list[Recorder], inputs: list[Any], batch_size: int, seed: int) -> Iterator[list[Batch]]:
-    """One batch per network, of the same inputs: one for all where all are shown the same."""
-    devices = [recorder.input_device for recorder in recorders]
-    if all(data is inputs[0] for data in inputs):
-        for batch in _merge_small(batches(inputs[0], batch_size, shuffle=seed, device=devices[0])):
-            yield [replace(batch, inputs=to_device(batch.inputs, device)) for device in devices]
-        return
-    pairs = zip(inputs, devices, strict=True)
-    streams = [_merge_small(batches(data, batch_size, shuffle=seed, device=device)) for data, device in pairs]
-    yield from map(list, zip(*streams, strict=True))
-
-
-def check_rows(recorded: list[dict[str, Tensor]], labels: list[str], number: int) -> None:
-    """Refuse what is not finite, and layers whose rows are not the same things."""
-    every = [(f"{n!r} of {label}", r) for rows, label in zip(recorded, labels, strict=True) for n, r in rows.items()]
-    for label, rows in every:
-        if not rows.sum().isfinite() and not rows.isfinite().all():
-            bad = int((~rows.isfinite()).any(dim=1).sum())
-            raise InputError(
-                f"{label} has NaN or infinite entries in {bad} of {len(rows)} rows of batch "
-                f"{number}. Drop or repair the inputs they come from."
-            )
-    _check_counts([(label, len(rows)) for label, rows in every])
-
-
-def _check_counts(counts: list[tuple[str, int]]) -> None:
-    first, n = counts[0]
-    other = next((count for count in counts if count[1] != n), None)
-    if other is not None:
-        raise InputError(
-            f"{first} gives {n} rows and {other[0]} gives {other[1]}, so their rows are not the "
-            "same inputs. Choose reduce='flatten' or 'mean', or layers with equal maps."
-        )
-
-
 def _pairwise(
     views: Sequence[Mapping[str, Activations]], measure: Measure, memory: str | int | None
 ) -> tuple[np.ndarray, list[list[str]], Reasons]:
     """The measure for every pair; what follows from one layer alone is computed once for it."""
-    _check_counts([(repr(view.name), view.n) for layer_views in views for view in layer_views.values()])
+    check_counts([(repr(view.name), view.n) for layer_views in views for view in layer_views.values()])
     workspace = None if memory is None else Workspace(parse_memory(memory), networks=sum(map(len, views)))
     left, right = ([Representation(view, workspace) for view in side.values()] for side in (views[0], views[-1]))
     right = left if len(views) == 1 else right
@@ -358,43 +313,6 @@ def _saturation(views: Sequence[Mapping[str, Activations]], measure: Measure, va
         if one is not other
     }
     return {pair: reason for pair, reason in reasons.items() if reason}
-
-
-def _merge_small(steps: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches, with one too small for HSIC1 joined to the one before it."""
-    last: Batch | None = None
-    for batch in steps:
-        if last is not None and min(last.size, batch.size) < SMALLEST_BATCH:
-            last = Batch(_join(last.inputs, batch.inputs), None, last.start)
-            continue
-        if last is not None:
-            yield last
-        last = batch
-    if last is not None:
-        yield last
-
-
-def _chunks(rows: list[list[Tensor]], batch: Batch, batch_size: int, seed: int) -> Iterator[list[list[Tensor]]]:
-    """A graph comes in one batch however large it is: its nodes in chunks of the batch size."""
-    if batch.rows is None or batch.size <= batch_size:
-        yield rows
-        return
-    order = torch.randperm(batch.size, generator=torch.Generator().manual_seed(seed))
-    for chunk in order.tensor_split(-(-batch.size // batch_size)):
-        yield [[values[chunk] for values in layers] for layers in rows]
-
-
-def _join(first: Any, second: Any) -> Any:
-    if isinstance(first, Tensor) and first.shape[1:] == second.shape[1:]:
-        return torch.cat([first, second])
-    if isinstance(first, list):
-        return [*first, *second]
-    if isinstance(first, dict) and all(first[k].shape[1:] == second[k].shape[1:] for k in first):
-        return {key: torch.cat([first[key], second[key]]) for key in first}
-    raise InputError(
-        f"a batch of fewer than {SMALLEST_BATCH} inputs cannot be joined to the one before it, since "
-        f"their inputs differ in size. Choose batches of at least {SMALLEST_BATCH}."
-    )
 
 
 def _about(data: Any, **facts: Any) -> dict[str, str]:

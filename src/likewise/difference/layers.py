@@ -17,7 +17,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from likewise._base.machine import on_precise_device
-from likewise.comparison.layerwise import check_rows, is_text, layerwise, paired_rows
+from likewise.comparison.layerwise import is_text, layerwise
+from likewise.comparison.streaming.layer_groups import CHUNK, Limits
+from likewise.comparison.streaming.layer_rows import check_rows, paired_rows
 from likewise.difference.counterparts import counterparts
 from likewise.measures.numerics.minibatch import MinibatchCKA
 from likewise.networks.anatomy.adapters import adapted_layers
@@ -52,7 +54,7 @@ class LayerChange:
 
 
 def layer_changes(
-    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str] | None, seed: int
+    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str] | None, seed: int, memory: int
 ) -> list[LayerChange]:
     """Every layer that both networks have; of networks of different kinds, each block with the most similar one."""
     data, show = shows[0].data, shows[0]
@@ -61,7 +63,7 @@ def layer_changes(
     shapes = [{layer.name: layer.shape for layer in side} for side in listed]
     shared = sum(shapes[0][name] == shapes[1][other] for other, name in same.items())
     if 4 * shared < 3 * max(map(len, listed)):
-        return _nearest(nets, shows, selected or "blocks", seed)
+        return _nearest(nets, shows, selected or "blocks", seed, memory)
     reduction = show.reduce or ("mean" if is_text(data) else "flatten")
     inputs = [
         transform_for(net, data, repr(name), side.transform)
@@ -69,18 +71,21 @@ def layer_changes(
     ]
     changes: dict[str, Any] = {"layers": "all" if selected is None else selected, "reduce": reduction}
     recorders = [
-        Recorder(net, name, replace(side, **changes)) for (name, net), side in zip(nets.items(), shows, strict=True)
+        Recorder(net, name, replace(side, **changes), room=memory // CHUNK)
+        for (name, net), side in zip(nets.items(), shows, strict=True)
     ]
     sums = _Sums()
     size = show.batch_size or _batch_size(listed[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\d+ layers of .* are left out")  # none of them was asked for
-        for rows, _, number in paired_rows(recorders, inputs, size, seed, show.progress):
-            renamed = {same[name]: values for name, values in rows[1].items() if name in same}
-            common = [{name: side[name] for name in rows[0] if name in renamed} for side in (rows[0], renamed)]
+        for rows, _, number, _ in paired_rows(
+            recorders, inputs, size, seed, show.progress, Limits(memory), aliases=same
+        ):
+            names = [name for name in rows[0] if name in rows[1]]
+            common = [{name: side.pop(name) for name in names} for side in rows]
             check_rows(common, [recorder.label for recorder in recorders], number)
-            for name in common[0]:
-                sums.add(name, common[0][name], common[1][name])
+            for name in names:
+                sums.add(name, common[0].pop(name), common[1].pop(name))
     return sums.changes({layer.name for layer in listed[0] if layer.block})
 
 
@@ -119,7 +124,7 @@ class _Sums:
 
 
 def _nearest(
-    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str], seed: int
+    nets: Mapping[str, nn.Module], shows: Sequence[Show], selected: str | Sequence[str], seed: int, memory: int
 ) -> list[LayerChange]:
     """Each layer of the first network with the most similar one of the second."""
     per_network: dict[str, Any] = {
@@ -128,7 +133,7 @@ def _nearest(
     shared: dict[str, Any] = {
         name: getattr(shows[0], name) for name in ("reduce", "batch_size", "device", "dtype", "progress")
     }
-    matrix = layerwise(nets, data=shows[0].data, layers=selected, seed=seed, **shared, **per_network)
+    matrix = layerwise(nets, data=shows[0].data, layers=selected, seed=seed, memory=memory, **shared, **per_network)
     changes = []
     for row, values in zip(matrix.rows, matrix.values.tolist(), strict=True):
         defined = [(value, column) for value, column in zip(values, matrix.columns, strict=True) if value == value]

@@ -23,6 +23,7 @@ from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
 from likewise.measures.registry import select
+from likewise.measures.workspace import parse_memory
 from likewise.networks.names import named_networks, network_and_name
 from likewise.transfer import one_sided
 from likewise.views import Activations
@@ -46,6 +47,7 @@ def diff(
     fail_under: Mapping[str, float] | None = None,
     fail_over: Mapping[str, float] | None = None,
     seed: int = 0,
+    memory: str | int | None = None,
     **show: Unpack[ShowOptions],
 ) -> Diff:
     """What changed from one network to another, on data: layers, weights, answers, classes, attacks, a verdict.
@@ -61,6 +63,8 @@ def diff(
         fail_under: `{measure: least value}`, of the last hidden layer or the answers.
         fail_over: `{measure: largest value}`.
         seed: Draws the order of the inputs and the start of attacks.
+        memory: The most that layers of one batch may take, such as "4GB"; by default two thirds of what is free. Where
+            they take more, it is shown again for the rest of them.
         **show: How networks are shown (see `Show`). By default `reduce` is "flatten", and "mean" for texts.
 
     Returns:
@@ -90,7 +94,7 @@ def diff(
     views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
     scores, reasons = _scores(views, [key for key, _, _ in limits])
-    changes = layer_changes(nets, shows, layers, seed)
+    changes = layer_changes(nets, shows, layers, seed, parse_memory(memory))
     fooled = _transfer(nets, options, inputs, transfer, seed)
     flips = () if isinstance(answers, str) else answers.flips[:PREVIEWS]
     return Diff(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,48 +211,64 @@ def _is_divisible(batch: Batch) -> bool:
     return first_inputs(batch.inputs, 1) is not None and all(len(values) == batch.total for values in inputs)
 
 
-def most_on_cpu(net: nn.Module, batch: Batch, label: str) -> int | None:
-    """How many inputs may be shown at once on a CPU, by what the largest layer gives for two of them."""
+def most_on_cpu(
+    net: nn.Module, batch: Batch, label: str, hooked: Collection[str] = (), room: int | None = None
+) -> int | None:
+    """How many inputs may be shown at once on a CPU, by what the largest layer gives for two of them.
+
+    With `room`, what all `hooked` layers give together has to fit into it, too.
+    """
     small = isinstance(batch.inputs, Tensor) and batch.inputs.nbytes <= _SMALL
     if batch.total <= _FEW or small or not _is_divisible(batch):
         return None
-    few, largest = first_inputs(batch.inputs, 2), 1
+    few, largest, together = first_inputs(batch.inputs, 2), 1, 1
 
-    def receive(_name: str, _module: nn.Module, output: Any) -> None:
-        nonlocal largest
+    def receive(name: str, _module: nn.Module, output: Any) -> None:
+        nonlocal largest, together
         value = first_tensor(output)
-        largest = max(largest, 0 if value is None else value.numel() * value.element_size())
+        size = 0 if value is None else value.nbytes
+        largest = max(largest, size)
+        together += size if name.partition("#")[0] in hooked else 0
 
     try:
         with watch(named_layers(net), receive, {}):
             answer_to(net, few, batch, 1, label)
     except LikewiseError:  # the batch itself will say it better
         return None
-    return max(1, 2 * _ROOM // largest)
+    return max(1, min(2 * _ROOM // largest, 2 * (room or 2**62) // together))
 
 
 class BatchSplitter:
-    """Runs a network on batches in chunks, and remembers how large a chunk fits in memory."""
+    """Runs a network on batches in chunks, and remembers how large a chunk fits in memory.
 
-    def __init__(self, label: str, *, automatic: bool) -> None:
-        self.label, self.automatic = label, automatic
+    What all `hooked` layers give for a chunk takes at most `room` bytes, where that is named.
+    """
+
+    def __init__(self, label: str, *, automatic: bool, hooked: Collection[str] = (), room: int | None = None) -> None:
+        self.label, self.automatic, self.hooked, self.room = label, automatic, hooked, room
         self.most: int | None = None
 
-    def run(self, net: nn.Module, batch: Batch, forward: Callable[[Batch], Any]) -> list[Any]:
+    def run(self, net: nn.Module, batch: Batch, forward: Callable[[Batch], Any]) -> Iterator[Any]:
         """The results of `forward` for the chunks of a batch, which are halved until they fit."""
         if self.automatic:
             self.automatic = False
             device = next((value.device.type for value in net.parameters()), "cpu")
-            self.most = most_on_cpu(net, batch, self.label) if device == "cpu" else None
-        while True:
-            chunks = split(batch, self.most)
+            self.most = most_on_cpu(net, batch, self.label, self.hooked, self.room) if device == "cpu" else None
+        chunks = deque(split(batch, self.most))
+        while chunks:
             try:
-                return [forward(chunk) for chunk in chunks]
+                result = forward(chunks[0])
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
                 self._halve(chunks[0], error)
+                result = None
+            if result is not None:
+                chunks.popleft()
+                yield result
+                continue
             # outside of the handler, whose traceback holds what has to be let go
+            chunks = deque(smaller for chunk in chunks for smaller in split(chunk, self.most))
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 

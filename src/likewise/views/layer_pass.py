@@ -165,15 +165,15 @@ def run(
     try:
         with recorder, Progress(total, recorder.label, show=progress) as bar:
             for number, batch in enumerate(batches(data, batch_size, device=recorder.input_device), start=1):
-                recorded = recorder.forward(batch, number)
-                if recorded.answer is not None and not bool(recorded.answer.isfinite().all()):
-                    recorded.answer, infinite = None, True
-                _append(recorded, sinks, new_sink, outputs)
+                for recorded in recorder.chunks(recorder.prepare(batch), number):
+                    if recorded.answer is not None and not bool(recorded.answer.isfinite().all()):
+                        recorded.answer, infinite = None, True
+                    _append(recorded, sinks, new_sink, outputs)
+                    for layer, rows_per_input in recorded.counts.items():
+                        counts.setdefault(layer, []).append(rows_per_input)
                 if not isinstance(data, Data):
                     hashed.update(batch.inputs)
                 labels.append(batch.labels)
-                for layer, rows_per_input in recorded.counts.items():
-                    counts.setdefault(layer, []).append(rows_per_input)
                 n += batch.size
                 bar.advance()
         if not n:

@@ -7,7 +7,7 @@ their memory, so that an in-place operation further on in the network cannot cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,14 +48,15 @@ _INPUT_OF = "input of "
 
 @dataclass
 class BatchRows:
-    """Rows of one batch by layer, and the answer `(n, c)` where the network gives one.
+    """Rows of some inputs by layer, and the answer `(n, c)` where the network gives one.
 
-    `counts` says how many rows each input has in layers that give tokens or positions.
+    `total` is how many inputs there are; `counts` how many rows each has in layers that give tokens or positions.
     """
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
     counts: dict[str, Tensor] = field(default_factory=dict)
+    total: int = 0
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -64,13 +65,15 @@ class BatchRows:
 
 
 def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
-    """The rows of all chunks of a batch; an answer only where all have one."""
+    """The rows of all chunks of a batch, which are emptied; an answer only where all have one."""
     if len(chunks) == 1:
         return chunks[0]
-    rows = {name: torch.cat([chunk.rows[name] for chunk in chunks]) for name in chunks[0].rows}
+    # layer by layer, so that no more than one of them is held twice
+    rows = {name: torch.cat([chunk.rows.pop(name) for chunk in chunks]) for name in list(chunks[0].rows)}
     counts = {name: torch.cat([chunk.counts[name] for chunk in chunks]) for name in chunks[0].counts}
     answers = [chunk.answer for chunk in chunks if chunk.answer is not None]
-    return BatchRows(rows, torch.cat(answers) if len(answers) == len(chunks) else None, counts)
+    answer = torch.cat(answers) if len(answers) == len(chunks) else None
+    return BatchRows(rows, answer, counts, sum(chunk.total for chunk in chunks))
 
 
 @dataclass(frozen=True)
@@ -105,18 +108,20 @@ class HookPlan:
 
 
 class Recorder:
-    """Record a network batch by batch, as a context; afterwards the network is as it was."""
+    """Record a network batch by batch, as a context, in chunks of at most `room` bytes; then it is as it was."""
 
-    def __init__(self, network: nn.Module, name: str, show: Show, *, automatic: bool = True) -> None:
+    def __init__(
+        self, network: nn.Module, name: str, show: Show, *, automatic: bool = True, room: int | None = None
+    ) -> None:
         if show.reduce is not None:
             check_reduction(show.reduce)
         # past a normalisation of its own, where images are shown by another transform
         self.network = network if show.transform is None else unwrapped(network)
         self.label, self.show = repr(name), show
-        self.splitter = BatchSplitter(self.label, automatic=automatic)
         layers: Any = show.layers
         self.selection = Selection(self.network, layers, self.label)
         self.hooked = self.selection.hooked()
+        self.splitter = BatchSplitter(self.label, automatic=automatic, hooked=self.hooked, room=room)
         self.plan: HookPlan | None = None
         self.net = self.network
         self.cut = self.inputs = 0  # texts longer than the network takes, and inputs at all
@@ -146,20 +151,18 @@ class Recorder:
 
     def forward(self, batch: Batch, number: int) -> BatchRows:
         """The rows of a batch, which the network is shown in chunks where it does not fit in memory."""
+        return join_rows(list(self.chunks(self.prepare(batch), number)))
+
+    def prepare(self, batch: Batch) -> Batch:
+        """A batch as the network takes it."""
         inputs = prepare_inputs(self.net, batch.inputs)
         self.cut += cut_texts(self.net, batch.inputs, inputs) if isinstance(batch.inputs, list) else 0
         self.inputs += batch.size
-        whole, is_first = Batch(inputs, None, batch.start), self.plan is None
-        recorded = self._run(whole, number)
-        if is_first and self.plan is not None:
-            self.seeded = self._is_random(whole, self.plan, number)
-            recorded = self._run(whole, number) if self.seeded else recorded
-        return recorded
+        return Batch(inputs, None, batch.start)
 
-    def _run(self, batch: Batch, number: int) -> BatchRows:
-        from_seed = self.seeded or self.plan is None  # the first batch shows whether it has to be
-        with run_from_seed(number, self.input_device) if from_seed else nullcontext():
-            return join_rows(self.splitter.run(self.net, batch, partial(self._forward_chunk, number)))
+    def chunks(self, batch: Batch, number: int) -> Iterator[BatchRows]:
+        """The rows of a prepared batch, as many inputs at a time as fit in memory."""
+        return self.splitter.run(self.net, batch, partial(self._forward_chunk, number))
 
     def _is_random(self, batch: Batch, plan: HookPlan, number: int) -> bool:
         """Whether a few inputs, passed twice, give other rows."""
@@ -173,8 +176,11 @@ class Recorder:
         maker = RowMaker(batch, batch.inputs, self.show.reduce, self.label, unwrapped(self.net))
         if self.plan is None:
             first = FirstBatch(self, maker, number)
-            recorded = first.forward()
+            with run_from_seed(batch.start, self.input_device):  # the first inputs show whether it has to be
+                recorded = first.forward()
             self.plan = first.make_plan(recorded)
+            self.seeded = self._is_random(batch, self.plan, number)
+            recorded = self._forward_planned(maker, self.plan, number) if self.seeded else recorded
         else:
             recorded = self._forward_planned(maker, self.plan, number)
         missing = [name for name in self.plan.calls if name not in recorded.rows]
@@ -185,6 +191,7 @@ class Recorder:
             )
         recorded.rows = {name: recorded.rows[name] for name in self.plan.calls}
         recorded.counts = {name: maker.counts[name] for name in self.plan.calls if name in maker.counts}
+        recorded.total = batch.total
         return recorded
 
     def _forward_planned(self, maker: RowMaker, plan: HookPlan, number: int) -> BatchRows:
@@ -195,7 +202,9 @@ class Recorder:
                 recorded.rows[name] = maker.of(name, output, plan.calls[name])
 
         inside = with_classifier_inputs(plan.fields, receive)
-        with watch(plan.modules, inside, plan.inputs_of):
+        # a chunk that is shown again gives the same
+        draws = run_from_seed(maker.batch.start, self.input_device) if self.seeded else nullcontext()
+        with draws, watch(plan.modules, inside, plan.inputs_of):
             answer = answer_to(self.net, maker.inputs, maker.batch, number, self.label)
         receive_output(self.net, answer, plan.fields, receive)
         recorded.answer = maker.logits(plan.fields.logits(answer))

@@ -39,6 +39,31 @@ class Side(NamedTuple):
         return cls(whole, np.array(numbers), [torch.finfo(rows.dtype).eps for rows in layers])
 
 
+class Grams:
+    """Gram matrices of a network's layers on one batch, summed over parts of their columns as these come."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._index = {name: index for index, name in enumerate(names)}
+        self._shifts = [0.0] * len(names)
+        self._eps = [0.0] * len(names)
+        self._whole: Tensor | None = None
+
+    def add(self, name: str, rows: Tensor) -> None:
+        """Columns of a layer: all, or some of them."""
+        (gram, shift), index = products(rows), self._index[name]
+        if self._whole is None:
+            self._whole = gram.new_zeros(len(self._index), *gram.shape)
+        self._whole[index] += gram
+        self._shifts[index] += shift
+        self._eps[index] = torch.finfo(rows.dtype).eps
+
+    def side(self) -> Side:
+        """All layers, in place: nothing may be added afterwards."""
+        assert self._whole is not None  # a network has at least one layer
+        numbers = [centre(gram, shift) for gram, shift in zip(self._whole, self._shifts, strict=True)]
+        return Side(self._whole, np.array(numbers), self._eps)
+
+
 class MinibatchCKA:
     """Sums of HSIC1 over batches: between layers of two networks, and of each layer with itself.
 
@@ -57,12 +82,15 @@ class MinibatchCKA:
 
     def add(self, a: Iterable[Tensor], b: Iterable[Tensor] | None, *, rows_per_input: int = 1) -> None:
         """One batch: rows of every layer of `a` and of `b`, the same inputs in the same order."""
-        left = Side.of(a)
-        right = left if b is None else Side.of(b)
+        self.add_sides(Side.of(a), None if b is None else Side.of(b), rows_per_input=rows_per_input)
+
+    def add_sides(self, left: Side, other: Side | None = None, *, rows_per_input: int = 1) -> None:
+        """One batch, as its Gram matrices."""
+        right = left if other is None else other
         n = left.grams.shape[-1]
         weight = 1 / (n - 3)  # n for the inputs, over the n (n - 3) of HSIC1
-        other = right.grams.to(left.grams.device)  # the networks may be on two devices
-        cross = (left.grams.flatten(1) @ other.flatten(1).T).cpu() * weight
+        grams = right.grams.to(left.grams.device)  # the networks may be on two devices
+        cross = (left.grams.flatten(1) @ grams.flatten(1).T).cpu() * weight
         sums = [side.numbers * [weight, weight, weight, 1, 1] for side in (left, right)]
         if self._cross is None:
             self._cross, self._sums = cross, sums
@@ -70,7 +98,7 @@ class MinibatchCKA:
             self._cross += cross
             self._sums = [total + new for total, new in zip(self._sums, sums, strict=True)]
         if self._shuffles:
-            self._null = self._null + self._shuffled(left.grams, other, rows_per_input) * weight
+            self._null = self._null + self._shuffled(left.grams, grams, rows_per_input) * weight
         self._eps = [left.eps, right.eps]
         self.n += n
 
@@ -142,10 +170,22 @@ def centred_gram(rows: Tensor) -> tuple[Tensor, tuple[float, ...]]:
     before the product, where they would cost digits. Beside it sums of squares: of U, of K off its
     diagonal, of K's trace, of the rows as they came and of the rows without their mean.
     """
-    n = len(rows)
-    if n < SMALLEST_BATCH:
-        raise UndefinedError(f"debiased CKA is not defined for a batch of {n} inputs. Use batches of at least 4.")
-    gram, shift = _products(rows if rows.dtype == torch.float64 else rows.float())
+    gram, shift = products(rows)
+    return gram, centre(gram, shift)
+
+
+def products(rows: Tensor) -> tuple[Tensor, float]:
+    """Inner products of the rows without their mean, in double, and the square of that mean: sums over columns."""
+    if len(rows) < SMALLEST_BATCH:
+        raise UndefinedError(
+            f"debiased CKA is not defined for a batch of {len(rows)} inputs. Use batches of at least 4."
+        )
+    return _products(rows if rows.dtype == torch.float64 else rows.float())
+
+
+def centre(gram: Tensor, shift: float) -> tuple[float, ...]:
+    """U-centre inner products in place, and return what `centred_gram` gives beside them."""
+    n = len(gram)
     spread = float(gram.diagonal().sum())
     gram.fill_diagonal_(0)
     sums = gram.sum(dim=1) / (n - 2)
@@ -156,7 +196,7 @@ def centred_gram(rows: Tensor) -> tuple[Tensor, tuple[float, ...]]:
     hsic = float(flat @ flat)
     halves = sums - total / 2  # U and r_i + r_j - s are orthogonal, so their squares add up to those of K
     rest = 2 * (n - 2) * float(halves @ halves) + 2 * float(halves.sum().square())
-    return gram, (hsic, hsic + rest, spread * spread, spread + n * shift, spread)
+    return hsic, hsic + rest, spread * spread, spread + n * shift, spread
 
 
 def _products(rows: Tensor) -> tuple[Tensor, float]:

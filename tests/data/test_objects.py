@@ -201,3 +201,22 @@ def test_a_dataset_of_torchvision_is_shown_by_each_networks_transform(tmp_path: 
     assert torch.equal(data.inputs[:], files.inputs[:])
     transformed = datasets.ImageFolder(str(tmp_path), transforms.ToTensor())
     assert as_data(transformed) is transformed
+
+
+def test_inputs_and_labels_as_a_pair_of_arrays_are_data() -> None:
+    generator = np.random.default_rng(0)
+    rows, labels = generator.random((20, 6)), generator.integers(0, 3, 20)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    view = likewise.extract(net, (rows, labels))
+    assert view.outputs is not None
+    assert view.outputs.labels.tolist() == labels.tolist()
+    torch.testing.assert_close(view.values, net[:2](torch.tensor(rows).float()).detach())
+
+
+def test_photographs_and_labels_in_one_column_are_data_as_keras_has_it() -> None:
+    generator = np.random.default_rng(0)
+    images, labels = generator.integers(0, 256, (9, 8, 8, 3), dtype=np.uint8), generator.integers(0, 4, (9, 1))
+    data = as_data((images, labels))
+    assert data.labels.tolist() == labels[:, 0].tolist()
+    (shown, _), *_ = data.batches(9)
+    np.testing.assert_allclose(shown.permute(0, 2, 3, 1).numpy() * 255, images, atol=1e-4)

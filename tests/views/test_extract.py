@@ -417,7 +417,7 @@ IMAGES = torch.rand(4, 3, 6, 6)
             {"layers": "blocks", "reduce": "cls"},
             "reduce='cls' does not fit 2 of the 4 blocks of 'MapsThenTokens': 'maps.0' of 'MapsThenTokens' holds maps, "
             "which have no 'cls' token. Choose reduce='mean', 'flatten' or 'spatial'. Or name the layers it fits, as "
-            "in layers='layers.*'.",
+            "in layers=['layers.0', 'layers.1'].",
         ),
         (
             Tupled,

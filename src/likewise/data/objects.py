@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -30,15 +31,39 @@ def from_memory(data: Any) -> Any:
     if hasattr(data, "edge_index") and hasattr(data, "x"):
         split = "test" if getattr(data, "test_mask", None) is not None else "all"
         return nodes_of(data, split, name="graph")
+    if isinstance(data, tuple) and _are_inputs_and_labels(data):
+        return _labelled(*data)
     if isinstance(data, (list, tuple)) and len(data):
         data = _pictures(data)
-    if isinstance(data, np.ndarray) and data.ndim == 4 and data.shape[1] not in (1, 3) and _is_photograph(data[0]):
+    if _are_photographs(data):
         return Data("images", "image", torch.from_numpy(data[..., :3]).permute(0, 3, 1, 2))
     if isinstance(data, torch.utils.data.Dataset):
         return _of_torchvision(data)
     if isinstance(data, (list, tuple, np.ndarray)):
         return _texts(data)
     return _read_texts(data) if isinstance(data, Iterator) else data
+
+
+def _are_inputs_and_labels(pair: Any) -> bool:
+    """Whether this is `(x, y)`, as scikit-learn and Keras have data: inputs, and one whole number for each."""
+    if len(pair) != 2 or not all(isinstance(value, (Tensor, np.ndarray)) for value in pair):
+        return False
+    inputs, labels = pair
+    whole = labels.dtype.kind in "iu" if isinstance(labels, np.ndarray) else not labels.is_floating_point()
+    one_each = labels.ndim == 1 or (_are_photographs(inputs) and labels.shape[1:] == (1,))
+    return whole and one_each and inputs.ndim > 1 and len(inputs) == len(labels) > 1
+
+
+def _labelled(inputs: Any, labels: Any) -> Any:
+    """Photographs with their labels as data, other inputs, which are shown as they are, as a dataset of both."""
+    labels = torch.as_tensor(labels).reshape(-1).long()
+    if not _are_photographs(inputs):
+        return torch.utils.data.TensorDataset(torch.as_tensor(inputs), labels)
+    return replace(from_memory(inputs), labels=labels, classes=tuple(map(str, range(int(labels.max()) + 1))))
+
+
+def _are_photographs(data: Any) -> bool:
+    return isinstance(data, np.ndarray) and data.ndim == 4 and data.shape[1] not in (1, 3) and _is_photograph(data[0])
 
 
 def _pictures(entries: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from torch import nn
 
 import likewise
@@ -60,3 +61,17 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     assert refusal(InputError, likewise.dataset, f"imagefolder:{tmp_path}") == (
         f"{tmp_path} holds no images. Fill it or remove it."
     )
+
+
+def test_a_class_without_images_is_named_and_keeps_its_label(tmp_path: Path) -> None:
+    for number, name in enumerate(("ant", "bee", "cat")):
+        (tmp_path / name).mkdir()
+        if name != "bee":
+            Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / name / "a.png")
+    with pytest.warns(UserWarning) as said:
+        data = likewise.dataset(f"imagefolder:{tmp_path}")
+    assert str(said[0].message) == (
+        f"1 of the 3 classes of imagefolder:{tmp_path}:test have no images: 'bee'. Their labels stay unused."
+    )
+    assert data.classes == ("ant", "bee", "cat")
+    assert data.labels.tolist() == [0, 2]

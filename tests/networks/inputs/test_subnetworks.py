@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 import likewise
 from likewise.networks import recipe, unwrapped
 from likewise.networks.forward import input_kind
-from tests.fuzz.tiny_transformers import build, save, tokenizer
+from tests.fuzz.tiny_transformers import TOWER, build, save, special_tokens, tokenizer, vocabulary
 from tests.networks.helpers import refused, said
 
 pytestmark = pytest.mark.usefixtures("vision")
@@ -144,4 +144,79 @@ def test_text_shown_to_a_tower_of_images_is_refused(tmp_path: Path) -> None:
     net = likewise.network(f"hf:{tmp_path},part=vision")
     assert refused(lambda: likewise.extract(net, TEXTS, progress=False)) == (
         "CLIPModel takes images, and was shown text. Use a text network, such as zoo:minilm."
+    )
+
+
+LONG = ["the cat sat . " * 20, "a dog", "good film was very bad", "the bird ran"]
+
+
+def seeing(folder: Path, kind: str) -> Any:
+    """A tiny language model that sees, with its tokenizer and processor in a folder."""
+    transformers = pytest.importorskip("transformers")
+    image = {"image_size": 32, "patch_size": 8} | TOWER
+    words = {"vocab_size": vocabulary() + 2, "max_position_embeddings": 256, "num_key_value_heads": 2, "head_dim": 8}
+    text = TOWER | words | special_tokens()
+    if kind == "llava":
+        towers = {
+            "vision_config": transformers.CLIPVisionConfig(**image),
+            "text_config": transformers.LlamaConfig(**text),
+        }
+        config = transformers.LlavaConfig(**towers, image_token_id=vocabulary())
+        net = transformers.LlavaForConditionalGeneration(config)
+        sizes = {"size": {"shortest_edge": 32}, "crop_size": {"height": 32, "width": 32}}
+        transformers.CLIPImageProcessor(**sizes).save_pretrained(folder)
+    elif kind == "gemma3":
+        towers = {
+            "vision_config": transformers.SiglipVisionConfig(**image),
+            "text_config": transformers.Gemma3TextConfig(**text),
+        }
+        config = transformers.Gemma3Config(**towers, mm_tokens_per_image=4, image_token_id=vocabulary())
+        net = transformers.Gemma3ForConditionalGeneration(config)
+        transformers.Gemma3ImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+    else:
+        rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
+        patches = {"depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 4, "patch_size": 8}
+        config = transformers.Qwen2VLConfig(
+            vision_config=patches, text_config=text | {"rope_parameters": rope}, image_token_id=vocabulary()
+        )
+        net = transformers.Qwen2VLForConditionalGeneration(config)
+    net.save_pretrained(folder)
+    endless = tokenizer()
+    endless.model_max_length = 10**30
+    endless.save_pretrained(folder)
+    return net.eval()
+
+
+@pytest.mark.parametrize("kind", ["llava", "gemma3", "qwen2-vl"])
+def test_texts_of_a_language_model_that_sees_are_not_cut_at_its_patches(tmp_path: Path, kind: str) -> None:
+    net = seeing(tmp_path, kind)
+    states = net.model.language_model(**tokenizer()(LONG[:1], return_tensors="pt", verbose=False)).last_hidden_state
+    assert states.shape[1] > 80
+    for address in (f"hf:{tmp_path}", f"hf:{tmp_path},part=text"):
+        view = likewise.extract(address, LONG, "embedding")  # not a word of texts that are cut
+        torch.testing.assert_close(view.values[:1], states[:, -1].detach(), atol=1e-5, rtol=1e-5)
+    assert likewise.network(f"hf:{tmp_path}", longest=100).tokenize.longest == 100
+
+
+@pytest.mark.parametrize("kind", ["llava", "gemma3"])
+def test_images_are_shown_to_the_vision_tower_of_a_language_model(tmp_path: Path, kind: str) -> None:
+    net = seeing(tmp_path, kind)
+    images = torch.rand(5, 3, 32, 32)
+    view = likewise.extract(f"hf:{tmp_path},part=vision", images, "embedding")
+    with pytest.warns(UserWarning, match="the vision tower is looked at"):
+        unasked = likewise.extract(f"hf:{tmp_path}", images, "embedding")
+    assert torch.equal(view.values, unasked.values)
+    assert view.about["embedding"] == "pooler_output"
+    assert view.n == 5
+    own = dict(net.model.vision_tower.named_parameters())
+    loaded = dict(unwrapped(likewise.network(f"hf:{tmp_path},part=vision")).named_parameters())
+    assert all(torch.equal(own[name], value) for name, value in loaded.items())
+
+
+def test_patches_of_all_images_in_one_row_are_refused(tmp_path: Path) -> None:
+    seeing(tmp_path, "qwen2-vl")
+    address = f"hf:{tmp_path},part=vision"
+    assert refused(lambda: likewise.network(address)) == (
+        f"{address} takes the patches of all images in one row, so what it has for images gives no row per image. Wrap "
+        "that in a module of yours that does, or show it texts."
     )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from likewise._base.files import check_name
+from likewise._base.progress import warn
 from likewise.data.address import data_source
 from likewise.data.held_out_split import ALL
 from likewise.data.image_files import ImageFiles
 from likewise.data.inputs import Data
 from likewise.data.sources.locations import existing_folder
-from likewise.errors import InputError, MissingDataError
+from likewise.errors import InputError, MissingDataError, quoted_list
 
 ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"}
 SPLITS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test", "val")}
@@ -83,9 +84,12 @@ def from_groups(
     size: int | None = None,
 ) -> Data:
     """Images grouped by class as one dataset; group i has label i, and without classes there are no labels."""
-    for folder, paths in groups:
-        if not paths:
-            raise InputError(f"{folder} holds no images. Fill it or remove it.")
+    empty = [folder for folder, paths in groups if not paths]
+    if len(empty) == len(groups):
+        raise InputError(f"{empty[0]} holds no images. Fill it or remove it.")
+    if empty:
+        names = quoted_list([folder.name for folder in empty])
+        warn(f"{len(empty)} of the {len(groups)} classes of {name} have no images: {names}. Their labels stay unused.")
     files = [path for _, paths in groups for path in paths]
     labels = [label for label, (_, paths) in enumerate(groups) for _ in paths] if classes else None
     return Data(name, "image", ImageFiles(files, size), labels, tuple(classes), tuple(wnids) if wnids else None)

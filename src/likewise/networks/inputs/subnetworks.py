@@ -22,19 +22,41 @@ TOWERS = {
     "audio": ("get_audio_features", "input_features", ("text", "vision", "visual", "image")),
 }
 HALVES = ("encoder", "decoder")
+# of a language model that sees: it is shown texts whole, and what it has for images is asked for by name
+_INSIDE = {"vision": ("vision_tower", "vision_model", "visual"), "text": ("language_model", "text_model")}
 _TOWER_OF = {"image": "vision", "text": "text", "audio": "audio"}
 
 
 def subnetworks_of(net: nn.Module) -> tuple[str, ...]:
     """The parts a network can be asked for, none where it is one piece."""
+    if sees(net):
+        return tuple(part for part in _INSIDE if _inside(net, part) is not None)
     towers = tuple(name for name, (method, _, _) in TOWERS.items() if callable(getattr(net, method, None)))
     if len(towers) > 1:
         return towers
     return HALVES if "decoder_input_ids" in inspect.signature(net.forward).parameters else ()
 
 
-def choose_subnetwork(names: tuple[str, ...], asked: Any, domain: str | None, address: str) -> str | None:
+def sees(net: nn.Module) -> bool:
+    """Whether this is a language model that takes images among its words (LLaVA, Gemma 3, Qwen2-VL)."""
+    features = [callable(getattr(net, TOWERS[part][0], None)) for part in ("vision", "text")]
+    return features == [True, False] and _inside(net, "text") is not None
+
+
+def _inside(net: nn.Module, part: str) -> nn.Module | None:
+    """The network inside a language model that sees which is this part of it, None where there is none."""
+    modules = (getattr(net, name, None) for name in _INSIDE[part])
+    return next((one for one in modules if getattr(one, "main_input_name", None) == TOWERS[part][1]), None)
+
+
+def choose_subnetwork(net: nn.Module, asked: Any, domain: str | None, address: str) -> str | None:
     """The part that was asked for, else the tower for inputs of this kind or the encoder; None for the whole."""
+    names, fitting = subnetworks_of(net), _TOWER_OF.get(domain or "")
+    if sees(net) and "vision" not in names and "vision" in (asked, fitting):
+        raise InputError(
+            f"{address} takes the patches of all images in one row, so what it has for images gives no row per image. "
+            "Wrap that in a module of yours that does, or show it texts."
+        )
     if asked is not None and asked not in names:
         remedy = f"Choose {' or '.join(f'part={name}' for name in names)}." if names else "Leave part out."
         raise InputError(f"{address} has no part {asked!r}. {remedy}")
@@ -42,7 +64,8 @@ def choose_subnetwork(names: tuple[str, ...], asked: Any, domain: str | None, ad
         return None if asked is None else str(asked)
     if names == HALVES:
         return "encoder"
-    fitting = _TOWER_OF.get(domain or "")
+    if sees(net) and fitting != "vision":  # texts are shown to all of it
+        return None
     if fitting in names:
         return fitting
     choices = " or ".join(f"'{_bare(address)},part={name}'" for name in names)
@@ -56,6 +79,8 @@ def take_subnetwork(net: nn.Module, name: str) -> nn.Module:
     if name == "encoder":
         encoder: nn.Module = net.get_encoder()  # type: ignore[operator]
         return encoder
+    if sees(net) and name in _INSIDE:
+        return _inside(net, name) or net
     whole: Any = net
     if name == "decoder":
         whole.forward = MethodType(_decode, whole)

@@ -107,7 +107,7 @@ class Transformers(Source):
         else:
             net, is_whole = _with_adapter(transformers, config, repository, request, options, adapter)
         names = () if is_whole else subnetworks_of(net)
-        name = None if is_whole else choose_subnetwork(names, options.part, request.domain, request.address)
+        name = None if is_whole else choose_subnetwork(net, options.part, request.domain, request.address)
         net = net if name is None else take_subnetwork(net, name)
         if name is not None and options.part is None:
             warn(note(names, name, request.address))

@@ -75,8 +75,8 @@ def layerwise(
         b: The other network; by default `a` itself.
         data: What both are shown, such as "cifar10:test[:2000]".
         measure: A name such as "cka", a key or a measure. By default "cka-debiased".
-        layers: Names, globs, "all" or "blocks"; or by network, as in `{"gpt2": "blocks", "llama": "layers.[02468]"}`. The
-            `*` of a glob crosses dots: "layers.*" has every module within the layers.
+        layers: Names, globs, "all" or "blocks"; or by network, as in `{"gpt2": "blocks", "llama": "layers.[02468]"}`.
+            The `*` of a glob crosses dots: "layers.*" has every module within the layers.
         calibrate: Compare scores, and the most alike layers of all, with those of shuffled inputs: `extra` and
             `maximum` of the matrix. A number asks for that many shuffles instead of 200; those of "cka-debiased" are
             within batches.

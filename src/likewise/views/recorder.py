@@ -354,7 +354,8 @@ class FirstBatch:
             if unfit and "blocks" in selection.asked:
                 raise InputError(
                     f"reduce={self.show.reduce!r} does not fit {len(unfit)} of the {len(meant)} blocks of "
-                    f"{self.label}: {self.left_out[unfit[0]]} Or name the layers it fits, as in layers=['layers.0', 'layers.1']."
+                    f"{self.label}: {self.left_out[unfit[0]]} Or name the layers it fits, as in layers=['layers.0', "
+                    "'layers.1']."
                 )
             warn(f"{len(lost)} layers of {self.label} are left out, the first because {self.left_out[lost[0]]}")
         calls = {name: self.facts[name] for name in meant if name not in self.left_out}

@@ -68,7 +68,7 @@ def test_a_class_without_images_is_named_and_keeps_its_label(tmp_path: Path) -> 
         (tmp_path / name).mkdir()
         if name != "bee":
             Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / name / "a.png")
-    with pytest.warns(UserWarning) as said:
+    with pytest.warns(UserWarning, match="have no images") as said:
         data = likewise.dataset(f"imagefolder:{tmp_path}")
     assert str(said[0].message) == (
         f"1 of the 3 classes of imagefolder:{tmp_path}:test have no images: 'bee'. Their labels stay unused."

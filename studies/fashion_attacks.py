@@ -263,7 +263,7 @@ def _family(name: str) -> str:
 @part
 def g_1() -> None:
     """A new network from its one-sided row."""
-    found, hits = clusters(transfer(), "auto"), []
+    found, hits = clusters(transfer(), 3, method="spectral"), []
     one, two = [], []
     for network in members():
         zoo_without = {name: address for name, address in addresses().items() if name != network.name}

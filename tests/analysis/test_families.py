@@ -144,6 +144,17 @@ def test_how_many_planted_families_there_are_is_found(sizes: tuple[int, ...]) ->
         assert found.stability > 0.9
 
 
+def test_a_network_far_from_all_others_hides_no_families() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    for seed in range(3):
+        given, labels = planted((6, 5, 1), seed)
+        values = np.array(given.values)
+        alone = int(np.flatnonzero(labels == 2)[0])
+        values[alone] = values[:, alone] = 0.2
+        found = analysis.clusters(matrix(values))
+        assert metrics.adjusted_rand_score(labels, found.labels) == 1
+
+
 def test_unrelated_networks_are_one_family() -> None:
     one = [analysis.clusters(planted((12,), seed)[0]) for seed in range(20)]
     assert sum(found.k == 1 for found in one) >= 18

@@ -11,7 +11,7 @@ import pytest
 
 from likewise import analysis
 from likewise.analysis.ensembles import Ensembles
-from likewise.analysis.picks import best_subset
+from likewise.analysis.picks import best_subset, make_trial
 from likewise.errors import UndefinedError
 from likewise.transfer import Answers
 from tests.analysis.helpers import matrix, zoo
@@ -101,7 +101,20 @@ def test_a_pick_says_its_evidence_in_words() -> None:
     text = str(found)
     assert text.startswith(", ".join(found.members))
     assert "on 200 held-out inputs, with 95 % intervals, in percent:" in text
+    assert text.endswith(f"\n{found.held_out.verdict}")  # type: ignore[union-attr]
     assert repr(found) == f"Pick(members={found.members!r}, rule='predicted error')"
+
+
+def test_few_inputs_decide_nothing() -> None:
+    draw = np.random.default_rng(0)
+    rows = {"pick": np.zeros(20), "best": np.zeros(20), "random": np.eye(20)[0] / 3}
+    few = make_trial(rows, ("a",), draw)
+    assert few.errors["pick"].high == pytest.approx(0.161, abs=0.001)  # none of 20: Wilson's upper end
+    assert few.verdict == "20 inputs are too few to tell whether the pick errs less than random choices."
+    sure = make_trial({**rows, "random": np.ones(20) / 3}, ("a",), draw)
+    assert sure.verdict == "The pick errs less than random choices."
+    worse = make_trial({"pick": np.ones(20), "best": np.zeros(20), "random": np.ones(20) / 3}, ("a",), draw)
+    assert worse.verdict == "The pick errs more than random choices."
 
 
 def test_large_zoos_are_searched_by_adding_and_swapping(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,14 @@ def test_the_gain_by_families_is_added(tmp_path: Path) -> None:
     assert rows[-1]["size"] == 3
 
 
+def test_without_families_there_is_no_gain_by_them(tmp_path: Path) -> None:
+    run, _, _ = run_folder(tmp_path, (6,))
+    text = invoke(ensemble, str(run), "--size", "2", "--by-families")
+    assert "\none family of 6 networks by sat" in text
+    assert "error reduction by number of families" not in text
+    assert json.loads(invoke(ensemble, str(run), "--size", "2", "--by-families", "--json"))["by_families"] == []
+
+
 def test_a_size_that_cannot_be_and_a_folder_that_is_no_run_are_refused(tmp_path: Path) -> None:
     run, _, _ = run_folder(tmp_path)
     for size in ("20", "0"):

@@ -58,7 +58,9 @@ def test_one_fact_is_told_once() -> None:
         for name in ("cka", "jsd", "sat")
     ]
     found = contents(runs_of(*others)).findings
-    assert "n9 alone." in next(finding.text for finding in found if finding.panel == "map")
+    assert next(finding.text for finding in found if finding.panel == "map") == (
+        "There are 2 families by cka: n0, n1, n2, n3, n4; n5, n6, n7, n8. Alone: n9."
+    )
     assert not any("outlier" in finding.text for finding in found)
 
 

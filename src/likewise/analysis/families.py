@@ -225,11 +225,23 @@ class _Finder:
         if not p <= LEVEL:
             return one
         separations = separation(alike)[1]
-        for k in (2 + np.argsort(-separations, kind="stable")).tolist():
-            labels = self.labels(alike, k)
-            if all(grouped(alike, np.array(labels) == label) for label in range(k)):
-                return labels
-        return one
+        tried = (self.labels(alike, k) for k in (2 + np.argsort(-separations, kind="stable")).tolist())
+        labels = next((labels for labels in tried if _all_grouped(alike, labels)), one)
+        return self._finer(alike, labels) if self.method == "average" else labels
+
+    def _finer(self, alike: Array, labels: list[int]) -> list[int]:
+        """Cut further where a family has families of its own, which a network far from all others would hide."""
+        large = [label for label in set(labels) if labels.count(label) >= LEAST and max(labels) > 0]
+        for label in large:
+            rows = np.flatnonzero(np.array(labels) == label)
+            inner = alike[np.ix_(rows, rows)]
+            if len(large) * family_p(inner, seed=self.seed) > LEVEL:
+                continue
+            inside = 2 + int(separation(inner)[1].argmax())
+            finer = self.labels(alike, max(labels) + inside)
+            if len({finer[row] for row in rows}) == inside and _all_grouped(alike, finer):
+                return self._finer(alike, finer)
+        return labels
 
     def without_networks(self, alike: Array, labels: Sequence[int]) -> float:
         """How far families of fewer networks agree: each left out in turn, or a fifth of them twenty times."""
@@ -251,6 +263,10 @@ class _Finder:
             if 1 < k < len(labels) and np.isfinite(pairs(alike)).all():
                 scores.append(rand_index(labels, np.array(self.labels(alike, k))))
         return float(np.mean(scores)) if scores else float("nan")
+
+
+def _all_grouped(alike: Array, labels: Sequence[int]) -> bool:
+    return all(grouped(alike, np.array(labels) == label) for label in set(labels))
 
 
 def family_labels(families: Clusters | Mapping[str, Any], names: Sequence[str]) -> Array:

@@ -23,6 +23,7 @@ from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pai
 from likewise.analysis.families import symmetric_scores
 from likewise.analysis.family_evidence import pairs
 from likewise.errors import InputError, UndefinedError
+from likewise.matrices.shares import wilson
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 
@@ -88,7 +89,15 @@ class Trial:
         text = {name: [_percent(interval) for interval in intervals.values()] for name, intervals in columns.items()}
         table = pd.DataFrame(text, index=list(self.errors)).to_string()
         heading = f"on {self.inputs} held-out inputs, with 95 % intervals" if self.inputs else "by the accuracies given"
-        return f"{heading}, in percent:\n{table}"
+        return f"{heading}, in percent:\n{table}" + (f"\n{self.verdict}" if self.inputs else "")
+
+    @property
+    def verdict(self) -> str:
+        """Whether the pick errs less than a random choice, as far as these inputs can tell, in a sentence."""
+        gain = self.gains["random"]
+        if gain.low > 0 or gain.high < 0:
+            return f"The pick errs {'less' if gain.low > 0 else 'more'} than random choices."
+        return f"{self.inputs} inputs are too few to tell whether the pick errs less than random choices."
 
 
 @dataclass(frozen=True)
@@ -333,15 +342,20 @@ def make_trial(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.rando
     less = {name: row - wrong["pick"] for name, row in wrong.items()}
     inputs = len(wrong["best"])
     weights = drawn_again(inputs, draw) if inputs > 1 else np.array([[1.0, np.nan]])
-    errors, regrets, gains = (
-        {name: _interval(row @ weights) for name, row in rows.items()} for rows in (wrong, above, less)
-    )
+    regrets, gains = ({name: _interval(row @ weights) for name, row in rows.items()} for rows in (above, less))
+    errors = {name: _error(float(row.mean()), inputs) for name, row in wrong.items()}
     return Trial(inputs if inputs > 1 else 0, errors, regrets, gains, best)
 
 
 def _interval(values: Array) -> Interval:
     low, high = ends(values[1:])
     return Interval("error", float(values[0]), low, high, LEVEL, method="bootstrap over inputs")
+
+
+def _error(share: float, inputs: int) -> Interval:
+    """The share of inputs that are wrong: none of few may still be some of others."""
+    low, high = wilson(share, inputs) if inputs > 1 else (math.nan, math.nan)
+    return Interval("error", share, low, high, LEVEL, method="Wilson")
 
 
 def _percent(interval: Interval) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, cast
@@ -31,15 +32,18 @@ def ensemble(
     matrix = load(run)
     answers = cast("Answers", matrix.answers)  # a run has them
     pick = pick_ensemble(matrix, answers, size, seed=seed)
+    families = clusters(matrix, seed=seed) if by_families else None
     table = None
-    if by_families:
+    if families is not None and families.k > 1:
         sizes = range(2, min(max(size, 2), len(matrix)) + 1)
-        table = errors_by_clusters(answers, clusters(matrix, seed=seed), sizes, seed=seed)
+        table = errors_by_clusters(answers, families, sizes, seed=seed)
     if as_json:
-        rows = None if table is None else json.loads(table.to_json(orient="records", double_precision=15))
-        echo(json.dumps(pick.record() | ({} if rows is None else {"by_families": rows})))
+        rows = [] if table is None else json.loads(table.to_json(orient="records", double_precision=15))
+        echo(json.dumps(pick.record() | ({"by_families": rows} if by_families else {})))
         return
     echo(str(pick))
+    if families is not None:
+        echo("\n" + textwrap.fill(families.verdict, get_terminal_size().columns))
     if table is not None:
         _print(table)
 

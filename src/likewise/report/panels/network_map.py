@@ -11,7 +11,7 @@ from likewise.analysis.families import embed
 from likewise.errors import LikewiseError
 from likewise.report.families import Families, ReportNetworks
 from likewise.report.grids import ScoreGrid
-from likewise.report.panels.panel import Finding, Material, Panel, pack, rounded
+from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded
 
 
 def panel(material: Material) -> Panel | None:
@@ -23,7 +23,9 @@ def panel(material: Material) -> Panel | None:
     stress = maps[0]["mds"]["stress"]
     answer = f"By {maps[0]['label']}, distances on the map differ from the true ones by {100 * stress:.0f} % (stress)."
     if families is not None:
-        count = f"{families.clusters.k} families" if families.clusters.k > 1 else "One family"
+        alone = sum(len(group) == 1 for group in families.clusters.groups())
+        count = f"{families.clusters.k - alone} families" if families.clusters.k - alone > 1 else "One family"
+        count += f" and {counted(alone, 'network')} alone" if alone else ""
         answer = f"{count} by {families.clusters.matrix.measure}. {answer}"
     return Panel(
         "map",
@@ -63,8 +65,10 @@ def _stress(distances: Array, xy: Array) -> float:
 def _finding(families: Families) -> Finding:
     clusters = families.clusters
     groups, measure = clusters.groups(), clusters.matrix.measure
-    members = "; ".join(map(_members, groups[:4])) + (f"; {len(groups) - 4} more" if len(groups) > 4 else "")
-    text = f"There are {len(groups)} families by {measure}: {members}."
+    several, alone = [group for group in groups if len(group) > 1], [group[0] for group in groups if len(group) == 1]
+    members = "; ".join(map(_members, several[:4])) + (f"; {len(several) - 4} more" if len(several) > 4 else "")
+    count = f"There are {len(several)} families" if len(several) > 1 else "There is one family"
+    text = f"{count} by {measure}: {members}." + (f" Alone: {_members(alone)}." if alone else "")
     if clusters.k == 1:
         text = f"Not enough data to say that the {len(clusters.names)} networks are of several families by {measure}."
     shares = {"networks left out": clusters.stability, "inputs drawn anew": clusters.input_stability}
@@ -75,6 +79,4 @@ def _finding(families: Families) -> Finding:
 
 
 def _members(names: list[str], most: int = 5) -> str:
-    if len(names) == 1:
-        return f"{names[0]} alone"
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

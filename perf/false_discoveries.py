@@ -119,7 +119,7 @@ def main() -> None:
     for design in options.designs:
         run_parts(options.folder, design, options.zoos, lambda numbers, design=design: trials(design, numbers))
     write_table("false_discoveries", table(options.folder))
-    write_table("twin", [twin(shuffles, name) for name in MEASURES for shuffles in (99, 200)])
+    write_table("twin_among_20", [twin(shuffles, name) for name in MEASURES for shuffles in (99, 200)])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from likewise import measures
 from likewise.comparison.intervals import GROUPS, Groups, interval_of
 from likewise.comparison.units import Units
 from likewise.measures.registry import MEASURES
-from perf import coverage, false_positives
+from perf import coverage, false_discoveries, false_positives
 
 CELL = coverage.Cell(50, 20)
 
@@ -55,3 +55,16 @@ def test_parts_that_are_there_are_not_done_again(tmp_path) -> None:
     run_parts(tmp_path, "cell", 35, work)
     assert done == list(range(35))
     assert list(load_parts(tmp_path, "cell")["cka"]) == list(range(35))
+
+
+def test_a_zoo_has_the_p_and_q_of_compare(monkeypatch) -> None:
+    monkeypatch.setattr(false_discoveries, "MEASURES", ("cka",))
+    monkeypatch.setattr(false_discoveries, "SHUFFLES", 20)
+    kept = false_discoveries.trials("pairs", range(3, 4))["cka"][0]
+    shares = false_discoveries.discoveries(kept, "cka", np.array(false_discoveries.DESIGNS["pairs"]))
+    views = {str(i): view for i, view in enumerate(false_discoveries.zoo("pairs", 3))}
+    matrix = likewise.compare(views, "cka", calibrate=20, seed=3)
+    upper = np.triu_indices(12, 1)
+    related = np.array([(i, j) in ((0, 1), (2, 3), (4, 5)) for i, j in zip(*upper, strict=True)])
+    assert shares["detected"] == (matrix.extra["q"][upper][related] <= 0.05).mean()
+    assert shares["p <= .05"] == pytest.approx((matrix.extra["p"][upper][~related] <= 0.05).mean())

@@ -187,6 +187,12 @@ def test_what_is_too_short_or_too_few_for_an_interval_is_refused() -> None:
     with pytest.raises(InputError) as error:
         likewise.bootstrap(clips(0), clips(1), clusters=np.arange(200) // 40)
     assert str(error.value) == "there are 5 clusters of inputs, and an interval needs 8. Show the networks more."
+    with pytest.raises(InputError) as error:
+        likewise.bootstrap(clips(0), clips(1), "rsa", clusters=np.maximum(np.arange(200) - 120, 0))
+    assert str(error.value) == (
+        "the largest of the 80 clusters holds 121 of the 200 inputs, so that an interval would rest on few of them. "
+        "Keep about equally many inputs of every cluster."
+    )
     x, y = (autoregressive(seed, n=100, memory=0.95) for seed in range(2))
     for function, what in ((likewise.bootstrap, "an interval"), (likewise.calibrate, "a null")):
         with pytest.raises(InputError) as error:
@@ -194,6 +200,15 @@ def test_what_is_too_short_or_too_few_for_an_interval_is_refused() -> None:
         assert str(error.value) == (
             "the 100 steps of the series make about 6.2 independent ones, since it takes 16 to forget, and "
             f"{what} needs 20. Show more of the series."
+        )
+
+
+def test_clusters_that_nothing_would_use_are_refused() -> None:
+    for options in ({"clusters": CLIPS}, {"series": True}):
+        with pytest.raises(InputError) as error:
+            likewise.compare(clips(0), clips(1), **options)
+        assert str(error.value) == (
+            "clusters and series are for chance and intervals. Pass calibrate=True or intervals=True too."
         )
 
 

@@ -101,6 +101,8 @@ def compare(  # type: ignore[misc]
     call = Call.read(compare, views, other, measure, options, data=data, layers=layers)
     show, selection = call.show, call.selection
     shuffles = permutations_of(calibrate, within)
+    if (clusters is not None or series) and not (calibrate or intervals):
+        raise InputError("clusters and series are for chance and intervals. Pass calibrate=True or intervals=True too.")
     together = {"clusters": clusters, "series": series}
     run = Run(show.reduce, engine, memory, seed, show.progress, shuffles, within, together, intervals=intervals)
     of_networks = [m.key for m in selection.measures if m.info.on == "networks"]

@@ -55,6 +55,12 @@ class Groups:
             raise InputError(
                 f"there are {n} clusters of inputs, and an interval needs {LEAST}. Show the networks more."
             )
+        sizes = np.bincount(units.of_input)
+        if units.n**2 < EVEN * n * (sizes**2).sum():
+            raise InputError(
+                f"the largest of the {n} clusters holds {sizes.max()} of the {units.n} inputs, so that an interval "
+                "would rest on few of them. Keep about equally many inputs of every cluster."
+            )
         order = np.arange(n) if units.memory else rng.permutation(n)
         members = order[: n // size * size].reshape(-1, size)
         return Groups(units, rng.permutation(members) if units.memory else members)

@@ -105,6 +105,11 @@ class Info:
     def operations(self, n: int, d: int, options: Mapping[str, Any]) -> float:
         """About how many multiplications a pair takes by its declared cost; infinite where a word of that is no size.
 
+        Args:
+            n: How many inputs.
+            d: How many neurons.
+            options: The measure's options, which its cost may name.
+
         >>> Info("made", "rsm", "more alike", (0, 1), "", cost="n·d² + d³").operations(100, 10, {})
         11000.0
         """

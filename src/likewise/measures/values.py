@@ -193,7 +193,8 @@ class Values:
     @quantity(permuted="same")
     def _has_giant(self) -> bool:
         """Whether one row has a tenth of all squares, beside which the others lose digits."""
-        return bool(10 * self.float32_squares.max() > self.float32_squares.sum())
+        squares = self.float32_squares
+        return squares.numel() > 0 and bool(10 * squares.max() > squares.sum())
 
     @property
     def _worth_float32(self) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import fields
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from likewise.cli import commands
@@ -44,3 +47,31 @@ def test_layers_and_heads_are_given_for_all_networks_or_by_network() -> None:
 def test_an_option_that_means_nothing_without_data_is_refused() -> None:
     words = (commands()["classes"].load(), "zoo:lenet", "--reduce", "mean")
     assert sentence(OptionError, invoke, *words) == "from_weights has no use for reduce. Leave it out."
+
+
+def test_a_normalisation_on_the_command_line_is_that_of_the_address(address: str, tmp_path: Path) -> None:
+    file = tmp_path / "nets.py"
+    body = "torch.from_numpy(numpy.asarray(image) / 127.5 - 1).float()[None]"
+    half = f"import numpy, torch\ndef half(image):\n    return {body}"
+    file.write_text(f"{file.read_text()}\n{half}\n")
+    words, layerwise = ("--data", "digits:test[:60]", "--json"), commands()["layerwise"].load()
+    expected = json.loads(invoke(layerwise, f"{address},mean=0.5,std=0.5", *words))["values"]
+    said = json.loads(invoke(layerwise, address, *words, "--mean", "0.5", "--std", "1/2"))["values"]
+    by_file = json.loads(invoke(layerwise, address, *words, "--transform", f"{file}:half"))["values"]
+    np.testing.assert_allclose(said, expected)
+    np.testing.assert_allclose(by_file, expected, atol=1e-2)  # in whole grey levels of 255
+    assert not np.allclose(json.loads(invoke(layerwise, address, *words))["values"], expected, atol=1e-2)
+
+
+def test_attacked_networks_take_a_mean_and_deviation(address: str) -> None:
+    attack, words = commands()["attack"].load(), ("--data", "digits:test[:60]", "--json", "--eps", "0.1")
+    expected = json.loads(invoke(attack, f"{address},mean=0.5,std=0.5", *words))
+    said = json.loads(invoke(attack, address, *words, "--mean", "0.5", "--std", "0.5"))
+    assert said | {"network": ""} == expected | {"network": ""}
+
+
+@pytest.mark.parametrize("name", SHOWING)
+def test_every_command_that_shows_images_takes_a_normalisation(name: str) -> None:
+    parameters = inspect.signature(commands()[name].load()).parameters
+    assert {"mean", "std"} <= set(parameters)
+    assert ("transform" in parameters) == (name not in ("attack", "inspect", "transfer"))  # these need pixels in [0, 1]

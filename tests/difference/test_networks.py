@@ -93,7 +93,7 @@ def test_a_quantised_copy_changes_from_its_first_layer_on_and_diverges_nowhere()
     assert found.answers.disagreement < 0.1
     assert found.first_moved.layer == "1"
     assert found.first_diverged is None
-    assert found.weights.shared == 0  # torch packs them
+    assert (found.weights.shared, found.weights.other) == (6, 0)  # also those that torch packs
 
 
 def test_networks_of_different_kinds_are_compared_by_their_most_similar_layers() -> None:
@@ -290,6 +290,8 @@ def test_a_published_network_is_close_to_itself_quantised_and_changed_by_pruning
         quantised = torch.ao.quantization.quantize_dynamic(copy.deepcopy(resnet), {nn.Linear}, dtype=torch.qint8)
     found = difference(resnet, quantised, "cifar10:test[:64]")
     assert (found.verdict, found.first_moved.layer, found.answers.disagreement) == ("close", "fc", 0.0)
+    assert (found.weights.other, [name for name, _ in found.weights.changed]) == (0, ["fc.weight"])
+    assert 0 < found.weights.changed[0][1] < 0.02  # whole numbers up to 127
     pruned = copy.deepcopy(resnet)
     parts = [(part, "weight") for part in pruned.modules() if isinstance(part, (nn.Conv2d, nn.Linear))]
     prune.global_unstructured(parts, pruning_method=prune.L1Unstructured, amount=0.8)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from likewise._base.machine import on_precise_device
 from likewise.difference.counterparts import counterparts
+from likewise.networks import unwrapped
 from likewise.networks.anatomy.adapters import merged_weights
 
 
@@ -43,12 +44,12 @@ def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
 
 
 def _tensors(net: nn.Module) -> dict[str, Tensor]:
-    """Weights and statistics by name; what torch packs for quantised layers is no tensor.
+    """Weights and statistics by name; those of quantised layers as the numbers they stand for.
 
     A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product. Adapters are
     merged.
     """
-    kept = {name: value for name, value in merged_weights(net).items() if value.numel() > 0}
+    kept = _dequantised(net, {name: value for name, value in merged_weights(net).items() if value.numel() > 0})
     weights = {}
     for name, value in kept.items():
         whole = name.removesuffix("_orig")
@@ -57,3 +58,17 @@ def _tensors(net: nn.Module) -> dict[str, Tensor]:
         pruned = whole != name and f"{whole}_mask" in kept
         weights[whole if pruned else name] = value * kept[f"{whole}_mask"] if pruned else value
     return weights
+
+
+def _dequantised(net: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights with what torch packs into layers of whole numbers, and without the scales of such layers."""
+    packed = "._packed_params._packed_params"
+    state = {name: value for name, value in unwrapped(net).state_dict().items() if name.endswith(packed)}
+    layers = {name.removesuffix(packed): value for name, value in state.items() if isinstance(value, tuple)}
+    quantised = {name.removesuffix(".weight") for name, value in weights.items() if value.is_quantized} | set(layers)
+    scales = {f"{layer}.{fact}" for layer in quantised for fact in ("scale", "zero_point")}
+    tensors = {name: value for name, value in weights.items() if name not in scales}
+    for layer, (weight, bias) in layers.items():
+        tensors[f"{layer}.weight"] = weight
+        tensors |= {} if bias is None else {f"{layer}.bias": bias}
+    return {name: value.dequantize() if value.is_quantized else value for name, value in tensors.items()}

@@ -57,17 +57,19 @@ def choose_subnetwork(net: nn.Module, asked: Any, domain: str | None, address: s
             f"{address} takes the patches of all images in one row, so what it has for images gives no row per image. "
             "Wrap that in a module of yours that does, or show it texts."
         )
+    if asked is None and (not names or (sees(net) and fitting != "vision")):  # texts are shown to all that sees
+        return None
+    return "encoder" if asked is None and names == HALVES else choose_tower(names, asked, domain, address)
+
+
+def choose_tower(names: tuple[str, ...], asked: Any, domain: str | None, address: str) -> str:
+    """The tower that was asked for, else the one for inputs of this kind."""
     if asked is not None and asked not in names:
         remedy = f"Choose {' or '.join(f'part={name}' for name in names)}." if names else "Leave part out."
         raise InputError(f"{address} has no part {asked!r}. {remedy}")
-    if asked is not None or not names:
-        return None if asked is None else str(asked)
-    if names == HALVES:
-        return "encoder"
-    if sees(net) and fitting != "vision":  # texts are shown to all of it
-        return None
-    if fitting in names:
-        return fitting
+    tower = _TOWER_OF.get(domain or "") if asked is None else asked
+    if tower in names:
+        return str(tower)
     choices = " or ".join(f"'{_bare(address)},part={name}'" for name in names)
     raise InputError(
         f"{address} has {len(names)} towers, and nothing says which is to be looked at. Name one: {choices}."

@@ -27,6 +27,7 @@ from likewise.networks.inputs.tokenizers import FromTransformers, add_class_toke
 from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.adapters import Adapter, find_adapter
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
+from likewise.networks.sources.open_clip import build_open_clip, is_open_clip
 from likewise.networks.sources.repository import Repository, brings_code, locate
 from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
 from likewise.networks.weight_metadata import declared_normalisation
@@ -92,6 +93,8 @@ class Transformers(Source):
 
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
+        if is_open_clip(request.name):
+            return build_open_clip(request)
         transformers = require("transformers", extra="language", to=f"load {request.address}")
         options = Options.of(request)
         revision = None if options.revision is None else str(options.revision)

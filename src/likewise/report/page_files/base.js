@@ -109,7 +109,8 @@ const legend = () => !DATA.families.length ? el("span") : el("div", {class: "leg
     const sign = el("span", {"aria-hidden": "true"}, SIGNS[i % 10] + " ");
     sign.style.color = colourOf(i);
     const words = family.keywords.length ? ": " + family.keywords.slice(0, 3).join(", ") : "";
-    return el("span", {}, sign, `family ${i + 1} (${family.members})${words}`);
+    const title = family.members > 1 ? `family ${i + 1} (${family.members})` : `${NETS.find(net => net.family === i).short} alone`;
+    return el("span", {}, sign, title + words);
   }));
 const layout = more => ({paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: css("ink"), size: 12,
   family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"}, showlegend: false, dragmode: false, hovermode: "closest", ...more});

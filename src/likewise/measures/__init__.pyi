@@ -282,7 +282,7 @@ class _ClassAlignment(Measure):
 class_alignment: _ClassAlignment
 
 class _Sat(Measure):
-    def __call__(self, x: Any, y: Any, *, attack: str = 'pgd', eps: float | None = None, iterations: int | None = None, batch_size: int = 64, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+    def __call__(self, x: Any, y: Any, *, attack: str = 'pgd', eps: float | None = None, iterations: int | None = None, batch_size: int = 64, smoothed: bool = False, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
         """How far what fools one network fools the other: similarity by attack transferability."""
 
 sat: _Sat

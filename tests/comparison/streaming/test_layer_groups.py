@@ -42,10 +42,10 @@ def test_layers_that_fit_are_kept_together() -> None:
     assert layer_groups([_first(a=100, b=100)], [100], Limits(10**9, gram_copies=1)) == [{"a": ALL, "b": ALL}]
 
 
-def test_rows_and_a_copy_of_the_largest_layer_and_a_chunk_fit_in_memory() -> None:
-    """100 inputs of 100 single numbers are 40 kB; of 280 kB an eighth is for a chunk, which leaves 245."""
+def test_rows_and_a_copy_of_the_largest_layer_and_two_chunks_fit_in_memory() -> None:
+    """100 inputs of 100 single numbers are 40 kB; of 320 kB a quarter is for two chunks, which leaves 240."""
     first = _first(**dict.fromkeys("abcdefgh", 100))
-    groups = layer_groups([first], [100], Limits(280_000))
+    groups = layer_groups([first], [100], Limits(320_000))
     assert [list(group) for group in groups] == [list("abcde"), list("fgh")]
 
 

@@ -9,9 +9,12 @@ large by itself comes in parts of its columns, since inner products are sums ove
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+
+import torch
+from torch import Tensor
 
 from likewise.errors import InputError
 from likewise.views.batches import Batch
@@ -58,10 +61,32 @@ def grouped_rows(
                 records.append(BatchRows())
                 continue
             chunks = chain([first.pop(0)], stream) if first else stream
-            records.append(join_rows([_only(_renamed(chunk, layers), group) for chunk in chunks]))
+            total = totals[len(records)]
+            records.append(_collected((_only(chunk, layers, group) for chunk in chunks), total))
         yield records, index == len(groups) - 1
         for record in records:
             record.rows.clear()
+
+
+def _collected(chunks: Iterable[BatchRows], total: int) -> BatchRows:
+    """The rows of all chunks, of each layer in one piece from the start: small pieces would stay with the process."""
+    rows: dict[str, Tensor] = {}
+    rest: list[BatchRows] = []
+    ends: dict[str, int] = {}
+    for chunk in chunks:
+        if chunk.total == total:
+            return chunk
+        for name in list(chunk.rows):
+            values = chunk.rows.pop(name)
+            if name not in rows:
+                rows[name] = values.new_empty(round(len(values) * total / chunk.total), values.shape[1])
+            end = ends.get(name, 0) + len(values)
+            if end > len(rows[name]):  # texts have unequally many tokens
+                rows[name] = torch.cat([rows[name], values.new_empty(end - len(rows[name]), values.shape[1])])
+            rows[name][end - len(values) : end] = values
+            ends[name] = end
+        rest.append(chunk)
+    return BatchRows({name: values[: ends[name]] for name, values in rows.items()}, join_rows(rest).answer, total=total)
 
 
 def _renamed(chunk: BatchRows, names: Mapping[str, str]) -> BatchRows:
@@ -69,14 +94,14 @@ def _renamed(chunk: BatchRows, names: Mapping[str, str]) -> BatchRows:
     return BatchRows(rows, chunk.answer, total=chunk.total)
 
 
-def _only(chunk: BatchRows, group: Group) -> BatchRows:
-    """The layers of a group; the others are let go."""
-    whole = slice(None)
-    rows = {
-        name: chunk.rows[name] if part == whole else chunk.rows[name][:, part].clone()
-        for name, part in group.items()
-        if name in chunk.rows
-    }
+def _only(chunk: BatchRows, names: Mapping[str, str], group: Group) -> BatchRows:
+    """The layers of a group under their new names; the others are let go at once."""
+    whole, rows = slice(None), {}
+    for name, values in chunk.rows.items():
+        part = group.get(names.get(name, ""))
+        if part is not None:
+            rows[names[name]] = values if part == whole else values[:, part].clone()
+    chunk.rows.clear()
     return BatchRows(rows, chunk.answer, total=chunk.total)
 
 
@@ -93,7 +118,7 @@ def layer_groups(first: Sequence[BatchRows], totals: Sequence[int], limits: Limi
         for name, rows in chunk.rows.items():
             sizes[name] = sizes.get(name, 0) + rows.nbytes * share
             widths[name] = max(widths.get(name, 0), rows.shape[1])
-    room = memory - memory / CHUNK
+    room = memory - 2 * memory / CHUNK  # of one chunk, and the next
     groups: list[Group] = [{}]
     rows_held = largest = 0.0
     for name, size in sizes.items():

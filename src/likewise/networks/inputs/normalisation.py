@@ -175,9 +175,9 @@ def unwrapped(net: nn.Module, *, keep_normalisation: bool = False) -> nn.Module:
 
 def _adapted(net: nn.Module) -> nn.Module | None:
     """The network that a wrapper of PEFT put adapters into; None where it is none, or changes the inputs instead."""
-    tuner, inside = (net._modules.get(name) for name in ("base_model", "model"))
     if not _is_of_peft(net) or not hasattr(net, "peft_config"):
         return None
+    tuner, inside = (net._modules.get(name) for name in ("base_model", "model"))
     return inside if tuner is None else tuner if _is_of_peft(tuner) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +56,3 @@ def vision() -> None:
     prepare_torchvision()
     pytest.importorskip("torchvision")
     pytest.importorskip("timm")
-
-
-@pytest.fixture
-def accelerator() -> Iterator[str]:
-    """The name of a device that is not the CPU, and has double precision as CUDA has."""
-    from tests.device import registered
-
-    yield from registered(double=True)
-
-
-@pytest.fixture
-def accelerator_without_double() -> Iterator[str]:
-    """The same of one without double precision, as Apple's GPUs are."""
-    from tests.device import registered
-
-    yield from registered(double=False)

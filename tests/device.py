@@ -1,8 +1,7 @@
 """A device written in Python, on which mistakes of code meant for GPUs show on a machine that has none.
 
 Its tensors hold a CPU tensor inside. They refuse to mix with CPU tensors, but for single numbers, and have no memory
-that numpy could read; without `DOUBLE` there is no float64, as on Apple's GPUs. Tests take its name from the fixtures
-`accelerator` and `accelerator_without_double`.
+that numpy could read; without `DOUBLE` there is no float64, as on Apple's GPUs.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,12 @@ class Placed(torch.Tensor):
         if inner.dtype == torch.float64 and not DOUBLE:
             raise TypeError("this device has no float64")
         return torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, device=f"{NAME}:0"
+            cls,
+            inner.shape,
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            device=f"{NAME}:0",
         )
 
     def __init__(self, inner):

@@ -79,7 +79,7 @@ form("a head of no network", {"a": A, "b": B}, data=DATA, head={"x": "3"}, works
 form("a head", [A, B], data=DATA, head="3", works=LAYERS)
 form("how it runs", [A, B], data=DATA, reduce="flatten", batch_size=7, device="cpu", dtype="float32", works=LAYERS)
 form("progress", [A, B], data=DATA, progress=False, works=ALL)
-form("a memory limit", [A, B], data=DATA, memory="1GB", works=LAYERS - {"diff", "extract"})
+form("a memory limit", [A, B], data=DATA, memory="1GB", works=LAYERS - {"extract"})
 form("an unknown option", [A, B], data=DATA, batchsize=3, works=set())
 form("an option of no one", [A, B], data=DATA, colour="red", works=set())
 form("an impossible batch", [A, B], data=DATA, batch_size=0, works=set())

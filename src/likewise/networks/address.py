@@ -280,6 +280,7 @@ def network(
         UnknownNameError: There is no such source or network.
 
     Example:
+        >>> import torch
         >>> network("zoo:lenet", classes=3)(torch.zeros(2, 3, 32, 32)).shape
         torch.Size([2, 3])
     """

@@ -96,6 +96,24 @@ def test_a_quantised_copy_changes_from_its_first_layer_on_and_diverges_nowhere()
     assert (found.weights.shared, found.weights.other) == (6, 0)  # also those that torch packs
 
 
+def test_activations_that_are_quantised_too_are_read() -> None:
+    if "x86" not in torch.backends.quantized.supported_engines:
+        pytest.skip("this torch has no quantised layers for this processor")
+    quantization = torch.ao.quantization
+    base = nn.Sequential(quantization.QuantStub(), *copy.deepcopy(fitted()), quantization.DeQuantStub()).eval()
+    net = copy.deepcopy(base)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch will move it to another package
+        net.qconfig = quantization.get_default_qconfig("x86")
+        quantization.prepare(net, inplace=True)
+        net(next(digits().batches(300))[0])
+        quantization.convert(net, inplace=True)
+    found = difference(base, net)
+    assert found.verdict in ("close", "changed")
+    assert (found.first_moved.layer, found.first_diverged) == ("0", None)
+    assert found.answers.disagreement < 0.1
+
+
 def test_networks_of_different_kinds_are_compared_by_their_most_similar_layers() -> None:
     torch.manual_seed(0)
     other = nn.Sequential(nn.Flatten(), nn.Sequential(nn.Linear(64, 30), nn.Tanh()), nn.Linear(30, 10))

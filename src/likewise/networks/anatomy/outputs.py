@@ -60,12 +60,14 @@ def fields(output: Any) -> Mapping[Any, Any]:
 def first_tensor(output: Any) -> Tensor | None:
     """The tensor an output means: itself, its logits or last states by name, else the first within.
 
+    One of a quantised layer is dequantised.
+
     >>> import torch
     >>> first_tensor({"loss": None, "last_hidden_state": torch.zeros(2, 3), "logits": (torch.ones(2), 0)})
     tensor([1., 1.])
     """
     if isinstance(output, Tensor):
-        return output
+        return output.dequantize() if output.is_quantized else output
     values = fields(output)
     named = [values[name] for name in ("logits", "last_hidden_state") if name in values]
     tensors = (first_tensor(value) for value in [*named, *values.values()])

@@ -74,6 +74,8 @@ def error_reduction(answers: Answers, members: Sequence[str]) -> float:
     Args:
         answers: What networks answer to labelled inputs.
         members: The names of the members.
+
+    Raises:
         UndefinedError: No member errs.
 
     Example:

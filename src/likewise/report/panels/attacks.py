@@ -144,7 +144,10 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
         return
     gain, errors, inputs = pick.held_out.gains["random"], pick.held_out.errors["pick"], pick.held_out.inputs
     members, significant = ", ".join(pick.members), gain.low > 0
-    less = f"{100 * gain.value:.2f} points [{100 * gain.low:.2f}, {100 * gain.high:.2f}] less than random members."
+    value, low, high = (100 * number for number in (gain.value, gain.low, gain.high))
+    less = f"{value:.2f} points [{low:.2f}, {high:.2f}] less than random members."
+    if value < 0:
+        less = f"{-value:.2f} points [{-high:.2f}, {-low:.2f}] more than random members."
     text = f"As an ensemble, pick {members}: on held-out inputs it errs {100 * errors.value:.1f} %, {less}"
     if not significant:
         text = f"Not enough data to say which ensemble to pick (n = {inputs}): {members} would err {less}"

@@ -42,7 +42,7 @@ block("matrix", "matrix", place => {
   const draw = heat(place, () => {
     const m = measures[chosen.measure], order = orderOf(chosen.order, m), {borders, folded} = familyMarks(order);
     const where = new Map(order.map((i, k) => [i, k]));
-    direction.textContent = `${m.label}: larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + (m.notes.length ? ". " + m.notes.join(" ") : "");
+    direction.textContent = `${m.label}: larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + (m.notes.length ? ". " + m.notes.map((note) => note.replace(/\.$/, "")).join(". ") + "." : "");
     const names = order.map(i => (DATA.families.length && familyOf(i) >= 0 ? SIGNS[familyOf(i) % 10] + " " : "") + NETS[i].short);
     return {title: `Similarity by ${m.label}`, rows: names, columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike",
       value: (i, j) => i === j ? NaN : cellOf(m, "values", order[i], order[j]), tip: (i, j) => pairLines(m, order[i], order[j]),

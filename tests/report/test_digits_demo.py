@@ -78,3 +78,17 @@ def test_a_folder_that_cannot_be_made_is_refused_before_any_training(tmp_path: P
     with pytest.raises((InputError, OSError)):
         demo(tmp_path / "file" / "demo", say=said.append, students=FEW)
     assert said == []
+
+
+def test_files_that_no_demo_made_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / "mine.py").write_text("code")
+    said: list[str] = []
+    with pytest.raises(InputError) as error:
+        demo(tmp_path, say=said.append, students=FEW)
+    assert str(error.value) == (
+        f"{tmp_path} holds files that no demo made, and a demo replaces what it finds. Choose a folder of its own, "
+        f"as in likewise demo {tmp_path / 'demo'}."
+    )
+    assert [file.name for file in tmp_path.rglob("*")] == ["layers", "mine.py"]
+    assert said == []

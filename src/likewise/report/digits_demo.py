@@ -26,6 +26,7 @@ from likewise.comparison.influence import INPUTS, influence
 from likewise.comparison.layerwise import layerwise
 from likewise.data import Data, dataset
 from likewise.data.changes import add_shortcut, randomise_labels
+from likewise.errors import InputError
 from likewise.networks import network, train
 from likewise.report.page import Contents, contents, render
 from likewise.report.runs import COMPONENTS, TABLE, read_runs
@@ -70,6 +71,7 @@ STUDENTS = (
         settings={"adversarial": {"attack": "pgd", "eps": 0.1, "iterations": 4}},
     ),
 )
+STEP_FOLDERS, DONE, MARKER = ("compared", "attacked", "layers", "unseen"), "done.txt", "likewise-demo.txt"
 Say = Callable[[str], None]
 
 
@@ -86,10 +88,11 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
 
     Raises:
         MissingDependencyError: scikit-learn is not installed.
+        InputError: The folder holds files that no demo made.
     """
     sklearn("cluster")  # before any network is trained
     folder, began = Path(folder), time.perf_counter()
-    make_folder(folder)
+    _claim(folder)
     probe, threads = dataset("digits:test"), torch.get_num_threads()
     torch.set_num_threads(1)  # the networks are too small to share
     try:
@@ -109,6 +112,18 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
     return page
 
 
+def _claim(folder: Path) -> None:
+    """Mark an empty folder as one of the demo, whose steps replace their results; refuse any other that is not."""
+    make_folder(folder)
+    marker, is_older = folder / MARKER, all((folder / step / DONE).is_file() for step in STEP_FOLDERS)
+    if not marker.is_file() and not is_older and any(folder.iterdir()):
+        raise InputError(
+            f"{folder} holds files that no demo made, and a demo replaces what it finds. Choose a folder of its own, "
+            f"as in likewise demo {folder / 'demo'}."
+        )
+    write_whole(marker, b"The demo of likewise wrote this folder, and replaces its files when it runs again.\n")
+
+
 @dataclass(frozen=True)
 class _Steps:
     """Steps that run once: each in its own folder, with a key of its settings."""
@@ -123,7 +138,7 @@ class _Steps:
         recipe = {"students": list(map(repr, self.students)), "settings": repr(settings)}
         key = facts_digest(recipe | {"likewise": __version__, "torch": torch.__version__})
         folder = self.folder / name
-        done = folder / "done.txt"
+        done = folder / DONE
         if done.exists() and done.read_text(encoding="utf-8") == key:
             self.say(f"{what}: read from {folder}")
             return
